@@ -16,6 +16,7 @@ import { to, useRoute } from "./route.js";
 import { Run } from "./run.js";
 import { Runs } from "./runs.js";
 import { begin, expire, isOpen, logout, remaining, session } from "./session.js";
+import { plain } from "./text.js";
 import { close, onLeaving, open, renew, store, useStore } from "./store.js";
 
 const HOME = "clusters";
@@ -64,6 +65,16 @@ function Notices() {
   if (problem) return html`<${Notice} title="The page may be out of date" why=${problem} text="It tries again by itself." />`;
   if (live === "live" || !loaded || !why) return null;
   return html`<${Notice} title="No live connection" why=${why} text=${STATE[live]} />`;
+}
+
+// The word of the page that led to this one.
+function Told() {
+  const [text] = useState(() => {
+    const { told } = store;
+    store.told = "";
+    return told;
+  });
+  return text && html`<p class="notice" role="status"><bdi>${plain(text)}</bdi></p>`;
 }
 
 // The end of the login, some minutes before it comes. The text changes once a minute, for it is read aloud.
@@ -141,7 +152,8 @@ function App() {
     open();
     return () => close();
   }, [ready]);
-  useEffect(() => scrollTo(0, 0), [route.parts.join("/")]);
+  const place = route.parts.join("/");
+  useEffect(() => scrollTo(0, 0), [place]);
   useEffect(() => {
     const isLost = document.activeElement === document.body; // what had the focus is gone
     if (ready && isLost) document.getElementById("main").focus({ preventScroll: true });
@@ -165,7 +177,7 @@ function App() {
       ${ready && html`<${Bar} at=${route.parts[0] ?? HOME} leave=${leave} />`}
     </header>
     <main id="main" tabindex="-1">${ready
-      ? html`<${Ending} again=${() => ask("soon")} /><${Notices} />${shown}`
+      ? html`<${Ending} again=${() => ask("soon")} /><${Notices} /><${Told} key=${place} />${shown}`
       : html`<${Login} done=${() => setReady(true)} reason=${reason} />`}
     </main>
     ${ready && asks && html`

@@ -185,7 +185,7 @@ export function Cluster({ id, query }) {
   const cluster = clusters.get(id);
   useTick(cluster && isBusy(cluster) ? 500 : 30_000);
   useTitle(cluster?.name ?? "Cluster");
-  if (!cluster) return loaded && html`<${Missing} what="cluster" list=${[]} />`;
+  if (!cluster) return loaded && html`<${Missing} what="cluster" list=${[]} id=${id} />`;
   const events = [...(kept.get(id)?.values() ?? [])];
   const all = changes(events);
   const generation = Number(query.change) || all.at(-1)?.generation;

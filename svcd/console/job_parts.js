@@ -62,11 +62,10 @@ export const KINDS = {
 // of: one of KINDS.
 export function Remove({ of, row, close }) {
   const act = async (key) => {
-    const here = location.hash;
     await send("DELETE", path(of.list, row.id), { key });
+    keep(of.kind, { ...row, change: "deleted" });
     const data = of.word === "binary" && row.url.split("internaldb://")[1];
     if (data) await send("DELETE", path("job-binary-internals", data)).catch(() => {}); // another binary may have it
-    if (!of.word && location.hash === here) location.hash = to(["jobs"]);
   };
   const command = of.word
     ? `svcd ${of.word} rm ${commands.word(row.name)}`

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { newKey } from "./api.js";
 import { filter, to } from "./route.js";
+import { store } from "./store.js";
 import { pageAddress, plain } from "./text.js";
 import { ago, full, moment } from "./time.js";
 
@@ -110,11 +111,21 @@ export const Values = ({ rows }) => html`
 export const Empty = ({ title, children }) => html`
   <div class="empty"><p><strong>${title}</strong></p>${children}</div>`;
 
-// A page without its record. what: "cluster", "run" or "job"; list: the address of all of them.
-export const Missing = ({ what, list }) => html`
-  <${Empty} title=${`This ${what} does not exist`}>
-    <p>It may have been deleted. <a href=${to(list)}>See all ${what}s</a></p>
-  <//>`;
+// A page without its record; from one that is deleted while it is shown it leads to the list. what: "cluster", "run" or
+// "job"; list: the address of all of them.
+export function Missing({ what, list, id }) {
+  const { gone } = store;
+  const isGone = gone.id === id;
+  useEffect(() => {
+    if (!isGone) return;
+    store.told = `The ${what} ${gone.name ?? ""} is deleted.`;
+    location.replace(to(list));
+  }, [isGone]);
+  return !isGone && html`
+    <${Empty} title=${`This ${what} does not exist`}>
+      <p>It may have been deleted. <a href=${to(list)}>See all ${what}s</a></p>
+    <//>`;
+}
 
 export const Problem = ({ title, children }) => html`
   <div class="problem" role="alert"><strong>${title}</strong><div>${children}</div></div>`;

@@ -151,8 +151,8 @@ function Configuration({ run, sources }) {
   const data = (id) => id && html`<${Data} source=${sources.get(id)} />`;
   const ids = [
     ["Execution", html`<code>${plain(run.id)}</code>`],
-    ["Engine's id", html`<code>${plain(run.workflow_job_id ?? "–")}</code>`],
-    ["Return code", String(run.return_code ?? "–")],
+    ["Engine's id", run.workflow_job_id && html`<code>${plain(run.workflow_job_id)}</code>`],
+    ["Return code", String(run.return_code ?? "")],
   ];
   return html`<${Section} id="configuration" title="Data and configuration">
     ${(run.input_id || run.output_id) && html`
@@ -173,7 +173,7 @@ export function Run({ id, query }) {
   useTick(run && !hasEnded(run) ? 1000 : 30_000);
   const job = run && jobs.get(run.job_id);
   useTitle(job?.name ?? "Run");
-  if (!run) return loaded && html`<${Missing} what="run" list=${["runs"]} />`;
+  if (!run) return loaded && html`<${Missing} what="run" list=${["runs"]} id=${id} />`;
   const cluster = clusters.get(run.cluster_id);
   const { failure, waiting, actions } = run.info ?? {};
   const ended = hasEnded(run);

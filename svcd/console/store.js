@@ -23,6 +23,8 @@ export const store = {
   job: new Map(),
   data_source: new Map(),
   job_binary: new Map(),
+  gone: {}, // the record that was deleted last
+  told: "", // a word for the list that the page of this record leads to
   events: new Map(), // cluster id -> its events by key; only of clusters that were opened
   loaded: false,
   problem: "",
@@ -81,14 +83,15 @@ function apply(kind, row) {
   const rows = store[kind];
   if (!(rows instanceof Map) || !(kind in LISTS)) return;
   if (row.change === "deleted") {
+    store.gone = rows.get(row.id) ?? store.gone;
     rows.delete(row.id);
     if (kind === "cluster") store.events.delete(row.id);
   } else rows.set(row.id, row);
 }
 
-// A record that an action has answered: shown at once, before `watch` reports it.
+// A record that an action has answered, or has deleted: shown at once, before `watch` reports it.
 export function keep(kind, row) {
-  store[kind].set(row.id, row);
+  apply(kind, row);
   changed();
 }
 
@@ -193,7 +196,7 @@ export function close(logout = false) {
   if (logout) shared?.logout();
   shared?.stop();
   for (const kind of [...Object.keys(LISTS), "events"]) store[kind] = new Map();
-  Object.assign(store, { loaded: false, problem: "", live: "waiting", why: "" });
+  Object.assign(store, { gone: {}, told: "", loaded: false, problem: "", live: "waiting", why: "" });
   waiting = null;
   again = false;
   changed();

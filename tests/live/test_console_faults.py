@@ -95,7 +95,7 @@ class UnwellTests(ConsoleCase):
             page.get_by_role("button", name="Delete", exact=True).click()
             dialog.get_by_label("Type etl").fill("etl")
             page.keyboard.press("Enter")
-            page.get_by_text("This cluster does not exist").wait_for()
+            page.get_by_text("The cluster etl is deleted.").wait_for()
 
         await self.walk(walk)
 
@@ -165,7 +165,7 @@ class LostAnswerTests(ConsoleCase):
             page.get_by_role("button", name="Delete", exact=True).click()
             dialog.get_by_label("Type etl").fill("etl")
             page.keyboard.press("Enter")
-            page.get_by_text("This cluster does not exist").wait_for()
+            page.get_by_text("The cluster etl is deleted.").wait_for()
             self.assertEqual(len(keys), 1)
 
         await self.walk(walk)

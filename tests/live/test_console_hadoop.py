@@ -159,6 +159,5 @@ class HadoopTests(BrowserCase, DaemonCase):
         page.get_by_role("button", name="Delete", exact=True).click()
         page.get_by_role("dialog").get_by_label("Type etl").fill("etl")
         page.keyboard.press("Enter")
-        page.get_by_text("This cluster does not exist").wait_for(timeout=_GONE_MS)
-        page.get_by_role("link", name="See all clusters").click()
+        page.get_by_text("The cluster etl is deleted.").wait_for(timeout=_GONE_MS)
         page.get_by_text("No clusters yet").wait_for()
