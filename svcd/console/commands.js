@@ -5,8 +5,6 @@ const option = (name, value) => (value ? ` ${name} ${quoted(value)}` : "");
 const repeated = (name, values) => values.map((value) => option(name, value)).join("");
 const pairs = (name, values) => repeated(name, Object.entries(values).map(([key, value]) => `${key}=${value}`));
 
-export const word = quoted;
-
 export const newCluster = "svcd cluster create NAME --plugin vanilla --workers 2";
 export const deleteCluster = (cluster) => `svcd cluster rm ${quoted(cluster.name)}`;
 export const retryCluster = (cluster) => `svcd cluster retry ${quoted(cluster.name)}`;
@@ -22,9 +20,7 @@ export const cancelRun = (id) => `svcd job cancel ${id}`;
 export const rerun = (id) => `svcd job rerun ${id}`;
 export const followLog = (id, all) => `svcd job logs ${id} -f${all ? " --all" : ""}`;
 
-export function request(method, path) {
-  return `curl -X ${method} -H "X-Auth-Token: $OS_TOKEN" ${quoted(location.origin + path)}`;
-}
+export const remove = (verb, name) => `svcd ${verb} ${quoted(name)}`;
 export function addBinary(file, name) {
   return `svcd binary add ${quoted(file)}${name === file ? "" : option("--name", name)}`;
 }

@@ -2,10 +2,10 @@
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { get, path, send } from "./api.js";
-import { registerImage, word } from "./commands.js";
+import { registerImage } from "./commands.js";
 import { Form } from "./forms.js";
 import { Command, Empty, Lines, Name, Problem, Question, Section, State, Table, useTitle, Values } from "./parts.js";
-import { count, plain } from "./text.js";
+import { count, plain, quoted } from "./text.js";
 
 const MOST = 10; // options shown at a time
 const details = new Map(); // versions of plugins; they change with the release of the daemon only
@@ -129,7 +129,7 @@ function Plugin({ label, description, configs, plugin_name: name, engine_version
     <p dir="auto">${plain(description)}</p>
     <${Values} rows=${rows} />
     <${Options} configs=${configs} of=${` of ${label}`} />
-    <${Command} text=${`svcd plugin configs ${word(name)} --version ${word(version)}`} />
+    <${Command} text=${`svcd plugin configs ${quoted(name)} --version ${quoted(version)}`} />
   </section>`;
 }
 

@@ -67,9 +67,7 @@ export function Remove({ of, row, close }) {
     const data = of.word === "binary" && row.url.split("internaldb://")[1];
     if (data) await send("DELETE", path("job-binary-internals", data)).catch(() => {}); // another binary may have it
   };
-  const command = of.word
-    ? `svcd ${of.word} rm ${commands.word(row.name)}`
-    : commands.request("DELETE", path(of.list, row.id));
+  const command = commands.remove(of.word ? `${of.word} rm` : "job forget", row.name);
   return html`
     <${Question} title=${`Delete this ${of.one}?`} verb=${`Delete the ${of.one}`} danger confirm=${row.name}
         command=${command} act=${act} close=${close}>
