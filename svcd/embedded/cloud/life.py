@@ -19,6 +19,7 @@ from svcd.runtime.tasks import KeyedTasks
 
 log = Logger()
 
+_NO_ADDRESSES: frozenset[str] = frozenset()  # each further empty one takes memory
 _GUESTS_AT_ONCE = 16
 """Tasks that work on machines in parallel, for servers and for volumes."""
 
@@ -105,7 +106,7 @@ class Life:
             log.warn("Server {id} could not boot: {error}", id=server.id, error=str(error))
             self._settle(server.id, "ERROR", str(error))
             return
-        self._adopted[server.id] = wanted
+        self._adopted[server.id] = wanted or _NO_ADDRESSES
         self._settle(server.id, "ACTIVE")
         _, floating = self.addresses(server)
         await self._move_addresses(server.id, frozenset(ip.address for ip in floating))

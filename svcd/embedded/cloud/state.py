@@ -11,7 +11,6 @@ change.
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, ValuesView
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,7 +63,8 @@ class _Owned(Protocol):
 
 
 R = TypeVar("R", bound=_HasId)
-_Index: TypeAlias = dict[Hashable, dict[str, R]]
+_Index: TypeAlias = dict[Hashable, R | dict[str, R]]
+"""The records of each key by id; a single record without a dictionary, which would take more."""
 
 
 class _Journal:
@@ -134,7 +134,7 @@ class Table(Generic[R]):
         for name, keys_of in (keys or {}).items():
             self._named[name] = {}
             self._indexes.append((keys_of, self._named[name]))
-        self._totals: Counter[Hashable] = Counter()
+        self._totals: dict[Hashable, int] = {}
         self.rows_read = 0
         if journal is not None:
             decoder = msgspec.json.Decoder(kind)
@@ -166,17 +166,21 @@ class Table(Generic[R]):
 
     def having(self, name: str, key: Hashable) -> list[R]:
         """The records with this key, in order of insertion. name: of the function of the key."""
-        found = list(self._named[name].get(key, {}).values())
+        members = self._named[name].get(key)
+        if members is None:
+            return []
+        found = list(members.values()) if isinstance(members, dict) else [members]
         self.rows_read += len(found)
         return found
 
     def count(self, name: str, key: Hashable) -> int:
         """The number of records with this key."""
-        return len(self._named[name].get(key, ()))
+        members = self._named[name].get(key)
+        return len(members) if isinstance(members, dict) else int(members is not None)
 
     def total(self, key: Hashable) -> int:
         """The sum of the amounts of all records for this key."""
-        return self._totals[key]
+        return self._totals.get(key, 0)
 
     def _remember(self, record: R) -> None:
         before = self._rows.get(record.id)
@@ -188,14 +192,20 @@ class Table(Generic[R]):
                     if key not in keys:
                         _drop(index, key, record.id)
             for key in keys:
-                index.setdefault(key, {})[record.id] = record
+                members = index.get(key)
+                if isinstance(members, dict):
+                    members[record.id] = record
+                elif members is None or members.id == record.id:
+                    index[key] = record
+                else:
+                    index[key] = {members.id: members, record.id: record}
         if before is not None:
             self._add(before, -1)
         self._add(record, 1)
 
     def _add(self, record: R, sign: int) -> None:
         for key, amount in self._amounts(record):
-            total = self._totals[key] + sign * amount
+            total = self._totals.get(key, 0) + sign * amount
             if total:
                 self._totals[key] = total
             else:
@@ -212,8 +222,9 @@ class Table(Generic[R]):
 
 def _drop(index: _Index[R], key: Hashable, id_: str) -> None:
     members = index[key]
-    del members[id_]
-    if not members:
+    if isinstance(members, dict):
+        del members[id_]
+    if not isinstance(members, dict) or not members:
         del index[key]
 
 
