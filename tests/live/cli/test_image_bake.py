@@ -51,7 +51,7 @@ class EmbeddedTests(DaemonCase):
         ):
             reply = await send("GET", url, headers={"X-Auth-Token": self.token})
             rows = [each.get("keypair", each) for each in reply.json[kind]]
-            names = [str(each.get("name", each["id"])) for each in rows]
+            names = [str(each.get("name") or each["id"]) for each in rows]
             found[kind] = sorted(name for name in names if name != "default")
         return found
 
