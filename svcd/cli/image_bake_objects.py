@@ -9,6 +9,7 @@ from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.cli.image_bake_plan import MARK, Found, left_over, object_name
+from svcd.clients.cloud import remove_security_group
 from svcd.clients.compute import Compute
 from svcd.clients.image import Images
 from svcd.clients.network import Networks
@@ -87,7 +88,7 @@ class Objects:
         delete: dict[str, Callable[[str], Awaitable[None]]] = {
             "server": cloud.compute.delete_server,
             "floating IP": cloud.networks.delete_floating_ip,
-            "security group": cloud.networks.delete_security_group,
+            "security group": self._delete_group,
             "key pair": cloud.compute.delete_keypair,
             "image": cloud.images.delete,
         }
@@ -96,3 +97,6 @@ class Objects:
         except CloudError as error:
             return error.text
         return ""
+
+    async def _delete_group(self, group_id: str) -> None:
+        await remove_security_group(self._cloud.networks, self._cloud.compute, group_id)

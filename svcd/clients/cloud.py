@@ -202,26 +202,8 @@ class TenantCloud:
         return Quota(**{name: each.left for name, each in found.items()})
 
     async def delete_security_group(self, group_id: str) -> None:
-        """See CloudSession. Deletes ports in the group that the cloud kept without a server."""
-        try:
-            await self._networks.delete_security_group(group_id)
-        except CloudError as error:
-            if error.kind is not Fault.BUSY or not await self._delete_orphans(group_id):
-                raise
-            await self._networks.delete_security_group(group_id)
-
-    async def _delete_orphans(self, group_id: str) -> bool:
-        """Delete the group's ports whose server does not exist. Returns whether there were any."""
-        found = False
-        for port_id, server_id in await self._networks.server_ports(group_id):
-            try:
-                await self._compute.server(server_id)
-            except CloudError as error:
-                if error.kind is not Fault.NOT_FOUND:
-                    raise
-                await self._networks.delete_port(port_id)
-                found = True
-        return found
+        """See CloudSession."""
+        await remove_security_group(self._networks, self._compute, group_id)
 
     async def servers(self, cluster_id: ClusterId, name_prefix: str = "") -> Sequence[Server]:
         return await self._compute.servers({_CLUSTER: cluster_id}, name_prefix)
@@ -243,3 +225,30 @@ class TenantCloud:
 
     async def volumes(self, cluster_id: ClusterId) -> Sequence[VolumeState]:
         return await self._volumes.volumes({_CLUSTER: cluster_id})
+
+
+async def remove_security_group(networks: Networks, compute: Compute, group_id: str) -> None:
+    """Delete a security group, and ports in it that the cloud kept without a server.
+
+    Raises CloudError; BUSY while a server uses the group.
+    """
+    try:
+        await networks.delete_security_group(group_id)
+    except CloudError as error:
+        if error.kind is not Fault.BUSY or not await _delete_orphans(networks, compute, group_id):
+            raise
+        await networks.delete_security_group(group_id)
+
+
+async def _delete_orphans(networks: Networks, compute: Compute, group_id: str) -> bool:
+    """Delete the group's ports whose server does not exist. Returns whether there were any."""
+    found = False
+    for port_id, server_id in await networks.server_ports(group_id):
+        try:
+            await compute.server(server_id)
+        except CloudError as error:
+            if error.kind is not Fault.NOT_FOUND:
+                raise
+            await networks.delete_port(port_id)
+            found = True
+    return found

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import os
 import signal
+from json import dumps
 from pathlib import Path
 from typing import Any
 
+from svcd.provisioning.distributions.vanilla.image import layout
 from svcd.provisioning.distributions.vanilla.image.build import versions
-from tests.support.openstack_case import Cloud, OpenStackCase, token
+from tests.support.openstack_case import Cloud, OpenStackCase, state_folder, token
 from tests.support.processes import BIN, Ended, Program, send, until
 from tests.support.real_openstack import given, platform
 
@@ -83,14 +85,29 @@ class BakeTests(OpenStackCase):
             return next((each for each in await self.images() if each["status"] == "queued"), None)
 
         image = await until(queued, "the image", 60)
+        self.check_disk(state_folder() / "instances" / image["instance_uuid"])
         await self.upload(image["id"])
         return str(image["id"])
 
+    def check_disk(self, server: Path) -> None:
+        """The platform keeps what a server has changed as a folder of an overlay mount."""
+        disk = server / "upper"
+        self.assertEqual((disk / "etc" / "machine-id").stat().st_size, 0)
+        keys = list((disk / "etc" / "ssh").glob("ssh_host_*"))
+        self.assertTrue(all(each.is_char_device() for each in keys), "the sign of a removed file")
+        self.assertEqual(list((server / "own" / "home" / "debian" / ".ssh").iterdir()), [])
+        self.assertEqual(list((server / "own" / "root" / ".ssh").iterdir()), [])
+        self.assertEqual(layout.verify(disk / "opt" / "svcd" / "vanilla", run=False), [])
+
     async def upload(self, image_id: str) -> None:
-        headers = {"X-Auth-Token": self.cloud.token, "Content-Type": "application/octet-stream"}
-        reply = await send(
-            "PUT", f"{self.glance}/images/{image_id}/file", data=b"disk", headers=headers
-        )
+        url, token = f"{self.glance}/images/{image_id}", {"X-Auth-Token": self.cloud.token}
+        formats = {"/disk_format": "raw", "/container_format": "bare"}
+        patch = [{"op": "replace", "path": path, "value": to} for path, to in formats.items()]
+        headers = {**token, "Content-Type": "application/openstack-images-v2.1-json-patch"}
+        reply = await send("PATCH", url, data=dumps(patch).encode(), headers=headers)
+        self.assertEqual(reply.status, 200, reply.body)
+        headers = {**token, "Content-Type": "application/octet-stream"}
+        reply = await send("PUT", f"{url}/file", data=b"disk", headers=headers)
         self.assertEqual(reply.status, 204, reply.body)
 
     async def registered(self, program: Program, image_id: str) -> Ended:

@@ -346,6 +346,23 @@ class EndTests(BakeCase):
         self.assertIn(f"remove it: openstack keypair delete {OBJECT}", text)
         self.assertEqual(self.left(), [f"key pair {OBJECT}"])
 
+    def test_a_port_without_its_server(self) -> None:
+        """Nova forgets one at times; it would keep the security group for ever."""
+        state = self.rig.cloud.core.state
+
+        def forgotten() -> bool:
+            return self.image() is not None
+
+        running = Deferred.fromCoroutine(self.bake().run())
+        while not forgotten():
+            self.rig.clock.advance(0.5)
+        (port,) = state.ports.values()
+        state.ports.put(evolve(port, id="forgotten", device_id="no-server", address="127.1.0.99"))
+        for _ in range(200):
+            self.rig.clock.advance(0.5)
+        self.assertTrue(running.called)
+        self.assertEqual(self.left(), [f"image {NAME}"])
+
     def test_a_registered_image_stays(self) -> None:
         """Also when something beside it cannot be removed."""
         self.rig.faults.add(
