@@ -171,8 +171,11 @@ class Session:
         return path if path.parent.name == "keys" and path.is_file() else None
 
     def now(self) -> float:
-        """The daemon's time, epoch seconds: the clock of this machine may differ."""
-        given = self.api.seconds
+        """The daemon's time, epoch seconds: the clock of this machine may differ.
+
+        A command that has not asked a daemon has the time of this machine.
+        """
+        given = self.api.seconds if "api" in self.__dict__ else None
         return time.time() if given is None else given  # noqa: TID251 - no clock but the system's
 
     # ---- the terminal ---------------------------------------------------------------------------

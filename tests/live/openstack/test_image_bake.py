@@ -16,6 +16,8 @@ from json import dumps
 from pathlib import Path
 from typing import Any
 
+from twisted.internet.defer import Deferred
+
 from svcd.provisioning.distributions.vanilla.image import layout
 from svcd.provisioning.distributions.vanilla.image.build import versions
 from tests.support.openstack_case import Cloud, OpenStackCase, state_folder, token
@@ -39,6 +41,12 @@ class BakeTests(OpenStackCase):
     async def prepare(self) -> None:
         self.cloud = Cloud(await token("alpha-user", "alpha"), "alpha")
         self.glance = platform()["endpoints"]["glance"].rstrip("/").removesuffix("/v2") + "/v2"
+
+        self.addCleanup(lambda: Deferred.fromCoroutine(self.without_images()))
+
+    async def without_images(self) -> None:
+        for each in await self.images():
+            await self.cloud.ask("DELETE", f"{self.glance}/images/{each['id']}")
 
     async def images(self) -> list[Any]:
         return list((await self.cloud.get("GET", f"{self.glance}/images?name={NAME}"))["images"])

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
+from contextlib import redirect_stdout
 from pathlib import Path
 
+from svcd.cli.images import IMAGES
+from svcd.cli.session import Session
 from tests.support.commands import Said
 from tests.unit.cli.test_run import RunCase
 
@@ -34,6 +38,14 @@ class CommandTests(RunCase):
         said = self.refused("--tree", "/nowhere")
         self.assertEqual(said.code, 1)
         self.assertIn("/nowhere does not exist; build it: svcd image build vanilla /now", said.err)
+
+    def test_the_result_needs_no_daemon(self) -> None:
+        """The bake shows the image with the login at the cloud alone."""
+        out = io.StringIO()
+        row = {"id": "i", "name": "baked", "tags": ["vanilla"], "status": "ACTIVE"}
+        with Session(state_dir=str(self.folder / "none")) as session, redirect_stdout(out):
+            session.show({"image": row}, IMAGES)
+        self.assertIn("baked", out.getvalue())
 
     def test_an_incomplete_tree(self) -> None:
         """The first fault is named."""
