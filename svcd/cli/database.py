@@ -162,7 +162,11 @@ def _current(settings: Settings) -> int:
     elif number > newest:
         state = "a newer release upgraded it; daemons of this one can use it"
     else:
-        state = "needs an upgrade (svcd db upgrade, or a start of the daemon)"
+        beside = "can go on beside it" if migrations.needed() <= number else "must be stopped first"
+        state = (
+            "needs an upgrade (svcd db upgrade, or a start of the daemon);"
+            f" daemons of the former release {beside}"
+        )
     print(f"{place.shown}: schema {number}, this release has {newest}: {state}")
     return 0 if number >= newest and not migrations.newer(found) else 1
 
@@ -174,9 +178,12 @@ def _upgrade(settings: Settings) -> int:
     place = of_settings(settings)
     with held(place), place.alone("svcd db upgrade") as session:
         session.begin()
+        found, newest = schema_of(session), migrations.newest()
+        if found.number > newest and not migrations.newer(found):
+            print(f"{place.shown}: schema {found.number} of a newer release serves this one")
+            return 0
         before = upgrade(session, _now())
         session.commit()
-    newest = migrations.newest()
     if before == newest:
         print(f"{place.shown}: schema {newest} is up to date")
     else:

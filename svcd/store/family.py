@@ -112,8 +112,8 @@ class Family(Generic[R]):
         """Raise QuotaExceeded when the tenant may not add a row.
 
         Transactions that write are serial, so requests at the same moment cannot exceed the limit.
-        A count tells how many rows can be added before the next count is needed, because only
-        additions reduce that number.
+        A count tells how many rows can be added before the next count is needed. A rollback
+        forgets the counts.
         """
         if not self._most:
             return

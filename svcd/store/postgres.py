@@ -479,12 +479,16 @@ class PostgresDatabase:
 
     async def _script(self, text: str) -> None:
         why: Exception | None = None
-        for _ in range(_SCRIPT_TRIES):
+        for attempt in range(_SCRIPT_TRIES):
+            if attempt and self.leases is not None:  # an older daemon may have started meanwhile
+                await self.leases.upgradable()
             try:
                 await self._run_script(text)
                 return
             except _Again as error:
                 why = error
+            if not attempt:
+                log.warn("The schema waits for others who use its tables: {why}", why=why)
             await sleep(self._clock, _SCRIPT_PAUSE_S)
         raise SchemaError(
             f"the schema cannot be changed while others use its tables ({why}): end backups and"

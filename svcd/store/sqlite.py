@@ -100,8 +100,10 @@ class _Statements:
             raise (conflict if refused is None else refused(conflict)) from None
 
     def forget(self) -> None:
-        """Drop the delayed write."""
+        """Drop the delayed write, and the counts that a transaction took before its rollback."""
         self._later = None
+        if self.rooms is not None:
+            self.rooms.clear()
 
     def _execute(self, text: str, parameters: Parameters | None) -> sqlite3.Cursor:
         for value in parameters.values() if parameters else ():
@@ -224,6 +226,7 @@ class SqliteDatabase:
         try:
             self._connection.execute("commit")
         except sqlite3.OperationalError as error:
+            self._statements.forget()
             if self._connection.in_transaction:
                 self._connection.execute("rollback")
             raise self._unavailable(error) from error

@@ -218,11 +218,23 @@ class LeaseKeeper:
         """
         self._session = session = await self._connect()
         await session.execute(_END, {"names": [self._me.name]})
-        if (await session.execute(_IS_SHARED)).fetchone()[0]:
-            await self._until_upgradable(session)
+        await self._until_upgradable(session)
+
+    async def upgradable(self) -> None:
+        """Wait while daemons live that could not use the schema after this one's upgrade.
+
+        Raises SchemaError when they live on, and when the database does not answer.
+        """
+        if self._session is None:
+            raise SchemaError(f"the schema was not changed: {self.problem}")
+        try:
+            await self._until_upgradable(self._session)
+        except (Lost, psycopg2.Error) as error:
+            raise SchemaError(f"the schema was not changed: {line_of(error)}") from None
 
     async def _until_upgradable(self, session: Session) -> None:
-        """Wait while daemons live that could not use the schema after this one's upgrade."""
+        if not (await session.execute(_IS_SHARED)).fetchone()[0]:
+            return
         end = self._clock.seconds() + self._settings.lease_s + _OLDER_S
         waits = False
         while True:

@@ -457,6 +457,25 @@ class FamiliesContract:
         self.tx(lambda tx: tx.clusters.drop(ClusterId("c-1")))
         self.assertTrue(prune())
 
+    def test_a_rollback_makes_no_room(self) -> None:
+        """What it had deleted is there again, and counts."""
+        limits = evolve(NO_LIMITS, rows=3)
+        store = SqlStore(cast("Any", self).database, MemorySealer(), limits=limits)
+        templates = [group_template(number) for number in range(6)]
+        for each in templates[:3]:
+            self.result(store.tx(lambda tx, t=each: tx.node_group_templates.add(t)))
+
+        async def undone(tx: Tx) -> None:
+            for each in templates[:3]:
+                await tx.node_group_templates.remove(TENANT, each.id)
+            await tx.node_group_templates.add(templates[3])
+            raise LookupError("undone")
+
+        with self.assertRaises(LookupError):
+            self.result(store.tx(undone))
+        with self.assertRaises(errors.QuotaExceeded):
+            self.result(store.tx(lambda tx: tx.node_group_templates.add(templates[4])))
+
     # ---- binaries -----------------------------------------------------------------------------
 
     def test_binary_of_no_bytes(self) -> None:

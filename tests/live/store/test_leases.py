@@ -9,6 +9,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
+import psycopg2
 from attrs import evolve
 from twisted.internet import reactor as _reactor  # noqa: TID251 - sockets
 from twisted.internet.defer import Deferred
@@ -175,13 +176,14 @@ class ReleaseTests(LeaseCase):
     newest = migrations.newest()
     newer = f"insert into schema_version values ({newest + 1}, 'later', {newest + 1})"
 
+    older_starts = (
+        "insert into daemons (id, about, until_s) values ('older', 'host1, process 7',"
+        " extract(epoch from clock_timestamp())::double precision + 3600)"
+    )
+
     def older_database(self) -> None:
         load_postgresql(self.newest - 1, self.url)
-        execute(
-            self.url,
-            "insert into daemons (id, about, until_s) values ('older', 'host1, process 7',"
-            " extract(epoch from clock_timestamp())::double precision + 3600)",
-        )
+        execute(self.url, self.older_starts)
 
     def dumps_sealer(self) -> FernetSealer:
         folder = Path(self.mktemp())
@@ -237,6 +239,21 @@ class ReleaseTests(LeaseCase):
         member = self.member("b", self.dumps_sealer())
         await member.start()
         self.assertEqual(self.schema(), self.newest)
+
+    async def test_a_daemon_that_starts_during_an_upgrade_is_seen(self) -> None:
+        """The upgrade waits for a table; before it tries again it looks who lives."""
+        self.older_database()
+        execute(self.url, "delete from daemons")
+        reader = psycopg2.connect(self.url)
+        self.addCleanup(reader.close)
+        reader.cursor().execute("select 1 from daemons")
+        starting = Deferred.fromCoroutine(self.member("b", self.dumps_sealer()).start())
+        await sleep(reactor, 0.5)
+        execute(self.url, self.older_starts)
+        reader.rollback()
+        text = await self.fails(starting, SchemaError)
+        self.assertIn("daemons of an older release use the database (host1, process 7)", text)
+        self.assertEqual(self.schema(), self.newest - 1)
 
     async def test_daemons_of_the_newer_release_upgrade_together(self) -> None:
         """None of them takes another one for an older daemon."""

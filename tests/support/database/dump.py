@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from twisted.internet.defer import Deferred
@@ -54,13 +54,15 @@ def fields_file(number: int) -> Path:
 
 
 def fields() -> dict[str, Any]:
-    """What this release writes into records: name of a type -> its fields, or its words."""
-    records = [c.table.record for c in Family.__subclasses__()] + [ClusterEvent]
-    _, parts = msgspec.json.schema_components(records, schema_hook=lambda _: {"title": "any"})
-    return {
-        name: sorted(part["properties"]) if "properties" in part else sorted(part["enum"])
-        for name, part in parts.items()
-    }
+    """What this release writes into records and stored answers: type -> its fields, or words."""
+    tables = [family.table for family in Family.__subclasses__()]
+    answers = [cast("Any", table.wire).__self__ for table in tables if table.wire]
+    found = {}
+    for kind, types in (("record", [*(t.record for t in tables), ClusterEvent]), ("wire", answers)):
+        _, parts = msgspec.json.schema_components(types, schema_hook=lambda _: {"title": "any"})
+        for name, part in parts.items():
+            found[f"{kind} {name}"] = sorted(part.get("properties") or part["enum"])
+    return found
 
 
 def seal_key(folder: Path) -> Path:
@@ -104,9 +106,15 @@ def main() -> None:
         life.close()
         _write(number, "postgresql", _postgresql_lines(url))
         drop_database(database_name)
-    fields_file(migrations.needed()).write_text(
-        json.dumps(fields(), indent=1, sort_keys=True) + "\n", encoding="utf-8"
-    )
+    known = fields_file(migrations.needed())
+    text = json.dumps(fields(), indent=1, sort_keys=True) + "\n"
+    if not known.exists():
+        known.write_text(text, encoding="utf-8")
+    elif known.read_text(encoding="utf-8") != text:
+        raise SystemExit(
+            f"records have other fields than {known.name} says: releases that the schema serves"
+            " would lose them; the newest schema file must not have a line `serves`"
+        )
 
 
 def _fill(session: Session, life: Session, number: int) -> None:
