@@ -97,6 +97,7 @@ class NextStepTests(SynchronousTestCase):
         self.check(now, Refuse(text), before=Found(servers=[beat]))
         self.check(now, Refuse(text), before=Found(keypair="k"))
         self.assertTrue(now.rests(now))
+        self.assertTrue(now.rests(Found(servers=[beat])), "no third look is needed")
 
     def test_objects_that_vanish_are_no_work(self) -> None:
         """The cloud removes what a killed bake has deleted; another look says more."""
