@@ -299,7 +299,7 @@ class Core:
         """The servers of the project by the names of their quotas."""
         servers = {id_: self.state.servers.total((project_id, id_)) for id_ in FLAVORS}
         return {
-            "instances": sum(servers.values()),
+            "instances": self.state.servers.count("project", project_id),
             "cores": sum(FLAVORS[id_].vcpus * n for id_, n in servers.items()),
             "ram_mib": sum(FLAVORS[id_].ram_mib * n for id_, n in servers.items()),
         }

@@ -222,7 +222,8 @@ class Network(Service):
         if servers is None:
             mine = of_project(table, call.project)
         else:
-            found = (port for server in set(servers) for port in table.having("device", server))
+            once = dict.fromkeys(servers)
+            found = (port for server in once for port in table.having("device", server))
             mine = [port for port in found if port.project_id == call.project]
         return self._list(call, "ports", map(self._port, mine))
 

@@ -119,7 +119,8 @@ class Names:
         names = self._known.get(container)
         if names is None:
             names = sorted(name.encode("utf-8") for name in self._load(container))
-            self._known[container] = names
+            if names:
+                self._known[container] = names
         start = prefix.encode("utf-8")
         at = bisect_left(names, start)
         if marker:

@@ -158,14 +158,14 @@ class Table(Generic[R]):
         if before is None:
             return
         for keys_of, index in self._indexes:
-            for key in keys_of(before):
+            for key in set(keys_of(before)):
                 _drop(index, key, id_)
         self._add(before, -1)
         if self._journal is not None:
             self._journal.change(self._family, id_, None)
 
     def having(self, name: str, key: Hashable) -> list[R]:
-        """The records with this key, in order of insertion. name: of the function of the key."""
+        """The records with this key, in the order in which they got it. name: of its function."""
         members = self._named[name].get(key)
         if members is None:
             return []
@@ -186,9 +186,9 @@ class Table(Generic[R]):
         before = self._rows.get(record.id)
         self._rows[record.id] = record
         for keys_of, index in self._indexes:
-            keys = tuple(keys_of(record))
+            keys = frozenset(keys_of(record))
             if before is not None:
-                for key in keys_of(before):
+                for key in set(keys_of(before)):
                     if key not in keys:
                         _drop(index, key, record.id)
             for key in keys:
