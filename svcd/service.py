@@ -400,7 +400,10 @@ class DaemonService:
                 self._reactor, settings, self._folder, self._database_taken
             )
             self._store = store = opened.store(sealer, settings.limits)
-            await store.open(timestamp(self._reactor.seconds()))
+            try:
+                await store.open(timestamp(self._reactor.seconds()))
+            except SealerError as error:
+                raise sealer.refused(error) from None
             cloud_settings = settings.cloud
             if settings.cloud.kind == "embedded":
                 self._machines = StateFolder(settings.server.state_dir, CLOUD_LOCK)

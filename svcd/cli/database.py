@@ -17,6 +17,7 @@ import click
 
 from svcd.cli.command import settings_of, settings_options, version
 from svcd.cli.database_target import ASIDE, held, of_settings, of_url
+from svcd.cli.shared_doctor import SEAL
 from svcd.model.ids import timestamp
 from svcd.settings import Settings
 from svcd.store import migrations
@@ -68,18 +69,24 @@ def _now() -> str:
 @click.argument("file", type=_FILE)
 @offline
 def backup(settings: Settings, file: Path) -> int:
-    """Write all rows to FILE, a new file; the daemon may be running."""
+    """Write all rows to FILE, a new file; the daemon may be running.
+
+    It ends with 1 when the key file does not open the secrets of the database.
+    """
     place = of_settings(settings)
     key = key_file(settings)
     session = place.reading("svcd backup")
     try:
         made = archive.write(session, file, _now(), version(), "+".join(_fingerprints(key)))
+        sealed = session.one(SEAL) if "seals" in session.tables() else None
     finally:
         session.close()
     print(f"{place.shown} is backed up to {file}; svcd read the file again and it is complete")
     _show(made.sums)
     print(f"  schema {made.head.schema}, {_size(made.bytes)}, SHA-256 {made.sha256}")
     if key.exists():
+        if sealed:
+            FernetSealer(key).open(str(sealed[0]))  # else the wrong key would be kept with it
         print(
             f"Keep a copy of {key} too, in another place: it seals the credentials in the backup\n"
             f"(fingerprint {made.head.key}); without the key they cannot be recovered."

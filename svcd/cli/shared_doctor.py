@@ -1,24 +1,27 @@
-"""Checks that daemons with one database have the same seal key and the same time. Reads only."""
+"""Checks of a shared database: its key, its schema, the clock, who lives. Reads only."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from svcd.cli.finding import Finding
 from svcd.settings import Settings
-from svcd.store.sealer import FernetSealer, SealerError, key_file
+from svcd.store import migrations
+from svcd.store.sealer import FernetSealer, SealerError, key_file, missing
 
 _SKEW_S = 3.0
 """Largest difference between the clocks of this machine and of the database server."""
 _CLOCK = "select extract(epoch from clock_timestamp())::double precision"
 _DAEMONS = """
-select about from daemons where until_s > extract(epoch from clock_timestamp()) order by about
+select about, coalesce((to_jsonb(d) ->> 'knows')::int, 0) from daemons d
+ where until_s > extract(epoch from clock_timestamp()) order by about
 """
-_SEAL = "select sealed from seals where id = 1"
+SEAL = "select sealed from seals where id = 1"
 _HAS = "select to_regclass('seals') is not null"
+_HAS_SCHEMA = "select to_regclass('schema_version') is not null"
 
 
 def examine_shared(settings: Settings) -> Iterator[Finding]:
@@ -28,6 +31,7 @@ def examine_shared(settings: Settings) -> Iterator[Finding]:
     limit_s = max(2, int(settings.database.connect_timeout_s))
     daemons: list[Any] = []
     sealed: list[Any] = []
+    version = migrations.Version(0, 0)
     with contextlib.closing(
         psycopg2.connect(settings.database.url, connect_timeout=limit_s)
     ) as connection:
@@ -39,13 +43,37 @@ def examine_shared(settings: Settings) -> Iterator[Finding]:
             cursor.execute(_HAS)
             if cursor.fetchone()[0]:
                 cursor.execute(_DAEMONS)
-                daemons = [row[0] for row in cursor.fetchall()]
-                cursor.execute(_SEAL)
+                daemons = cursor.fetchall()
+                cursor.execute(SEAL)
                 sealed = [row[0] for row in cursor.fetchall()]
+            cursor.execute(_HAS_SCHEMA)
+            if cursor.fetchone()[0]:
+                cursor.execute(migrations.CURRENT)
+                version = migrations.version_of(cursor.fetchone())
     yield _clock(abs(here_s - server_s))
-    yield _key(settings, sealed)
+    yield key_finding(settings, sealed)
+    yield _schema(version, daemons)
     if daemons:
-        yield Finding("daemons", True, f"{len(daemons)} share the database: {'; '.join(daemons)}")
+        names = "; ".join(about for about, _ in daemons)
+        yield Finding("daemons", True, f"{len(daemons)} share the database: {names}")
+
+
+def _schema(version: migrations.Version, daemons: Sequence[tuple[str, int]]) -> Finding:
+    """daemons: what each says of itself, and the newest schema that it knows."""
+    what, newest = "schema", migrations.newest()
+    refusal = migrations.newer(version)
+    if refusal:
+        return Finding(what, False, refusal, "svcd db current")
+    older = "; ".join(about for about, knows in daemons if knows < migrations.needed())
+    if older and version.number < newest:
+        return Finding(
+            what, False,
+            f"{version.number}: the daemon would upgrade it to {newest}, which these cannot use:"
+            f" {older}",
+            "stop them first",
+        )  # fmt: skip
+    text = f"{version.number}, this release has {newest}" if version.number else "not made yet"
+    return Finding(what, True, text)
 
 
 def _clock(off_s: float) -> Finding:
@@ -58,21 +86,19 @@ def _clock(off_s: float) -> Finding:
     )  # fmt: skip
 
 
-def _key(settings: Settings, sealed: list[str]) -> Finding:
-    """Whether the seal key of this daemon opens the data that the other daemons sealed."""
+def key_finding(settings: Settings, sealed: Sequence[str]) -> Finding:
+    """Whether the seal key of this daemon opens what the database has. sealed: texts of it."""
     what = "seal key"
     path = key_file(settings)
     if not path.exists():
         if not sealed:
             return Finding(what, True, f"the daemon will create {path} at its start")
-        return Finding(
-            what, False, f"{path} is missing, but the database has data that was sealed with a key",
-            f"copy seal.key from a daemon that uses this database: install -m 600 KEY {path}",
-        )  # fmt: skip
+        text, _, remedy = str(missing(path)).partition(": ")
+        return Finding(what, False, text, remedy)
     try:
         sealer = FernetSealer(path)
         for each in sealed:
             sealer.open(each)
     except SealerError as error:
         return Finding(what, False, str(error), f"ls -l {path}")
-    return Finding(what, True, f"{path} opens the sealed data")
+    return Finding(what, True, f"{path} " + ("opens the sealed data" if sealed else "holds a key"))

@@ -18,13 +18,14 @@ from urllib.parse import urlsplit
 from svcd.cli.database_target import of_settings
 from svcd.cli.finding import Finding
 from svcd.cli.listeners import command, owners
+from svcd.cli.shared_doctor import SEAL, key_finding
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.runtime.audit import OFF, STDOUT
 from svcd.runtime.listening import ListenError, address_of, endpoint_of, file_of
 from svcd.settings import Settings
 from svcd.store import migrations
 from svcd.store.offline.session import OfflineError
-from svcd.store.sealer import FernetSealer, SealerError, key_file
+from svcd.store.sealer import key_file
 
 _SERVED: Final = {
     "server.listen": "api",
@@ -44,8 +45,7 @@ def examine_start(settings: Settings, known: Mapping[str, Any]) -> Iterator[Find
     for key, text in _listeners(settings).items():
         yield examine_port(key, text, known)
     if not settings.database.url.startswith("postgres"):  # `shared_doctor` has the key of others
-        yield _key(settings)
-        yield _schema(settings)
+        yield from _database(settings)
     if settings.log.audit not in (OFF, STDOUT):
         yield _audit(settings)
 
@@ -68,7 +68,7 @@ def _plugins(settings: Settings) -> Finding:
     return Finding(what, True, ", ".join(each.name for each in offered))
 
 
-def _key(settings: Settings) -> Finding:
+def _key(settings: Settings, sealed: Sequence[str]) -> Finding:
     what, path = "seal key", key_file(settings)
     if not _there(path):
         there = next(each for each in path.parents if _there(each))  # the daemon makes the rest
@@ -77,35 +77,46 @@ def _key(settings: Settings) -> Finding:
                 what, False, f"{path} cannot be made: {there} is not a folder that can be written",
                 "set another server.seal_key",
             )  # fmt: skip
-        return Finding(what, True, f"the daemon will create {path} at its start")
-    try:
-        FernetSealer(path)
-    except SealerError as error:
-        return Finding(what, False, str(error), f"ls -l {path}")
-    return Finding(what, True, f"{path} holds a key")
+    return key_finding(settings, sealed)
 
 
-def _schema(settings: Settings) -> Finding:
+def _database(settings: Settings) -> Iterator[Finding]:
+    """Key and schema of a database in a file."""
     what, place = "database", of_settings(settings)
     path = place.path
     if path is None or not _there(path):
-        if path is not None and settings.database.url and not _writable(path.parent):
-            return Finding(
-                what, False, f"cannot make {path}: its folder does not exist or is not writable",
-                "set another database.url",
-            )  # fmt: skip
-        return Finding(what, True, "the daemon will create it at its start")
+        yield _key(settings, ())
+        yield _new(settings, path)
+        return
+    sealed: Sequence[str] = ()
     try:
         with contextlib.closing(place.reading("svcd doctor")) as session:
             session.snapshot()
             tables = session.tables()
             row = session.one(migrations.CURRENT) if "schema_version" in tables else None
+            if "seals" in tables:
+                sealed = [str(each[0]) for each in session.rows(SEAL)]
     except OfflineError as error:
-        return Finding(what, False, str(error), "svcd db check")
+        yield _key(settings, ())
+        yield Finding(what, False, str(error), "svcd db check")
+        return
+    yield _key(settings, sealed)
     refusal = migrations.newer(migrations.version_of(row))
     if refusal:
-        return Finding(what, False, refusal, "svcd db current")
-    return Finding(what, True, f"{path} can be used")
+        yield Finding(what, False, refusal, "svcd db current")
+    else:
+        yield Finding(what, True, f"{path} can be used")
+
+
+def _new(settings: Settings, path: Path | None) -> Finding:
+    """The database does not exist yet."""
+    what = "database"
+    if path is not None and settings.database.url and not _writable(path.parent):
+        return Finding(
+            what, False, f"cannot make {path}: its folder does not exist or is not writable",
+            "set another database.url",
+        )  # fmt: skip
+    return Finding(what, True, "the daemon will create it at its start")
 
 
 def _audit(settings: Settings) -> Finding:

@@ -165,7 +165,25 @@ class FernetSealer(MemorySealer):
 
     def __init__(self, key_file: Path) -> None:
         """Raises SealerError: the file cannot be read, holds no key or may be read by others."""
+        self._new = not key_file.exists()
         super().__init__(load(key_file), str(key_file))
+        self._file = key_file
+
+    def refused(self, error: SealerError) -> SealerError:
+        """The error when the database was sealed with another key. A new key file is removed."""
+        if not self._new:
+            return error
+        self._file.unlink(missing_ok=True)
+        return missing(self._file)
+
+
+def missing(key_file: Path) -> SealerError:
+    """The error when the database has what was sealed with a key, and the file does not exist."""
+    return SealerError(
+        f"{key_file} is missing, but the database has data that was sealed with a key: copy the"
+        " seal.key of the daemon that wrote it, or rotated its key last:"
+        f" install -m 600 KEY {key_file}"
+    )
 
 
 def _open(fernet: MultiFernet, sealed: str, where: str) -> Secret:
@@ -177,7 +195,8 @@ def _open(fernet: MultiFernet, sealed: str, where: str) -> Secret:
         raise SealerError(
             f"a stored secret cannot be opened with {where}: it was sealed with another key;"
             " restore the key file that belongs to this database: a copy of the seal.key of the"
-            " daemon that created it (server.seal_key is its path), readable by this user only"
+            " daemon that created it, or rotated its key last (server.seal_key is its path),"
+            " readable by this user only"
         ) from None
 
 

@@ -13,13 +13,15 @@ from typing import Any
 
 import treq
 import treq.client
+from cryptography.fernet import Fernet
 from twisted.internet.defer import Deferred
 from twisted.web.client import Agent, HTTPConnectionPool
 from twisted.web.iweb import IBodyProducer
 from zope.interface import implementer
 
+from svcd.cli.doctor import examine
 from svcd.runtime.tasks import with_deadline
-from svcd.settings import schema
+from svcd.settings import load, schema
 from tests.support.processes import Daemon, DaemonCase, Ended, Program, reactor, run, send, until
 
 LISTEN = ["--set", "server.listen=tcp:127.0.0.1:0", "--set", "cloud.listen=tcp:127.0.0.1:0"]
@@ -138,9 +140,23 @@ class RefusalTests(DaemonCase):
         lost = key.read_text()
         key.unlink()
         line = await self.refused(1, state=str(first.state))
+        self.assertIn(f"{key} is missing, but the database has data that was sealed", line)
+        self.assertFalse(key.exists())
+        self.assertIn(f"{key} is missing", self.doubts(first))
+        key.write_bytes(Fernet.generate_key())
+        key.chmod(0o600)
+        line = await self.refused(1, state=str(first.state))
         self.assertIn(f"cannot be opened with {key}: it was sealed with another key", line)
+        self.assertIn(f"cannot be opened with {key}", self.doubts(first))
         key.write_text(lost)
+        self.assertEqual(self.doubts(first), "")
         await first.start()
+
+    def doubts(self, daemon: Daemon) -> str:
+        """What `svcd doctor` says of the seal key of a daemon that it does not approve."""
+        flags = [f"{name}={value}" for name, value in daemon.settings.items()]
+        findings = examine(load(None, {}, flags).settings)
+        return "".join(f.text for f in findings if f.what == "seal key" and not f.good)
 
     async def test_second_daemon_in_a_state_folder_is_1(self) -> None:
         """The first one goes on."""

@@ -66,7 +66,7 @@ class DatabaseTests(SynchronousTestCase):
             f"insert into seals values (1, '{sealed}')",
         )
         missing = self.shared()["seal key"]
-        self.assertEqual((missing.good, "copy seal.key" in missing.remedy), (False, True))
+        self.assertEqual((missing.good, "install -m 600 KEY" in missing.remedy), (False, True))
         self.assertFalse(self.shared(f"server.seal_key={other}")["seal key"].good)
         found = self.shared(f"server.seal_key={key}")
         self.assertTrue(found["seal key"].good, found["seal key"].text)

@@ -8,6 +8,7 @@ import sqlite3
 import stat
 from pathlib import Path
 
+from cryptography.fernet import Fernet
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -302,6 +303,13 @@ class RestoreTests(_Case):
         key.write_text("another")
         told = self.done("restore", "--replace", str(self.file), state=other).out
         self.assertIn(f"{key} is not the key of the backup", told)
+
+    def test_a_backup_beside_a_wrong_key_is_told(self) -> None:
+        """Else that key would be kept with it."""
+        (self.state / "seal.key").write_bytes(Fernet.generate_key())
+        told = self.fails("backup", str(self.file))
+        self.assertIn("it was sealed with another key", told)
+        self.assertTrue(self.file.exists())
 
     def test_file_belongs_to_the_daemons_user(self) -> None:
         """Also when root has restored it; a link to the file stays one."""
