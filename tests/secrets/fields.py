@@ -71,6 +71,7 @@ SECRET: Mapping[str, str] = {
 """Field -> the canary that is put there. Their repr must not show them."""
 
 HARMLESS: Mapping[str, str] = {
+    "cli.image_bake_plan.Found.keypair": "a name",
     "cli.bundle.Kind.key": "a word of the API",
     "cli.orphan_search.Rows.job_credentials": "names",
     "cli.orphan_search.Rows.trusts": "ids, for the command whose work is to name them",
