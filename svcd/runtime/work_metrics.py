@@ -2,7 +2,7 @@
 
 What this daemon did since its start is counted where it is written. How many clusters and
 executions there are now is counted in the database, by indexes, at most once in `_FRESH_S`, and
-only while somebody reads the metrics.
+only when the metrics are read.
 
 Note: a database that does not answer. The counts then disappear instead of showing old numbers, and
 `svcd_work_counted` is 0. The reader of the metrics waits for the database for `_PATIENCE_S` at
