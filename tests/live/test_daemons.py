@@ -233,7 +233,9 @@ class SharingTests(SharedCase):
         metrics = (await send("GET", f"{second.api}/metrics")).body.decode()
         self.assertIn(f"svcd_leases_held {SHARDS / 2}", metrics)
         ended = await stranger.program.end()
-        self.assertEqual((ended.code, "copy of the seal.key" in ended.err), (1, True), ended.err)
+        self.assertEqual(
+            (ended.code, "copy the seal.key of the daemon" in ended.err), (1, True), ended.err
+        )
         self.assertEqual((await self.daemons[0].stop()).code, 0)
         await self.until_held(0, SHARDS)
         await self.check_gone(tenants[1], made[0] + made[1])
