@@ -80,7 +80,8 @@ class TakeoverTests(BrowserCase, SharedCase):
         page.goto("/console/")
         page.get_by_text("Live", exact=True).wait_for()
         clusters = [self.do(first.new_cluster("c0", 1))]
-        page.get_by_role("link", name="c0").click()
+        with page.expect_response(lambda each: "/events" in each.url):
+            page.get_by_role("link", name="c0").click()
         page.locator(".facts", has_text="Spawning").wait_for()
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
