@@ -99,7 +99,7 @@ class Bake:
                     self._screen.note(f"continuing with image {step.image_id}, which has begun")
                     image = await self._removed_on_failure(self._continued())
                 case plan.Begin():
-                    image = await self._begun()
+                    image = await self._begun(step.tidy)
         except PortError as error:
             raise _command_error(error) from None
         except CancelledError:
@@ -139,11 +139,11 @@ class Bake:
         """Remove the objects of the bake; see `Objects.remove`."""
         return await self._objects.remove(unfinished, self._limits.remove_s, self._limits.poll_s)
 
-    async def _begun(self) -> Image:
-        """A new image, after the removal of what a former bake has left."""
+    async def _begun(self, tidy: bool) -> Image:
+        """A new image. tidy: after the removal of what a former bake has left."""
         tree = Tree.at(self._wanted.tree)
         choice = await self._choice(tree.mib)
-        if left := await self._remove(unfinished=True):
+        if tidy and (left := await self._remove(unfinished=True)):
             raise CommandError(f"a former bake is in the way; {left}")
         private = await self._make_keypair()
         return await self._removed_on_failure(self._made(tree, choice, private))

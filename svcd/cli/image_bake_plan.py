@@ -12,7 +12,8 @@ bake that finds objects looks twice, with a pause of several beats between. A be
 the first look did not find is another bake's work. Objects that vanish prove nothing: a cloud goes
 on with what a killed bake has begun. So a bake looks again until none vanishes. A server that
 builds has no beats yet, so it also waits for the end of the building. Clocks of different machines
-are never compared.
+are never compared. Two bakes that find nothing at the same moment both make the key pair, whose
+name the cloud gives to one of them only. So a bake that has found nothing removes nothing before.
 """
 
 from __future__ import annotations
@@ -110,7 +111,9 @@ class Refuse:
 
 @frozen
 class Begin:
-    """Remove the leftovers, then begin with a new server."""
+    """Begin with a new server. tidy: after the removal of the leftovers."""
+
+    tidy: bool = False
 
 
 @frozen
@@ -153,7 +156,7 @@ def next_step(name: str, before: Found, now: Found) -> Step:
         is_saved = image.status == "ACTIVE"
         if is_saved or (image.status in ("QUEUED", "SAVING") and now.servers):
             return Continue(image.id)
-    return Begin()
+    return Begin(tidy=bool(now.leftovers))
 
 
 def removal(kind: str, id_: str) -> str:

@@ -425,6 +425,23 @@ class AgainTests(BakeCase):
         assert isinstance(image, Image), image
         self.assertEqual(self.left(), [f"image {NAME}"])
 
+    def test_two_that_start_together(self) -> None:
+        """One of them makes the image; the other one ends and removes nothing of it."""
+        for apart_s in (0.0, 0.3, 1.0, 1.5, 2.0):
+            self.setUp()
+            self.remote.script("apt-get", Said(delay_s=100.0))
+            out: list[object] = []
+            for _ in range(2):
+                Deferred.fromCoroutine(self.bake().run()).addBoth(out.append)
+                self.rig.clock.advance(apart_s)
+            for _ in range(2000):
+                self.rig.clock.advance(1.0)
+            error, image = out
+            assert isinstance(error, Failure), (apart_s, error)
+            self.assertIn(f"another svcd image bake of {NAME} ", str(error.value))
+            assert isinstance(image, Image), (apart_s, image)
+            self.assertEqual(self.left(), [f"image {NAME}"])
+
     def test_a_bake_of_another_name(self) -> None:
         """It is not disturbed, nor does it disturb."""
         self.killed(lambda: len(self.remote.ran) > 3)

@@ -55,7 +55,9 @@ class NextStepTests(SynchronousTestCase):
 
     def test_leftovers_of_a_server_begin_again(self) -> None:
         """What was installed is not known."""
-        self.check(Found(servers=[SERVER], keypair="k", groups=["g"], addresses=["a"]), Begin())
+        self.check(
+            Found(servers=[SERVER], keypair="k", groups=["g"], addresses=["a"]), Begin(tidy=True)
+        )
 
     def test_a_saved_image_is_continued(self) -> None:
         """Also when its server is gone."""
@@ -68,18 +70,18 @@ class NextStepTests(SynchronousTestCase):
         self.check(Found(images=[SAVING], servers=[SERVER]), Continue("i1"))
         queued = evolve(SAVING, status="QUEUED")
         self.check(Found(images=[queued], servers=[SERVER]), Continue("i1"))
-        self.check(Found(images=[SAVING]), Begin())
+        self.check(Found(images=[SAVING]), Begin(tidy=True))
 
     def test_a_failed_image_begins_again(self) -> None:
         """Glance's words for it."""
         for status in ("KILLED", "DELETED", "DEACTIVATED"):
             broken = evolve(SAVING, status=status)
-            self.check(Found(images=[broken], servers=[SERVER]), Begin())
+            self.check(Found(images=[broken], servers=[SERVER]), Begin(tidy=True))
 
     def test_two_unfinished_images_begin_again(self) -> None:
         """Which is the right one is not known."""
         two = [SAVING, evolve(SAVING, id="i2")]
-        self.check(Found(images=two, servers=[SERVER]), Begin())
+        self.check(Found(images=two, servers=[SERVER]), Begin(tidy=True))
 
     def test_a_finished_image_with_leftovers_is_tidied(self) -> None:
         """The former bake was killed while it removed them."""
@@ -102,7 +104,7 @@ class NextStepTests(SynchronousTestCase):
     def test_objects_that_vanish_are_no_work(self) -> None:
         """The cloud removes what a killed bake has deleted; another look says more."""
         before = Found(servers=[SERVER], keypair="k")
-        self.check(Found(keypair="k"), Begin(), before=before)
+        self.check(Found(keypair="k"), Begin(tidy=True), before=before)
         self.assertFalse(Found(keypair="k").rests(before))
 
     def test_a_server_that_builds_has_no_beats(self) -> None:
