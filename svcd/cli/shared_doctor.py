@@ -90,15 +90,18 @@ def key_finding(settings: Settings, sealed: Sequence[str]) -> Finding:
     """Whether the seal key of this daemon opens what the database has. sealed: texts of it."""
     what = "seal key"
     path = key_file(settings)
-    if not path.exists():
-        if not sealed:
-            return Finding(what, True, f"the daemon will create {path} at its start")
-        text, _, remedy = str(missing(path)).partition(": ")
-        return Finding(what, False, text, remedy)
     try:
+        if not path.exists():
+            if not sealed:
+                return Finding(what, True, f"the daemon will create {path} at its start")
+            text, _, remedy = str(missing(path)).partition(": ")
+            return Finding(what, False, text, remedy)
         sealer = FernetSealer(path)
         for each in sealed:
             sealer.open(each)
     except SealerError as error:
         return Finding(what, False, str(error), f"ls -l {path}")
+    except OSError as error:
+        text = f"{path} cannot be read: {error.strerror}"
+        return Finding(what, False, text, "set another server.seal_key")
     return Finding(what, True, f"{path} " + ("opens the sealed data" if sealed else "holds a key"))

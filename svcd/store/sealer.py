@@ -165,8 +165,8 @@ class FernetSealer(MemorySealer):
 
     def __init__(self, key_file: Path) -> None:
         """Raises SealerError: the file cannot be read, holds no key or may be read by others."""
-        self._new = not key_file.exists()
-        super().__init__(load(key_file), str(key_file))
+        keys, self._new = _loaded(key_file)
+        super().__init__(keys, str(key_file))
         self._file = key_file
 
     def refused(self, error: SealerError) -> SealerError:
@@ -202,15 +202,20 @@ def _open(fernet: MultiFernet, sealed: str, where: str) -> Secret:
 
 def load(key_file: Path) -> Keys:
     """The keys of a file, which is created when it does not exist. Raises SealerError."""
+    return _loaded(key_file)[0]
+
+
+def _loaded(key_file: Path) -> tuple[Keys, bool]:
+    """The same, and whether this call has created the file."""
     try:
-        _create(key_file)
+        is_new = _create(key_file)
         mode = stat.S_IMODE(key_file.stat().st_mode)
         if mode & 0o077:
             raise SealerError(
                 f"key file {key_file} may be read by other users (mode {mode:04o}):"
                 f" run chmod 600 {key_file}"
             )
-        return Keys.parsed(key_file.read_bytes())
+        return Keys.parsed(key_file.read_bytes()), is_new
     except OSError as error:
         raise SealerError(f"cannot use key file {key_file}: {error.strerror}") from None
     except ValueError:
@@ -255,16 +260,22 @@ def _publish(path: Path, content: bytes, owner: os.stat_result) -> None:
         draft.unlink(missing_ok=True)
 
 
-def _create(key_file: Path) -> None:
-    """Write a new key to a draft file and link it to its name: a crash leaves no partial key."""
+def _create(key_file: Path) -> bool:
+    """Make a key file if there is none, and return whether this call has made it.
+
+    A new key is written to a draft file, which is linked to its name: a crash leaves no partial
+    key, and of two processes the faster one gives the key.
+    """
     if key_file.exists():
-        return
+        return False
     key_file.parent.mkdir(parents=True, exist_ok=True)
     draft = key_file.with_name(f".{key_file.name}.{os.getpid()}")
     try:
         _write(draft, Fernet.generate_key())
-        with contextlib.suppress(FileExistsError):  # another process was faster: use its key
+        with contextlib.suppress(FileExistsError):
             key_file.hardlink_to(draft)
+            return True
+        return False
     finally:
         draft.unlink(missing_ok=True)
 

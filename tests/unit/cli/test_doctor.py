@@ -49,6 +49,14 @@ class DoctorTests(SynchronousTestCase):
         self.assertEqual(list(found), ["python", "settings"])
         self.assertFalse(found["settings"].good)
 
+    def test_a_path_of_the_key_that_cannot_be_read(self) -> None:
+        """The other checks are made."""
+        path = self.state / ("x" * 300) / "seal.key"
+        self.state.mkdir()
+        found = self.findings(f"server.seal_key={path}")
+        self.assertEqual(found["seal key"].text, f"{path} cannot be read: File name too long")
+        self.assertTrue(found["server.listen"].good)
+
     def test_taken_port(self) -> None:
         """With the way to another one."""
         with socket.socket() as taken:

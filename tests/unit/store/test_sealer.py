@@ -51,6 +51,12 @@ class FernetSealerTest(SynchronousTestCase):
         error = self.assertRaises(SealerError, FernetSealer, self.key_file)
         self.assertIn(f"(mode 0644): run chmod 600 {self.key_file}", str(error))
 
+    def test_a_path_that_cannot_be_read_is_refused(self) -> None:
+        """In one line, as any other fault of the file."""
+        path = Path("x" * 300, "seal.key")
+        error = self.assertRaises(SealerError, FernetSealer, path)
+        self.assertEqual(str(error), f"cannot use key file {path}: File name too long")
+
     def test_damaged_key_file_is_refused(self) -> None:
         """It is never replaced by a new key."""
         FernetSealer(self.key_file)
