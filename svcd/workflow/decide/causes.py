@@ -21,6 +21,9 @@ from svcd.workflow.decide.evidence import Evidence
 
 _MOST_SEARCHED: Final = 1000
 """Characters of a line in which svcd searches for an exception."""
+_MOST_LINES: Final = 8000
+"""Lines of a log that svcd searches, the last ones. A file of 64 KiB may have eight times as many,
+and the search would hold the daemon."""
 _MOST_LINE: Final = 4000
 """Characters of a line that svcd keeps: more than it quotes, so that no secret is cut in two."""
 _NAME: Final = re.compile(r"\w[\w.]*")
@@ -115,7 +118,7 @@ def cause(log: str) -> str:
     """
     without_text = with_text = ""
     place = 0
-    lines = log.splitlines()
+    lines = _lines(log)
     for number, line in enumerate(lines):
         stripped = line.strip()
         at = _begin(stripped[:_MOST_SEARCHED])
@@ -140,7 +143,7 @@ def cause(log: str) -> str:
 
 def python_cause(log: str) -> str:
     """The error of the last traceback of Python, and the line of the program; "" without one."""
-    found = [text for _, text in _tracebacks(log.splitlines())]
+    found = [text for _, text in _tracebacks(_lines(log))]
     return found[-1] if found else ""
 
 
@@ -151,7 +154,7 @@ def script_cause(log: str) -> str:
     script; another error; any line; a command without words. A script goes on after errors, so the
     last one ended it. But without a program or a variable of its own it fails over and over.
     """
-    lines = log.splitlines()
+    lines = _lines(log)
     errors = dict(_tracebacks(lines))
     best = place = 0
     for number, line in enumerate(lines):
@@ -281,6 +284,10 @@ def own_words(log: bytes) -> bytes:
         if found:
             return rest
     return log
+
+
+def _lines(log: str) -> Sequence[str]:
+    return log.splitlines()[-_MOST_LINES:]
 
 
 def _rank(line: str) -> int:

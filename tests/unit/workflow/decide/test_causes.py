@@ -61,10 +61,20 @@ class CauseTests(SynchronousTestCase):
 
     def test_a_log_made_of_frames_that_are_exceptions(self) -> None:
         """A log of this kind held svcd for seconds when each one's frames were searched."""
-        frames = "\tat sun.ERROR a.Error\n" * 20_000
+        frames = "\tat sun.ERROR a.Error\n" * 3000
         self.assertEqual(cause(frames), "a.Error")
         end = "java.io.IOException: full\n\tat sun.A.a(A.java:1)\n\tat my.B.b(B.java:2)\n"
         self.assertEqual(cause(frames + end + frames), "java.io.IOException: full (B.java:2)")
+
+    def test_a_log_of_very_many_lines(self) -> None:
+        """The last 8000 are searched: the others of a file of 64 KiB would hold svcd."""
+        error = "java.io.IOException: full"
+        for search in (cause, script_cause):
+            self.assertEqual(search(f"{error}\n" + "\n" * 7999), error)
+            self.assertEqual(search(f"{error}\n" + "\n" * 8000), "")
+        trace = 'Traceback (most recent call last):\n  File "a.py", line 1\nValueError: x\n'
+        self.assertEqual(python_cause(trace + "\n" * 7990), "ValueError: x (a.py, line 1)")
+        self.assertEqual(python_cause(trace + "\n" * 8000), "")
 
     def test_a_long_message_is_cut(self) -> None:
         self.assertEqual(len(cause("java.io.IOException: " + "x" * 5000)), 4000)

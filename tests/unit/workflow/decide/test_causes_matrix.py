@@ -86,6 +86,8 @@ class HostileTests(SynchronousTestCase):
         """The files are cut at 64 KiB; no step of a judgement takes long."""
         size = 65_536
         for line in (
+            "\n",
+            "x\n",
             "a.b.CException: x\n",
             "a." * 500 + "\n",
             'Traceback (most recent call last):\n  File "a", line 1\n',
