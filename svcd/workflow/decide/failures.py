@@ -62,14 +62,15 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
     (
         Code.OUTPUT_EXISTS,
         re.compile(
-            r"Output directory .{0,1000} already exists|File ?(?:AlreadyE|E|e)xists"
+            r"Output directory .{0,1000} already exists|(?<!java\.nio\.file\.)FileAlreadyExists"
+            r"|`[^'`]{1,1000}': File exists"
             r"|\[PATH_ALREADY_EXISTS\]|location to a non-empty directory "
         ),
     ),
     (
         Code.CLASS_MISSING,
         re.compile(
-            r"ClassNotFoundException|NoClassDefFoundError|Class .{0,1000} not f"
+            r"ClassNotFoundException|NoClassDefFoundError|\bClass \w+(?:\.[\w$]+)+ not found"
             r"|ERROR 1070: Could not resolve|\[CANNOT_LOAD_FUNCTION_CLASS\]"
         ),
     ),
@@ -86,8 +87,8 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
         re.compile(
             # Pig numbers with 1002, 1066, 1071 and 1075 what goes wrong while a script runs
             r"\bERROR 1(?!002|066|071|075)\d{3}: |\b(?:Syntax|Indentation|Tab)Error: "
-            r"|: syntax error[: ]|: unexpected EOF while looking for |: Syntax error: "
-            r"|\[(?:PARSE_|UNRESOLVED_|TABLE_OR_VIEW_NOT_FOUND)[A-Z_.]*\]"
+            r"|\bline \d{1,9}: syntax error[: ]|: unexpected EOF while looking for "
+            r"|: Syntax error: |\[(?:PARSE_|UNRESOLVED_|TABLE_OR_VIEW_NOT_FOUND)[A-Z_.]*\]"
         ),
     ),
     (

@@ -88,10 +88,34 @@ class OfRecord(SynchronousTestCase):
             ("./x.sh: 3: Syntax error: end of file unexpected", "SYNTAX_ERROR"),
             ("ERROR 1200: Pig script failed to parse", "SYNTAX_ERROR"),
             ("gzip: words.gz: unexpected end of file", None),
+            ("xml.etree.ElementTree.ParseError: syntax error: line 1, column 0", None),
             ("ERROR 1002: Unable to store alias counts", None),
             ("ERROR 1066: Unable to open iterator for alias counts", None),
             ("ExecException: ERROR 1071: Cannot convert a tuple to a String", None),
             ("ERROR 1075: Received a bytearray from the UDF or Union", None),
+        ):
+            found = by_text(text)
+            self.assertEqual(found and found.value, code, text)
+
+    def test_a_file_of_the_program_itself_is_no_output(self) -> None:
+        """Only what Hadoop refuses to overwrite is the output of the job."""
+        for text, code in (
+            ("mkdir: `/out': File exists", "OUTPUT_EXISTS"),
+            ("put: `/out/words': File exists", "OUTPUT_EXISTS"),
+            ("org.apache.hadoop.fs.FileAlreadyExistsException: /out is a file", "OUTPUT_EXISTS"),
+            ("mkdir: cannot create directory 'scratch': File exists", None),
+            ("FileExistsError: [Errno 17] File exists: 'scratch' (a.py, line 3)", None),
+            ("java.nio.file.FileAlreadyExistsException: scratch", None),
+        ):
+            found = by_text(text)
+            self.assertEqual(found and found.value, code, text)
+
+    def test_only_a_class_of_java_is_missing(self) -> None:
+        """The word alone means many things."""
+        for text, code in (
+            ("Class org.example.MyMapper not found", "CLASS_MISSING"),
+            ("java.lang.ClassNotFoundException: MyMapper", "CLASS_MISSING"),
+            ("ValueError: Class label not found in data (a.py, line 3)", None),
         ):
             found = by_text(text)
             self.assertEqual(found and found.value, code, text)
