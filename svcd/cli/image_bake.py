@@ -196,11 +196,13 @@ class Bake:
         public, private = new_key_pair(self._object)
         try:
             await self._cloud.compute.create_keypair(self._object, public)
-        except CloudError as error:
-            if error.kind is not Fault.BUSY:
-                raise
-            text = f"another svcd image bake of {self._wanted.name} has just begun"
-            raise CommandError(f"{text}: wait for its end", REFUSED) from None
+        except (CloudError, CancelledError) as error:
+            if isinstance(error, CloudError) and error.kind is Fault.BUSY:
+                text = f"another svcd image bake of {self._wanted.name} has just begun"
+                raise CommandError(f"{text}: wait for its end", REFUSED) from None
+            known = _command_error(error) if isinstance(error, CloudError) else self.stopped_by
+            left = await self._objects.remove_keypair(public)  # the cloud may have made it
+            raise CommandError("; ".join(filter(None, (str(known), left))), known.code) from None
         return Host(address="", port=22, user="", private_key=private)
 
     async def _made(self, tree: Tree, choice: Choice, login: Host) -> Image:

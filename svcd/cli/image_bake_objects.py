@@ -82,6 +82,17 @@ class Objects:
             return ""
         return left_over({each: why or "it still exists" for each, why in reasons.items()})
 
+    async def remove_keypair(self, public: str) -> str:
+        """Remove the key pair if it is that of `public`; a text about it if it is left, else ""."""
+        pair = "key pair", self.name
+        try:
+            found = await self._cloud.compute.keypair(self.name)
+            is_ours = found.public_key.split()[:2] == public.split()[:2]
+            why = await self._delete(*pair) if is_ours else ""
+        except CloudError as error:
+            why = "" if error.kind is Fault.NOT_FOUND else error.text
+        return left_over({pair: why}) if why else ""
+
     async def _delete(self, kind: str, id_: str) -> str:
         """Delete one object; why the cloud refuses, "" when it does not."""
         cloud = self._cloud

@@ -332,6 +332,33 @@ class EndTests(BakeCase):
             self.assertEqual((str(error), error.code), ("interrupted", INTERRUPTED))
             self.assertEqual(self.left(), [])
 
+    def test_a_key_pair_whose_creation_has_no_answer(self) -> None:
+        """The cloud may have made it, so it is removed; that of another bake stays."""
+        answers = ("had no complete answer", "broke off")
+        for effect, why in zip((Effect.TIMEOUT_AFTER, Effect.RESET_AFTER), answers, strict=True):
+            self.setUp()
+            rule = FaultRule(where="compute", method="POST", path="/os-keypairs", effect=effect)
+            self.rig.faults.add(rule)
+            self.assertIn(why, str(self.refused()))
+            self.assertEqual(self.left(), [])
+
+    def test_a_key_pair_of_another_bake(self) -> None:
+        """It stays."""
+        self.killed(lambda: bool(self.rig.cloud.core.state.keypairs.values()))
+        before = self.left()
+        removed = self.bake()._objects.remove_keypair("ssh-ed25519 other")
+        self.assertEqual((self.rig.run(removed), self.left()), ("", before))
+
+    def test_a_key_pair_that_cannot_be_removed(self) -> None:
+        """With its reason and the command."""
+        for method, effect in (("POST", Effect.RESET_AFTER), ("DELETE", Effect.ANSWER)):
+            rule = FaultRule(where="compute", method=method, path="/os-keypairs", effect=effect)
+            self.rig.faults.add(evolve(rule, status=500))
+        error = self.assertRaises(CommandError, self.baked)
+        self.assertIn("broke off", str(error))
+        self.assertIn(f"remove it: openstack keypair delete {OBJECT}", str(error))
+        self.assertEqual(self.left(), [f"key pair {OBJECT}"])
+
     def test_what_cannot_be_removed_is_named(self) -> None:
         """With its reason and the command."""
         self.rig.faults.add(
