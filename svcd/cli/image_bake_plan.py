@@ -31,6 +31,7 @@ from svcd.cli.exits import NOT_FOUND, USAGE, CommandError
 from svcd.model import wire
 from svcd.model.choices import listed, nearest
 from svcd.model.cloud import Flavor, Image, Network, Server
+from svcd.provisioning.decide.checks import ssh_port
 from svcd.provisioning.decide.facts import PROBLEM, SSH_PORT
 from svcd.provisioning.distributions.vanilla.server_image import PACKAGES_MIB
 
@@ -223,7 +224,7 @@ def choice(
         flavor_id=chosen_flavor(wanted.flavor, flavors, base, tree_mib).id,
         network_id=chosen_network(wanted.network, networks),
         user=login_user(wanted.user, base),
-        port=int(base.properties.get(SSH_PORT) or 22),
+        port=ssh_port(base.properties.get(SSH_PORT, "")),
     )
 
 

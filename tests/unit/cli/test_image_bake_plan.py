@@ -150,6 +150,8 @@ class ChoiceTests(SynchronousTestCase):
         self.assertEqual(
             (self.chosen(base=base).user, self.chosen(base=base).port), ("cloud", 2222)
         )
+        odd = evolve(BASE, properties={"_svc_ssh_port": "ssh"})
+        self.assertEqual(self.chosen(base=odd).port, 22)
         self.assertEqual(login_user("me", base), "me")
         self.assertEqual(login_user("", evolve(BASE, properties={"os_admin_user": "u"})), "u")
 
