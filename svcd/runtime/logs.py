@@ -78,7 +78,8 @@ def observer(stream: IO[str], form: str, level: str) -> ILogObserver:
         if lost:
             gap = {**event, "log_level": LogLevel.warn, "log_namespace": __name__}
             gap |= {"log_format": "{lost} log lines could not be written", "lost": lost}
-            gap.pop("log_failure", None)
+            for name in ("log_failure", "fields"):
+                gap.pop(name, None)
             line = "\n" + write(gap) + line  # part of the last lost line may be in the file
         try:
             stream.write(line)
@@ -149,8 +150,8 @@ def _human_line(event: LogEvent) -> str:
 
 def _fields(event: LogEvent) -> dict[str, object]:
     """The names and values of the event's `fields`."""
-    read: Callable[[], Mapping[str, object]] | None = event.get("fields")
-    given = {} if read is None else read()
+    read: Callable[[], Mapping[str, object]] | object = event.get("fields")
+    given = read() if callable(read) else {}  # another library may use the name for a value
     return {name: _one_line(v) if isinstance(v, str) else v for name, v in given.items()}
 
 

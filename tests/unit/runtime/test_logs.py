@@ -108,6 +108,12 @@ class LinesTests(SynchronousTestCase):
         self.assertEqual({name: line.get(name) for name in ("a", "b")}, {"a": 1, "b": "c\\nd"})
         self.assertNotIn("secret", line)
 
+    def test_a_field_of_this_name_of_another_library(self) -> None:
+        """Its event is a line as any other."""
+        stream, publisher = self.said("json")
+        publisher(event(LogLevel.info, "read {fields}", fields=["a"]))
+        self.assertEqual(json.loads(stream.getvalue())["message"], "read ['a']")
+
     def test_fields_cost_nothing_in_a_human_line(self) -> None:
         """They are not asked for."""
         stream, publisher = self.said("human")
