@@ -1,4 +1,4 @@
-"""What svcd adds to a job of Spark: the same PySpark program by `svcd run` and by spark-submit.
+"""What svcd adds to a job of Spark: the same programs by `svcd run` and by spark-submit.
 
 Both count words on one cluster in YARN's cluster mode; spark-submit runs on the master and waits
 for the end. svcd's own way has a launcher more, whose time YARN tells: from its start to that of
@@ -8,13 +8,13 @@ the Spark application, without the time that spark-submit takes for its submit.
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 import urllib.request
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from shlex import quote
 from statistics import median
 from typing import Any, Final
 
@@ -41,28 +41,59 @@ class Taken:
     submit: float
 
 
+@frozen(kw_only=True)
+class Program:
+    """A word count of the image. bare, ours: the options of spark-submit, and of `svcd run`."""
+
+    name: str
+    file: str
+    bare: Sequence[str] = ()
+    ours: Sequence[str] = ()
+
+
+_CLASS: Final = "org.svcd.examples.spark.WordCount"
+_PROGRAMS: Final = (
+    Program(name="PySpark", file="wordcount.py"),
+    Program(
+        name="Spark jar",
+        file="svcd-spark-examples.jar",
+        bare=("--class", _CLASS),
+        ours=("--type", "Spark", "--main-class", _CLASS),
+    ),
+)
+
+
 def figures(svcd: Svcd, manager: str, image: Path, rounds: int) -> Sequence[Figure]:
     """All figures. manager: URL of YARN's web services. The first round warms up the cluster."""
-    program = image / "examples" / "wordcount.py"
-    if not program.is_file():
-        print(f"jobs: no Spark at {image}", file=sys.stderr)
-        return []
+    found: list[Figure] = []
+    for each in _PROGRAMS:
+        path = image / "examples" / each.file
+        if not path.is_file():
+            print(f"jobs: no Spark at {image}", file=sys.stderr)
+            return []
+        found += _of(each, path, svcd, manager, rounds)
+    return found
+
+
+def _of(program: Program, path: Path, svcd: Svcd, manager: str, rounds: int) -> Sequence[Figure]:
     bare, ours = list[Taken](), list[Taken]()
-    run = ("run", str(program), "--on", "bench", "--input", "hdfs:///in")
+    run = ("run", str(path), *program.ours, "--on", "bench", "--input", "hdfs:///in")
+    submit = shlex.join(["spark-submit", *program.bare, str(path), "hdfs:///in"])
     for number in range(rounds + 1):
-        out = f"hdfs:///out/spark-{number}"
-        command = f". svcd/env.sh; spark-submit {quote(str(program))} hdfs:///in {out}-bare"
+        out = f"hdfs:///out/{path.stem}-{number}"
+        command = f". svcd/env.sh; {submit} {out}-bare"
         bare.append(_bare(partial(svcd, "cluster", "ssh", "bench", "--", command), manager))
         ours.append(_ours(partial(svcd, *run, "--output", f"{out}-svcd"), manager))
-        print(f"jobs: Spark {bare[-1]} {ours[-1]}", file=sys.stderr, flush=True)
+        print(f"jobs: {program.name} {bare[-1]} {ours[-1]}", file=sys.stderr, flush=True)
     del bare[0], ours[0]
     launcher = [one.submit - other.submit for one, other in zip(ours, bare, strict=True)]
     over = median(t.whole for t in ours) - median(t.whole for t in bare) - median(launcher)
+    name = program.name
     return [
-        _figure("PySpark job by spark-submit, in all", *(each.whole for each in bare)),
-        _figure("PySpark job by svcd run, in all", *(each.whole for each in ours)),
-        _figure("PySpark job by svcd run, launcher", *launcher),
-        _figure("svcd run - spark-submit - launcher, medians", over, target=_MOST_S),
+        _figure(f"{name} job by spark-submit, in all", *(each.whole for each in bare)),
+        _figure(f"{name} job by svcd run, in all", *(each.whole for each in ours)),
+        _figure(f"{name} job by svcd run, launcher", *launcher),
+        _figure(f"{name}: svcd run - spark-submit - launcher, medians", over, target=_MOST_S),
     ]
 
 
