@@ -43,6 +43,7 @@ stat -c '%U %a' /home/svcd
 cat /home/svcd/svcd/conf/core-site.xml 2>/dev/null || echo cannot read
 sudo -n id -u
 """
+SPARK_COUNT = {"edp.java.main_class": "org.svcd.examples.spark.WordCount"}
 TREE = os.environ.get("SVCD_TEST_OS_VANILLA", "")
 
 
@@ -92,7 +93,7 @@ class VanillaTests(OpenStackCase):
 
     timeout = 1500
     skip = no_platform() or _no_tree() or None
-    spark = ""
+    spark = pyspark = ""
 
     async def begin_words(self) -> None:
         """A daemon, a user, and a text in Swift."""
@@ -115,7 +116,9 @@ class VanillaTests(OpenStackCase):
         self.pig = await self.tenant.new_pig_job("count-pig", PIG_SCRIPT.encode())
         if (program := Path(TREE, "examples", "wordcount.py")).exists():  # a tree with Spark
             mains = {"count.py": program.read_bytes()}
-            self.spark = await self.tenant.new_job("count-spark", "Spark", mains)
+            self.pyspark = await self.tenant.new_job("count-pyspark", "Spark", mains)
+            jar = Path(TREE, "examples", "svcd-spark-examples.jar").read_bytes()
+            self.spark = await self.tenant.new_job("count-spark", "Spark", {"count-spark.jar": jar})
         self._since = float(reactor.seconds())
 
     def mark(self, what: str) -> None:
@@ -200,7 +203,7 @@ class VanillaTests(OpenStackCase):
         self.assertEqual(len(cluster["node_groups"][1]["instances"]), workers)
 
     async def test_words_are_counted_on_real_servers(self) -> None:
-        """Jar, Pig and PySpark agree with plain Python, around scaling, and nothing is left."""
+        """Jar, Pig, PySpark and Spark agree with plain Python, around scaling; nothing is left."""
         await self.begin_words()
         before = set(await self.everything())
         self.mark("prepared")
@@ -212,7 +215,8 @@ class VanillaTests(OpenStackCase):
         await self.scale(cluster_id, 2)
         await self.count(cluster_id, self.pig, {}, "pig")
         if self.spark:
-            await self.count(cluster_id, self.spark, {}, "spark")
+            await self.count(cluster_id, self.pyspark, {}, "pyspark")
+            await self.count(cluster_id, self.spark, SPARK_COUNT, "spark")
         await self.scale(cluster_id, 1)
         await self.alpha.delete(cluster_id)
         self.mark("deleted")
