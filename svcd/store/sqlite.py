@@ -240,17 +240,26 @@ class SqliteDatabase:
             raise self._unavailable(error) from error
 
     async def script(self, text: str) -> None:
-        """Statements separated by `;` at the end of a line, in one transaction."""
-        self._connection.execute("begin immediate")
+        """Statements separated by `;` at the end of a line, in one transaction.
+
+        Raises SchemaError when the file is damaged or cannot be written (disk full, locked).
+        """
         try:
+            self._connection.execute("begin immediate")
             for statement in re.split(r";\s*\n", translate(text)):
                 if statement.strip():
                     self._connection.execute(statement)
+            self._connection.execute("commit")
         except BaseException as error:
-            self._connection.execute("rollback")
+            if self._connection.in_transaction:
+                self._connection.execute("rollback")
             self._refuse_damage(error)
+            if isinstance(error, sqlite3.OperationalError):
+                raise SchemaError(
+                    f"the schema of {self._path} cannot be changed: {error}; make room on its disk,"
+                    " end other programs that use it, and start again"
+                ) from None
             raise
-        self._connection.execute("commit")
 
     async def close(self) -> None:
         self._connection.close()

@@ -22,6 +22,8 @@ from zope.interface import implementer
 from svcd.cli.doctor import examine
 from svcd.runtime.tasks import with_deadline
 from svcd.settings import load, schema
+from tests.support.database.dump import load_sqlite, seal_key
+from tests.support.disks import fill, small_disk
 from tests.support.processes import Daemon, DaemonCase, Ended, Program, reactor, run, send, until
 
 LISTEN = ["--set", "server.listen=tcp:127.0.0.1:0", "--set", "cloud.listen=tcp:127.0.0.1:0"]
@@ -53,6 +55,26 @@ class RefusalTests(DaemonCase):
         """With what was expected."""
         line = await self.refused(2, "--set", "auth.mode=maybe")
         self.assertIn("expected one of none, keystone, got 'maybe'", line)
+
+    async def test_full_disk_of_the_database_is_1(self) -> None:
+        """At an upgrade of the schema; the next start, with room, makes it."""
+        place = small_disk(self, self.mktemp(), 2)
+        database = place / "svcd.sqlite"
+        load_sqlite(1, database)
+        state = Path(self.mktemp())
+        state.mkdir(0o700)
+        seal_key(state)
+        filler = fill(place)
+        flags = ("--set", f"database.url=sqlite:///{database}")
+        os.truncate(filler, filler.stat().st_size - 80 * 1024)  # for a beginning
+        line = await self.refused(1, *flags, state=str(state))
+        self.assertIn(f"the schema of {database} cannot be changed: database or disk is full", line)
+        filler.unlink()
+        upgraded = self.daemon(database__url=f"sqlite:///{database}")
+        upgraded.state = state
+        upgraded.settings["server.state_dir"] = str(state)
+        await upgraded.start()
+        self.assertEqual((await upgraded.stop()).code, 0)
 
     async def test_unknown_flag_is_2(self) -> None:
         """Usage."""

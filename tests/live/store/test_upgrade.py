@@ -22,9 +22,9 @@ from svcd.store.sealer import FernetSealer
 from svcd.store.store import SqlStore
 from tests.contract.store.rows import at
 from tests.live.store.test_postgres import drive, own_reactor
-from tests.support.database.dump import load_postgresql, seal_key
+from tests.support.database.dump import load_postgresql, postgresql_lines, seal_key
 from tests.support.database.postgres_server import drop_database, execute, new_database
-from tests.support.database.upgraded import UpgradeContract, add_tests
+from tests.support.database.upgraded import UpgradeContract, add_tests, cut
 from tests.support.processes import reactor, until
 
 _KILL = """
@@ -123,3 +123,38 @@ class HinderedTests(TestCase):
         self.assertEqual(self.schema(), self.before[-1][0])
         self.next = (self.next[0], "create table one (id integer);")
         self.assertEqual(await migrations.migrate(self.database, at(0)), self.next[0])
+
+
+class InterruptedTests(SynchronousTestCase):
+    """One statement after the other."""
+
+    def upgrade(self, url: str) -> int:
+        database = PostgresDatabase(own_reactor(), Database(url=url), self.fail)
+
+        async def opened() -> int:
+            await database.open()
+            try:
+                return await migrations.migrate(database, at(0))
+            finally:
+                await database.close()
+
+        return drive(opened())
+
+    def test_interrupted_at_any_statement(self) -> None:
+        """The former release finds all as it was, and the next start makes the upgrade."""
+        real = migrations.steps()
+        for number, _ in real[1:]:
+            url, name = new_database()
+            self.addCleanup(drop_database, name)
+            load_postgresql(number - 1, url)
+            before = list(postgresql_lines(url))
+            for text in cut(number):
+                steps = (*real[: number - 1], (number, text), *real[number:])
+                patch = self.patch(migrations, "steps", lambda steps=steps: steps)
+                try:
+                    with self.assertRaises(SchemaError):
+                        self.upgrade(url)
+                finally:
+                    patch.restore()
+            self.assertEqual(list(postgresql_lines(url)), before, number)
+            self.assertEqual(self.upgrade(url), real[-1][0])

@@ -104,7 +104,7 @@ def main() -> None:
         _fill(target, life, number)
         target.close()
         life.close()
-        _write(number, "postgresql", _postgresql_lines(url))
+        _write(number, "postgresql", postgresql_lines(url))
         drop_database(database_name)
     known = fields_file(migrations.needed())
     text = json.dumps(fields(), indent=1, sort_keys=True) + "\n"
@@ -144,7 +144,8 @@ def _sqlite_lines(path: Path) -> Iterator[str]:
         connection.close()
 
 
-def _postgresql_lines(url: str) -> Iterator[str]:
+def postgresql_lines(url: str) -> Iterator[str]:
+    """The statements that make a database again."""
     command = ["pg_dump", "--inserts", "--no-owner", "--no-privileges", url]
     said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
     for line in said.split("\n"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from attrs import evolve
@@ -39,6 +40,14 @@ _LATER = {
 """Tables that came with a later schema than the first: of no older one are there rows."""
 
 ADD = "run `python -m tests.support.database.dump` and commit what it writes"
+
+
+def cut(number: int) -> Iterator[str]:
+    """The file of schema `number` that fails at its begin, and after each of its statements."""
+    text = dict(migrations.steps())[number]
+    statements = [each for each in re.split(r";\s*\n", text) if each.strip()]
+    for done in range(len(statements) + 1):
+        yield ";\n".join([*statements[:done], "select nothing from nowhere;\n"])
 
 
 class UpgradeContract:

@@ -1,12 +1,12 @@
-"""The kept dumps of every schema, upgraded on SQLite. On PostgreSQL: test_live_upgrade."""
+"""The kept dumps of every schema, upgraded on SQLite. On PostgreSQL: tests.live.store."""
 
 from __future__ import annotations
 
 import json
 import re
 import sqlite3
-from collections.abc import Awaitable, Callable
-from contextlib import closing
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from svcd.ports.store import Tx
 from svcd.store import migrations
+from svcd.store.database import SchemaError
 from svcd.store.offline.session import Session
 from svcd.store.offline.sqlite import SqliteSession
 from svcd.store.sealer import FernetSealer
@@ -35,7 +36,7 @@ try:
     )
 except ImportError as error:
     raise SkipTest("psycopg2 is not installed: pip install 'svcd[postgresql]'") from error
-from tests.support.database.upgraded import ADD, UpgradeContract, add_tests
+from tests.support.database.upgraded import ADD, UpgradeContract, add_tests, cut
 
 T = TypeVar("T")
 
@@ -157,6 +158,64 @@ class LineTests(SynchronousTestCase):
             now(Deferred.fromCoroutine(migrations.migrate(database, at(0))))
             now(Deferred.fromCoroutine(database.close()))
         self.assertEqual(lines, [f"Schema upgraded from 9 to {migrations.newest()}"])
+
+
+class HinderedTests(SynchronousTestCase):
+    """An upgrade that does not come to its end. On PostgreSQL: tests.live.store.test_upgrade."""
+
+    def opened(self, number: int) -> SqliteDatabase:
+        """The dump of a schema."""
+        self.path = Path(self.mktemp())
+        load_sqlite(number, self.path)
+        database = SqliteDatabase(self.path)
+        self.addCleanup(lambda: now(Deferred.fromCoroutine(database.close())))
+        return database
+
+    def upgrade(self, database: SqliteDatabase) -> int:
+        return int(now(Deferred.fromCoroutine(migrations.migrate(database, at(0)))))
+
+    def content(self) -> list[str]:
+        """All tables and rows."""
+        with closing(sqlite3.connect(self.path)) as connection:
+            return list(connection.iterdump())
+
+    def test_interrupted_at_any_statement(self) -> None:
+        """The former release finds all as it was, and the next start makes the upgrade."""
+        real = migrations.steps()
+        for number, _ in real[1:]:
+            database = self.opened(number - 1)
+            before = self.content()
+            for text in cut(number):
+                steps = (*real[: number - 1], (number, text), *real[number:])
+                with self.patched(steps), self.assertRaises(SchemaError):
+                    self.upgrade(database)
+                self.assertEqual(self.content(), before, (number, text))
+            self.assertEqual(self.upgrade(database), real[-1][0])
+
+    @contextmanager
+    def patched(self, steps: tuple[tuple[int, str], ...]) -> Iterator[None]:
+        patch = self.patch(migrations, "steps", lambda: steps)
+        try:
+            yield
+        finally:
+            patch.restore()
+
+    def test_full_disk(self) -> None:
+        """It is named with what helps; nothing was changed; with room the upgrade succeeds."""
+        database = self.opened(1)
+        before = self.content()
+        (pages,) = database._connection.execute("pragma page_count").fetchone()
+        database._connection.execute(f"pragma max_page_count={pages}")
+        with self.assertRaises(SchemaError) as raised:
+            self.upgrade(database)
+        self.assertEqual(
+            str(raised.exception),
+            f"the schema of {self.path} cannot be changed: database or disk is full; make room on"
+            " its disk, end other programs that use it, and start again",
+        )
+        self.assertEqual(self.content(), before)
+        database._connection.execute("pragma max_page_count=1000000")
+        self.assertEqual(self.upgrade(database), migrations.newest())
 
 
 class SqliteUpgradeTests(SynchronousTestCase, UpgradeContract):
