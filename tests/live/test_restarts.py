@@ -1,7 +1,7 @@
 """Restarts under load with a socket that outlives the daemon, as systemd holds it.
 
 This test is the service manager: it keeps the listening socket, hands it over as descriptor 3, and
-waits for READY=1 and the exit. SVCD_TEST_RESTARTS changes the number of restarts.
+waits for READY=1 and the exit.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from typing import Final
 from twisted.trial.unittest import SynchronousTestCase
 
 from tests.support.processes import BIN, own_network
+from tests.support.sample import SAMPLE, leave_out
 
-RESTARTS: Final = int(os.environ.get("SVCD_TEST_RESTARTS") or 5)
+RESTARTS: Final = 20
+IN_THE_SAMPLE: Final = 5
 _START_S: Final = 120.0
 _REQUEST_S: Final = 120.0
 _HAND_OVER: Final = """
@@ -173,13 +175,15 @@ class RestartTests(SynchronousTestCase):
 
     def test_restarts_fail_no_request(self) -> None:
         """Requests of a start wait in the socket; those of a stop are answered."""
+        restarts = IN_THE_SAMPLE if SAMPLE else RESTARTS
+        leave_out("tests.live.test_restarts", restarts, RESTARTS, "restarts")
         manager = Manager(Path(self.mktemp()).absolute())
         self.addCleanup(manager.close)
         manager.start()
         manager.until("READY=1")
         with self.load(manager.port) as (single, keeping):
             manager.until("WATCHDOG=1")
-            for _ in range(RESTARTS):
+            for _ in range(restarts):
                 before = single.answers
                 self.assertEqual(manager.stop(), 0, manager.said())
                 manager.start()
@@ -189,6 +193,6 @@ class RestartTests(SynchronousTestCase):
         self.assertEqual((single.failures, keeping.failures), ([], []), manager.said())
         self.assertEqual(manager.stop(), 0)
         print(
-            f"{RESTARTS} restarts: {single.answers} and {keeping.answers} answers,"
+            f"{restarts} restarts: {single.answers} and {keeping.answers} answers,"
             f" {keeping.repeated} repeated"
         )
