@@ -65,6 +65,16 @@ class LinkTests(SynchronousTestCase):
         )
 
 
+    def test_each_page_is_in_the_list_of_questions(self) -> None:
+        """Once, with questions."""
+        text = (DOCS / "questions.md").read_text("utf-8")
+        rows = re.findall(r"^\| \[[^\]]+\]\((\S+\.md)\) \| (.+) \|$", text, re.M)
+        own = {"index.md", "questions.md"}
+        found = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")} - own
+        self.assertEqual(sorted(page for page, _ in rows), sorted(found))
+        self.assertEqual([page for page, asked in rows if not asked.endswith("?")], [])
+
+
 class _Words(HTMLParser):
     """The text of a page, and what it loads."""
 
