@@ -3,6 +3,7 @@
 Readable modules have a sixth of such text. A pass over the signs finds it, so that strings,
 patterns and templates stay as they are. In templates, which htm reads, it joins lines: htm ignores
 blanks with the end of a line beside an element or a value. Within a text they become one such end.
+A tag that ends an element loses its name, which htm does not read.
 
 The modules must end their statements with semicolons. A template that is not for htm has one line.
 """
@@ -21,6 +22,7 @@ _BLANKS: Final = re.compile(r"(?<![\w$+\- \n])[ \n]+|[ \n]+(?![\w$+\- \n])")
 _TEXT: Final = re.compile(r"(?:[^`$\\]|\\.|\$(?!\{))+", re.DOTALL)
 _LINES: Final = re.compile(r"\s*\n\s*")
 _ENDS: Final = re.compile(r"\n(?=<)|(?<=>)\n")
+_CLOSING: Final = re.compile(r"</[\w/]+>")
 
 
 def squeezed(text: str) -> str:
@@ -59,7 +61,7 @@ def _template(text: str, at: int, made: list[str]) -> tuple[int, bool]:
     """Adds the text of a template from `at` on. Returns where it stops; whether at a value."""
     found = _TEXT.match(text, at)
     if found is not None:
-        text_of = _ENDS.sub("", _LINES.sub("\n", found[0]))
+        text_of = _ENDS.sub("", _LINES.sub("\n", _CLOSING.sub("</>", found[0])))
         within_tag = text_of.rfind(">") <= text_of.rfind("<")  # there a blank parts two words
         made.append(text_of if within_tag else text_of.removesuffix("\n"))
         at = found.end()

@@ -253,11 +253,12 @@ class JoinedTests(SynchronousTestCase):
             ('x = /[/"] {2}/g.test( y ) ? 1 / 2 / 3 : 0;', 'x=/[/"] {2}/g.test(y)?1/2/3:0;'),
             ("return /a b/ ;", "return/a b/;"),
             ("const y = of  // why\n  z;", "const y=of\nz;"),
-            ("h`<a  b=${ c }> d ${ { e: `f  g` } } </a>`", "h`<a  b=${c}> d ${{e:`f  g`}} </a>`"),
+            ("h`<a  b=${ c }> d ${ { e: `f  g` } } </a>`", "h`<a  b=${c}> d ${{e:`f  g`}} </>`"),
+            ("h`<${ C }><h1>a</h1><//>`", "h`<${C}><h1>a</></>`"),
             ("h`<a\n  ${ p }\n/>`", "h`<a\n${p}\n/>`"),
             ("h`\n  <a\n    b=${ c }\n    d>\n    e\n    f ${ g }\n  </a>\n  `", ""),
         ):
-            expected = short or "h`<a\nb=${c}\nd>e\nf ${g}</a>`"
+            expected = short or "h`<a\nb=${c}\nd>e\nf ${g}</>`"
             self.assertEqual(squeezed(text), expected)
 
     def test_a_template_without_its_end_is_refused(self) -> None:
