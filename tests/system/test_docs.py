@@ -64,7 +64,6 @@ class LinkTests(SynchronousTestCase):
             {page.resolve() for page in DOCS.rglob("*.md")} - listed, {DOCS / "index.md"}
         )
 
-
     def test_each_page_is_in_the_list_of_questions(self) -> None:
         """Once, with questions."""
         text = (DOCS / "questions.md").read_text("utf-8")
