@@ -103,11 +103,14 @@ export function Form({ name, title, first, fields, verb, act, done, check, comma
     own.busy = false;
     setBusy(false);
   };
-  const finish = (answer) => {
-    drafts.delete(name);
-    done(answer);
+  // Also for a form that was left meanwhile: opened anew, it would offer what is done. What was typed since then stays.
+  const send = async (...given) => {
+    const sent = drafts.get(name);
+    const answer = await act(...given);
+    if (drafts.get(name) === sent) drafts.delete(name);
+    return answer;
   };
-  return html`<form class="sheet" ref=${form} onSubmit=${press(act, finish)} aria-label=${title}>
+  return html`<form class="sheet" ref=${form} onSubmit=${press(send, done)} aria-label=${title}>
     <h2>${title}</h2>
     ${draft?.short && html`
       <p class="notice" role="status">The console does not keep lines with secrets: type them again.</p>`}

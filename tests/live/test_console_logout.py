@@ -101,6 +101,26 @@ class ProjectTests(ConsoleCase):
 
         await self.walk(walk)
 
+    async def test_a_late_answer_leaves_no_draft_of_what_is_done(self) -> None:
+        """The user has left the view meanwhile; a form that is opened anew would act again."""
+
+        def walk(page: Any) -> None:
+            page.goto("/console/#/jobs?show=sources&new=1")
+            page.get_by_label("Name").fill("late")
+            page.get_by_label("URL").fill("hdfs:///late")
+            held = Held(page, "**/data-sources", "POST")
+            with page.expect_request("**/data-sources"):
+                page.keyboard.press("Enter")
+            page.evaluate("location.hash = '#/jobs?show=sources'")
+            page.get_by_role("link", name="Data sources 0").wait_for()
+            row = {"id": "l", "name": "late", "type": "hdfs", "url": "hdfs:///late"}
+            held.answer(json={"data_source": {**row, "created_at": "2026-01-01T00:00:00"}})
+            page.get_by_role("link", name="Data sources 1").wait_for()
+            page.get_by_role("link", name="New data source").click()
+            self.assertEqual(page.get_by_label("Name").input_value(), "")
+
+        await self.walk(walk)
+
 
 class UserTests(ConsoleCase):
     settings = {"auth.mode": "keystone", "embedded.token_ttl_s": "36000"}
