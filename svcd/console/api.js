@@ -29,6 +29,10 @@ export const hex = (bytes) => Array.from(new Uint8Array(bytes), (n) => n.toStrin
 // A key under which a request acts once, however often it is sent.
 export const newKey = () => hex(crypto.getRandomValues(new Uint8Array(16)));
 
+// The key of the next try. The daemon has done nothing of what it refuses; after a fault or without an answer it may
+// have done it, and the same key lets the next try find that out.
+export const nextKey = (key, { status }) => (status >= 400 && status < 500 ? newKey() : key);
+
 // Send a request; the response, whose status is not an error. A refused token is asked for anew, and the request sent
 // again. The request ends with the login.
 // token: another one than the session's; it is not asked for anew, and the end of the login does not matter.

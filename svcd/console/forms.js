@@ -2,7 +2,7 @@
 // presses.
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
-import { newKey } from "./api.js";
+import { newKey, nextKey } from "./api.js";
 import { Command, Lines, options as choices, Problem } from "./parts.js";
 import { session } from "./session.js";
 import { plain } from "./text.js";
@@ -97,7 +97,7 @@ export function Form({ name, title, first, fields, verb, act, done, check, comma
       const answer = await action(values, own.key);
       if (!own.left) then(answer);
     } catch (error) {
-      if (error.status) own.key = newKey(); // the daemon has answered: a new try is a new request
+      own.key = nextKey(own.key, error);
       setFaults(placed(error, Object.keys(first)));
     }
     own.busy = false;

@@ -1,7 +1,7 @@
 // The parts of all views: states, links, buttons, questions, commands.
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
-import { newKey } from "./api.js";
+import { newKey, nextKey } from "./api.js";
 import { filter, to } from "./route.js";
 import { store } from "./store.js";
 import { pageAddress, plain } from "./text.js";
@@ -182,7 +182,7 @@ export function Question({ title, verb, danger, confirm = "", command, act, clos
       close();
     } catch (error) {
       setFault(error.message);
-      if (error.status) key.current = newKey(); // the daemon has answered: a new try is a new request
+      key.current = nextKey(key.current, error);
       setBusy(false);
     }
   };

@@ -1,7 +1,7 @@
 // Uploads: files become binaries, one after the other.
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
-import { ApiError, call, get, hex, newKey, path, renewed } from "./api.js";
+import { ApiError, call, get, hex, newKey, nextKey, path, renewed } from "./api.js";
 import { addBinary } from "./commands.js";
 import { Command, Lines, Name, State } from "./parts.js";
 import { session } from "./session.js";
@@ -111,7 +111,7 @@ function Upload({ file, most, turn, signal, done }) {
       set("done");
       done(made, old);
     } catch (error) {
-      if (error.status) own.key = newKey();
+      own.key = nextKey(own.key, error);
       set(error.message);
     }
     own.busy = false;

@@ -101,8 +101,11 @@ class UnwellTests(ConsoleCase):
 
 
 class LostAnswerTests(ConsoleCase):
-    def lose(self, page: Any, url: str, method: str) -> list[str]:
-        """Let the first answer to such a request be lost. Returns the keys of all, in order."""
+    def lose(self, page: Any, url: str, method: str, fault: Any = None) -> list[str]:
+        """Let the first answer to such a request be lost. Returns the keys of all, in order.
+
+        fault: the JSON of the 503 that comes in its place; None: nothing comes.
+        """
         keys: list[str] = []
 
         def answer(route: Any) -> None:
@@ -113,6 +116,8 @@ class LostAnswerTests(ConsoleCase):
             if len(keys) > 1:
                 return route.continue_()
             route.fetch()
+            if fault is not None:
+                return route.fulfill(status=503, json=fault)
             return route.abort("connectionreset")
 
         page.route(url, answer)
@@ -167,6 +172,38 @@ class LostAnswerTests(ConsoleCase):
             page.keyboard.press("Enter")
             page.get_by_text("The cluster etl is deleted.").wait_for()
             self.assertEqual(len(keys), 1)
+
+        await self.walk(walk)
+
+    async def test_a_second_press_after_a_fault_does_nothing_twice(self) -> None:
+        """A database whose connection breaks at a commit does not tell whether it was made."""
+        text = "it is not known whether the change was made"
+        fault = {"error_code": 503, "error_name": "SERVICE_UNAVAILABLE", "error_message": text}
+
+        def walk(page: Any) -> None:
+            page.goto("/console/#/jobs?show=sources&new=1")
+            page.get_by_label("Name").fill("words")
+            page.get_by_label("URL").fill("hdfs:///words")
+            keys = self.lose(page, "**/data-sources", "POST", fault)
+            create = page.get_by_role("button", name="Create the data source")
+            create.click()
+            page.get_by_role("alert").get_by_text(text).wait_for()
+            create.click()
+            page.get_by_role("link", name="New data source").wait_for()
+            self.assertEqual((len(keys), len(set(keys))), (2, 1))
+
+            run = self.run_job(self.job("report"), self.make(name="etl"))
+            page.goto(f"/console/#/runs/{run}")
+            keys = self.lose(page, "**/execute", "POST", fault)
+            page.get_by_role("button", name="Run again", exact=True).click()
+            dialog = page.get_by_role("dialog")
+            again = dialog.get_by_role("button", name="Run again")
+            again.click()
+            dialog.get_by_role("alert").get_by_text(text).wait_for()
+            again.click()
+            dialog.wait_for(state="hidden")
+            self.assertEqual((len(keys), len(set(keys))), (2, 1))
+            self.assertEqual(len(self.call("GET", "/job-executions").json["job_executions"]), 2)
 
         await self.walk(walk)
 
