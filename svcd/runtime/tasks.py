@@ -191,18 +191,21 @@ class Gate:
 
     def __init__(self, limit: int) -> None:
         self._free = limit
-        self._waiting: deque[Deferred[None]] = deque()
+        self._waiting: deque[Deferred[None]] | tuple[()] = ()  # an empty deque takes 600 bytes
 
     async def __aenter__(self) -> None:
         if self._free > 0:
             self._free -= 1
             return
         turn: Deferred[None] = Deferred()
-        self._waiting.append(turn)
+        if isinstance(self._waiting, tuple):
+            self._waiting = deque()
+        waiting = self._waiting
+        waiting.append(turn)
         try:
             await turn
         except GeneratorExit:  # collected as garbage: a closed coroutine cannot take its turn
-            self._waiting.remove(turn)
+            waiting.remove(turn)
             raise
 
     async def __aexit__(self, *_: object) -> None:
@@ -343,7 +346,7 @@ class KeyedTasks(Generic[K]):
         self._parked = parked
         self._gate = Gate(limit)
         self._backoff = backoff
-        self._rng = rng or random.Random(0)
+        self._rng = rng
         self._running: dict[K, Deferred[None]] = {}
         self._again: set[K] = set()
         self._timers: dict[K, IDelayedCall] = {}
@@ -421,6 +424,8 @@ class KeyedTasks(Generic[K]):
                 self._parked(key)
         except Exception as error:
             count = self._failures[key] = self._failures.get(key, 0) + 1
+            if self._rng is None:
+                self._rng = random.Random(0)
             again = self._backoff.delay_s(count, self._rng)
             incident = incident_id()
             if isinstance(error, ServiceUnavailable):
