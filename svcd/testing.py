@@ -10,6 +10,7 @@ and as far as one answer needs. Services are independent of each other.
 
 from __future__ import annotations
 
+import functools
 import json as json_codec
 import random
 import uuid
@@ -59,6 +60,7 @@ from svcd.runtime.metrics import Metrics
 from svcd.service import Daemon, Outside
 from svcd.settings import Settings, load
 from svcd.store.database import Sql
+from svcd.store.migrations import migrate
 from svcd.store.sealer import MemorySealer
 from svcd.store.sqlite import SqliteDatabase
 from svcd.store.store import SqlStore
@@ -182,6 +184,7 @@ class FakeService:
         memory.serve(CLOUD_URL, self.cloud.resource)
         self.remote = ScriptedRemote(self.clock, self.faults)
         self._database = SqliteDatabase(None)
+        _empty_database().copy_to(self._database)
         self._sealer = MemorySealer()
         self._register_image()
         self.cloud.start()
@@ -305,8 +308,9 @@ class FakeService:
         settings: changes from now on; the settings of the embedded cloud cannot change.
         Raises ServiceUnavailable when a fault rule makes the store fail: try again.
         """
-        self._flags |= settings or {}
-        self._settings = _loaded(self._flags)
+        if settings:
+            self._flags |= settings
+            self._settings = _loaded(self._flags)
         self.kill()
         self._line = line = Lifeline(self.clock, self._ahead_s)
         self._starts += 1
@@ -544,7 +548,18 @@ def _loaded(given: Mapping[str, str]) -> Settings:
     return load(None, {}, [f"{key}={value}" for key, value in given.items()]).settings
 
 
-def _result(done: Deferred[None]) -> None:
+@functools.cache
+def _empty_database() -> SqliteDatabase:
+    """The newest schema without rows. Each FakeService copies it instead of applying the scripts.
+
+    The scripts are constants of the package, so the copy is the same as their result.
+    """
+    database = SqliteDatabase(None)
+    _result(Deferred.fromCoroutine(migrate(database, timestamp(VirtualClock().seconds()))))
+    return database
+
+
+def _result(done: Deferred[Any]) -> None:
     """Raise the failure of `done`, which must have fired."""
     found: list[object] = []
     done.addBoth(found.append)

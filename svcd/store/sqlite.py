@@ -188,7 +188,9 @@ class SqliteDatabase:
             execute = self._connection.execute
             execute("pragma foreign_keys=on")
             execute("pragma case_sensitive_like=on")
-            if path is not None:
+            if path is None:
+                execute("pragma page_size=1024")  # each table and index takes one at least
+            else:
                 execute("pragma page_size=8192")  # of a new file
                 execute("pragma cache_size=-32768")  # KiB
                 execute("pragma busy_timeout=2000")
@@ -260,6 +262,10 @@ class SqliteDatabase:
                     " end other programs that use it, and start again"
                 ) from None
             raise
+
+    def copy_to(self, other: SqliteDatabase) -> None:
+        """Replace the schema and the rows of `other` with those of this database."""
+        self._connection.backup(other._connection)
 
     async def close(self) -> None:
         self._connection.close()
