@@ -444,10 +444,8 @@ class Jobs:
         for name, id_ in (("input_id", row.input_id), ("output_id", row.output_id)):
             if id_ is None:
                 continue
-            fault = await _fault_of(tx.data_sources, tenant, id_, f"$.{name}", "data source")
-            faults += fault
-            if not fault:
-                sources[name] = await tx.data_sources.get(tenant, id_)
+            sources[name], missing = await _source(tx, tenant, id_, f"$.{name}")
+            faults += missing
         types = [] if cluster is None else self._runs(cluster)
         if cluster is not None and job.type not in types:
             can = ", ".join(each.value for each in types) or "no jobs"
@@ -532,8 +530,21 @@ async def _fault_of(
     try:
         await rows.get(tenant, id_)
     except NotFound:
-        return [f"{where}: {what} {str(id_)!r} not found"]
+        return [_missing(where, what, id_)]
     return []
+
+
+async def _source(
+    tx: Tx, tenant: TenantId, id_: DataSourceId, where: str
+) -> tuple[DataSource | None, Sequence[str]]:
+    try:
+        return await tx.data_sources.get(tenant, id_), []
+    except NotFound:
+        return None, [_missing(where, "data source", id_)]
+
+
+def _missing(where: str, what: str, id_: object) -> str:
+    return f"{where}: {what} {str(id_)!r} not found"
 
 
 def _answer(error: EngineError, but: str) -> SvcdError:

@@ -171,6 +171,18 @@ class Execute(WorkflowCase):
             "$.output_id: data source 'o9' not found",
         )
 
+    def test_the_checks_read_each_record_once(self) -> None:
+        """A data source is sealed, and opening it costs more than reading it."""
+        statements: list[str] = []
+        connection = self.store._database._connection  # type: ignore[attr-defined]
+        connection.set_trace_callback(statements.append)
+        self.addCleanup(connection.set_trace_callback, None)
+        request = ExecuteRequest(cluster_id=CLUSTER, input_id=IN, output_id=OUT)
+        self.run_to_end(self.jobs.plan(CALLER, PIG, request))
+        read = [each.partition(" from ")[2].split()[0] for each in statements if " from " in each]
+        for table, times in (("jobs", 1), ("clusters", 1), ("data_sources", 2)):
+            self.assertEqual(read.count(table), times, table)
+
     def test_input_and_output_are_needed(self) -> None:
         self.assertEqual(
             self.refused(InvalidData, input_id=None, output_id=None),
