@@ -25,7 +25,6 @@ _MOST_DIGITS: Final = 18
 _LONG: Final = b"0" * (_MOST_DIGITS + 1)
 _DIGITS: Final = bytes.maketrans(b"123456789", b"000000000")
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
-_NO_BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[^][{}"]++', re.DOTALL)
 
 
 def loads(body: bytes | str) -> Any:
@@ -33,7 +32,8 @@ def loads(body: bytes | str) -> Any:
     text = body if isinstance(body, str) else body.decode("utf-8-sig", "replace")
     raw = body.encode("utf-8", "replace") if isinstance(body, str) else body
     is_odd = raw.translate(_DIGITS).find(_LONG) >= 0
-    values = text.count(",") + text.count("[") + text.count("{")
+    opened = text.count("[") + text.count("{")
+    values = text.count(",") + opened
     if values > MOST_VALUES:
         raise ValueError(f"the JSON has more than {MOST_VALUES} values")
     try:
@@ -42,7 +42,7 @@ def loads(body: bytes | str) -> Any:
         raise ValueError("the JSON is nested too deeply") from None
     except (msgspec.DecodeError, UnicodeEncodeError):
         tree = _tolerant(text, values)
-    if _is_deep(text):
+    if opened > MOST_DEPTH and _is_deep(tree):
         raise ValueError("the JSON is nested too deeply")
     return tree
 
@@ -55,7 +55,7 @@ def _tolerant(text: str, values: int) -> Any:
         tree = json.loads(text, parse_int=_whole)
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
-    if _HALF.search(text) and not _is_deep(text):
+    if _HALF.search(text) and not _is_deep(tree):
         written = json.dumps(tree, ensure_ascii=False).encode("utf-8", "replace")
         tree = json.loads(written, parse_int=_whole)
     return tree
@@ -74,13 +74,17 @@ def _whole(digits: str) -> int | float:
     return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 
 
-def _is_deep(text: str) -> bool:
-    """Whether a JSON text has more than `MOST_DEPTH` brackets open at once."""
-    if text.count("[") + text.count("{") <= MOST_DEPTH:
-        return False
-    left = _NO_BRACKETS.sub("", text)
-    for _ in range(MOST_DEPTH):  # removes the innermost brackets
-        if not left:
+def _is_deep(tree: Any) -> bool:
+    """Whether a value has more than `MOST_DEPTH` lists and objects inside each other."""
+    level = [tree]
+    for _ in range(MOST_DEPTH):
+        inner: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                inner += each.values()
+            elif isinstance(each, list):
+                inner += each
+        if not inner:
             return False
-        left = left.replace("[]", "").replace("{}", "")
-    return bool(left)
+        level = inner
+    return any(isinstance(each, dict | list) for each in level)
