@@ -321,10 +321,9 @@ class EngineJobs:
         console = "" if action is None else action.console_url
         metrics = await self._manager.metrics(place, console)
         for row in running:
-            seen = metrics.applications or ()
-            measured = with_progress(row, progress_of(row, seen), seen)
+            measured = with_progress(row, progress_of(row, metrics), metrics)
             if measured != row:
-                write = partial(with_progress, found=measured.progress, applications=seen)
+                write = partial(with_progress, found=measured.progress, metrics=metrics)
                 await self._rows.change(row.id, write)
         if not rows:
             return

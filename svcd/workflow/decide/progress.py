@@ -20,7 +20,7 @@ from svcd.workflow.decide.stalls import (
     LAUNCHER,
     SPARK,
     Application,
-    applications_of_action,
+    ClusterMetrics,
     launched,
     tag_of,
 )
@@ -36,11 +36,10 @@ _PYTHON_CODE: Final = re.compile(r"User application exited with (?:status )?(-?\
 """YARN's words on a Python program of Spark."""
 
 
-def progress_of(row: Execution, applications: Sequence[Application]) -> float | None:
-    """The progress of `row` by all applications of its cluster that have not ended."""
+def progress_of(row: Execution, metrics: ClusterMetrics) -> float | None:
+    """The progress of `row` by the applications of its cluster that have not ended."""
     action = launched(row.engine_record)
-    mine = [] if action is None else applications_of_action(action, applications)
-    return progress(mine, row.progress)
+    return progress([] if action is None else metrics.applications_of(action), row.progress)
 
 
 def progress(applications: Sequence[Application], before: float | None) -> float | None:
@@ -56,13 +55,13 @@ def progress(applications: Sequence[Application], before: float | None) -> float
     return 0.0 if applications and before is None else before
 
 
-def with_progress(
-    row: Execution, found: float | None, applications: Sequence[Application] = ()
-) -> Execution:
+def with_progress(row: Execution, found: float | None, metrics: ClusterMetrics) -> Execution:
     """`row` with its progress and its Spark applications that have not ended, if it still runs."""
     if row.status is not ExecutionStatus.RUNNING:
         return row
-    record = with_children(row.engine_record, applications)
+    action = submitter(row.engine_record)
+    mine = [] if action is None else metrics.applications_of(action)
+    record = with_children(row.engine_record, mine)
     return evolve(row, progress=found, record=record.tree)
 
 

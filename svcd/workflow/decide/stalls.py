@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from attrs import evolve, frozen
@@ -106,6 +107,27 @@ class ClusterMetrics:
     active: int | None = None
     idle: Sequence[Node] = ()
     applications: Sequence[Application] | None = None
+
+    @cached_property
+    def _places(self) -> Mapping[tuple[str, str], Sequence[int]]:
+        """The places of the applications in their list, by number and by each tag."""
+        found: dict[tuple[str, str], list[int]] = {}
+        for place, each in enumerate(self.applications or ()):
+            found.setdefault(("number", _number(each.id)), []).append(place)
+            for tag in each.tags:
+                found.setdefault(("tag", tag), []).append(place)
+        return found
+
+    def applications_of(self, action: Action) -> Sequence[Application]:
+        """The applications of an action: its launcher, and the jobs that the launcher started."""
+        keys = [("number", each) for each in _numbers(action)]
+        places = {
+            place
+            for key in (*keys, ("tag", tag_of(action.id)))
+            for place in self._places.get(key, ())
+        }
+        known = self.applications or ()
+        return [known[place] for place in sorted(places)]
 
 
 @frozen(kw_only=True)
@@ -242,7 +264,7 @@ def verdict(metrics: ClusterMetrics, record: Record) -> Verdict:
         return Verdict(failure=_no_workers(metrics.idle, step), ends=True)
     if metrics.applications is None:
         return Verdict(sure=False)
-    mine = applications_of_action(action, metrics.applications)
+    mine = metrics.applications_of(action)
     starved = next((a for a in mine if a.wants and is_alone(a)), None)
     if starved is not None:
         text = f"YARN runs only the driver of {starved.id}, and has no room for {starved.wants}"
@@ -336,14 +358,6 @@ def _waits(application: Application) -> bool:
     if application.state not in _HELD or application.age_s < QUIET_S:
         return False
     return _BEGUN not in application.diagnostics  # a slow machine starts its master
-
-
-def applications_of_action(
-    action: Action, applications: Sequence[Application]
-) -> Sequence[Application]:
-    """The applications of an action: its launcher, and the jobs that the launcher started."""
-    numbers, tag = _numbers(action), tag_of(action.id)
-    return [a for a in applications if _number(a.id) in numbers or tag in a.tags]
 
 
 def _numbers(action: Action) -> frozenset[str]:

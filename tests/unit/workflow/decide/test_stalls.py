@@ -6,6 +6,7 @@ kill -9 of the only node manager.
 
 from __future__ import annotations
 
+import cProfile
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -89,6 +90,46 @@ class MasterStartTests(SynchronousTestCase):
         held = evolve(child, diagnostics="Application is Activated, waiting for resources")
         found = verdict(ClusterMetrics(active=2, applications=[held]), record())
         self.assertIsNotNone(found.failure)
+
+
+class ApplicationsOfTests(SynchronousTestCase):
+    """The applications of one action among all of a cluster."""
+
+    def test_an_action_has_its_launcher_its_children_and_those_with_its_tag(self) -> None:
+        """In the order of the manager's list, each once."""
+        tags = frozenset(["other", tag_of(f"{WORKFLOW}@job-node")])
+        ends = ("9_0001", "9_0002", "9_0003", "8_0001", "9_0004")
+        known = [
+            Application(id=f"application_{each}", name="", state="RUNNING", age_s=1.0)
+            for each in ends
+        ]
+        known[0] = evolve(known[0], tags=tags)
+        known[4] = evolve(known[4], tags=tags)
+        action = launched(
+            record(externalId="application_9_0004", externalChildIDs="job_9_0002, job_9_0007")
+        )
+        assert action is not None
+        found = ClusterMetrics(applications=known).applications_of(action)
+        self.assertEqual([known.index(each) for each in found], [0, 1, 4])
+        self.assertEqual(ClusterMetrics().applications_of(action), [])
+
+    def test_the_work_for_an_action_does_not_grow_with_the_applications(self) -> None:
+        """As many actions as applications: the calls for each are counted."""
+
+        def calls(count: int) -> float:
+            ids = [f"application_9_{number:04d}" for number in range(count)]
+            actions = [launched(record(externalId=id_)) for id_ in ids]
+            metrics = ClusterMetrics(
+                applications=[Application(id=i, name="", state="RUNNING", age_s=1.0) for i in ids]
+            )
+            profile = cProfile.Profile()
+            profile.enable()
+            found = [metrics.applications_of(each) for each in actions if each is not None]
+            profile.disable()
+            self.assertEqual([[each.id for each in some] for some in found], [[i] for i in ids])
+            return sum(each.callcount for each in profile.getstats()) / count
+
+        self.assertLessEqual(calls(400), calls(20) * 1.1)
 
 
 class DriverAloneTests(SynchronousTestCase):
