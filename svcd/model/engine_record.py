@@ -7,7 +7,9 @@ masked it. All other code of svcd reads the typed fields: `Execution.engine_reco
 from __future__ import annotations
 
 import email.utils
+import re
 from collections.abc import Mapping
+from functools import cached_property
 
 from attrs import field, frozen
 
@@ -16,6 +18,7 @@ from svcd.model.ids import Timestamp, timestamp
 _RETRIED = frozenset({"START_RETRY", "END_RETRY", "USER_RETRY"})
 _MANUAL = frozenset({"START_MANUAL", "END_MANUAL"})
 _WRONG = frozenset({"ERROR", "FAILED", "KILLED"})
+_APPLICATION = re.compile(r"(?:application|job)_(\d+_\d+)\Z")
 
 
 @frozen(kw_only=True)
@@ -50,6 +53,12 @@ class Action:
     @property
     def waits_for_a_person(self) -> bool:
         return self.status in _MANUAL
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """The numbers of its YARN applications, see `number_of`."""
+        ids = (self.external_id, *self.child_ids)
+        return frozenset(filter(None, map(number_of, ids)))
 
 
 @frozen(kw_only=True)
@@ -97,6 +106,11 @@ class Record:
         work = (a for a in self.actions if not a.is_control)
         return next((a for a in work if not a.ended and not a.external_id), None)
 
+    @cached_property
+    def launched(self) -> Action | None:
+        """The action that the engine has handed to YARN and that runs there."""
+        return next((a for a in self.actions if a.status == "RUNNING" and a.numbers), None)
+
     @property
     def failed(self) -> Action | None:
         """The first action that went wrong; control nodes do not count."""
@@ -126,6 +140,12 @@ def parsed(tree: Mapping[str, object]) -> Record:
             if isinstance(each, dict)
         ),
     )
+
+
+def number_of(id_: str) -> str:
+    """The number that a YARN application shares with its map-reduce job; "" for another id."""
+    found = _APPLICATION.match(id_)
+    return "" if found is None else found.group(1)
 
 
 def moment_of(date: str) -> Timestamp | None:

@@ -200,11 +200,14 @@ class ExecutionRows(RenderedRows[Execution, ExecutionId], Protocol):
         ...
 
     async def drop(self, id_: ExecutionId) -> None: ...
-    async def unfinished(self, mine: Callable[[str], bool] | None = None) -> Sequence[Execution]:
+    async def unfinished(
+        self, mine: Callable[[str], bool] | None = None, known: Sequence[Execution] = ()
+    ) -> Sequence[Execution]:
         """Executions that have not ended, may still have a job, or wait for deletion.
 
         Any tenant, oldest first. mine: called with each `lease_key`; only executions for which it
-        returns True are decoded. None: all.
+        returns True are decoded. None: all. known: executions as read before; one that still has
+        its version is returned as it is, because every change of an execution changes its version.
         """
         ...
 

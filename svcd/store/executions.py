@@ -22,10 +22,10 @@ update executions
 _USED = "update clusters set used = 1 where id = :id and is_transient = 1 and used = 0"
 _DROP = "delete from executions where id = :id"
 _UNFINISHED = """
-select record, coalesce(cluster_id, id), 0 as part, created_at, id
+select record, coalesce(cluster_id, id), version, id, 0 as part, created_at
   from executions where ended = 0
  union all
-select record, coalesce(cluster_id, id), 1, created_at, id
+select record, coalesce(cluster_id, id), version, id, 1, created_at
   from executions where ended = 1 and hidden = 1
  order by part, created_at, id
 """
@@ -103,9 +103,16 @@ class Executions(Family[Execution]):
             await self._sql.run(_DROP, {"id": id_})
             await self._note(there, "deleted")
 
-    async def unfinished(self, mine: Callable[[str], bool] | None = None) -> Sequence[Execution]:
+    async def unfinished(
+        self, mine: Callable[[str], bool] | None = None, known: Sequence[Execution] = ()
+    ) -> Sequence[Execution]:
         rows = await self._sql.all(_UNFINISHED)
-        return [self._record(row) for row in rows if mine is None or mine(row[1])]
+        read = {(each.version, each.id): each for each in known}
+        return [
+            read.get((row[2], row[3])) or self._record(row)
+            for row in rows
+            if mine is None or mine(row[1])
+        ]
 
     async def figures(self) -> StatusFigures:
         rows = await self._sql.all(_BY_STATUS)

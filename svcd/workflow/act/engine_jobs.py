@@ -317,7 +317,7 @@ class EngineJobs:
         if handed is None:
             return
         place, rows, running = handed
-        action = stalls.launched(running[0].engine_record)
+        action = running[0].engine_record.launched
         console = "" if action is None else action.console_url
         metrics = await self._manager.metrics(place, console)
         for row in running:

@@ -78,6 +78,7 @@ class Rows:
         self._notice = notice
         self._metrics = metrics or WorkMetrics()
         self._shown: dict[tuple[ClusterId, str], ExecutionId] = {}
+        self._unfinished: Sequence[Execution] = ()
 
     # ---- reading ----
 
@@ -103,8 +104,9 @@ class Rows:
 
     async def unfinished(self) -> Sequence[Execution]:
         """The unfinished executions that this daemon drives."""
-        mine = self._leases.holds
-        return await self._store.read(lambda tx: tx.executions.unfinished(mine))
+        mine, known = self._leases.holds, self._unfinished
+        self._unfinished = await self._store.read(lambda tx: tx.executions.unfinished(mine, known))
+        return self._unfinished
 
     async def untidy(self) -> Sequence[ExecutionId]:
         """Ended executions whose folder a former daemon may have left. May take too long."""

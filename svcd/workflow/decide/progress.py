@@ -21,7 +21,6 @@ from svcd.workflow.decide.stalls import (
     SPARK,
     Application,
     ClusterMetrics,
-    launched,
     tag_of,
 )
 
@@ -38,7 +37,7 @@ _PYTHON_CODE: Final = re.compile(r"User application exited with (?:status )?(-?\
 
 def progress_of(row: Execution, metrics: ClusterMetrics) -> float | None:
     """The progress of `row` by the applications of its cluster that have not ended."""
-    action = launched(row.engine_record)
+    action = row.engine_record.launched
     return progress([] if action is None else metrics.applications_of(action), row.progress)
 
 

@@ -19,7 +19,7 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from svcd.model.engine_record import Action, Record
+from svcd.model.engine_record import Action, Record, number_of
 from svcd.model.ids import ExecutionId, Timestamp, seconds_of, timestamp
 from svcd.model.job import Execution, ExecutionStatus, Failure, Waiting
 from svcd.workflow.decide import failures
@@ -48,7 +48,6 @@ SPARK: Final = "SPARK"
 """YARN's type of an application of Spark."""
 LAUNCHER: Final = "oozie:launcher:"
 """The beginning of the name of an application that only starts an action's program or job."""
-_APPLICATION: Final = re.compile(r"(?:application|job)_(\d+_\d+)\Z")
 _BEGUN: Final = "AM container is launched"
 """YARN's words on an accepted application that has got its first container."""
 _WHEN: Final = re.compile(r"^\[[^\]]*\] *")
@@ -113,14 +112,14 @@ class ClusterMetrics:
         """The places of the applications in their list, by number and by each tag."""
         found: dict[tuple[str, str], list[int]] = {}
         for place, each in enumerate(self.applications or ()):
-            found.setdefault(("number", _number(each.id)), []).append(place)
+            found.setdefault(("number", number_of(each.id)), []).append(place)
             for tag in each.tags:
                 found.setdefault(("tag", tag), []).append(place)
         return found
 
     def applications_of(self, action: Action) -> Sequence[Application]:
         """The applications of an action: its launcher, and the jobs that the launcher started."""
-        keys = [("number", each) for each in _numbers(action)]
+        keys = [("number", each) for each in action.numbers]
         places = {
             place
             for key in (*keys, ("tag", tag_of(action.id)))
@@ -157,17 +156,12 @@ class Memory:
     measured_at: float = float("-inf")
 
 
-def launched(record: Record) -> Action | None:
-    """The action that the engine has handed to YARN and that runs there."""
-    return next((a for a in record.actions if a.status == "RUNNING" and _numbers(a)), None)
-
-
 def is_ours(row: Execution) -> bool:
     """Whether this module found the wait of `row`; the engine does not show such waits."""
     waiting = row.waiting
     if row.status is not ExecutionStatus.RUNNING or waiting is None or waiting.code not in _OURS:
         return False
-    return launched(row.engine_record) is not None
+    return row.engine_record.launched is not None
 
 
 def kept(row: Execution, record: Record) -> Waiting | None:
@@ -178,7 +172,7 @@ def kept(row: Execution, record: Record) -> Waiting | None:
 
 def step_of(record: Record) -> StepKey | None:
     """The key of the step that runs in YARN."""
-    action = launched(record)
+    action = record.launched
     return None if action is None else (action.id, action.name)
 
 
@@ -225,7 +219,7 @@ def to_measure(
 
 
 def _may_submit(row: Execution) -> bool:
-    action = launched(row.engine_record)
+    action = row.engine_record.launched
     return action is not None and action.type == "java" and not action.child_ids
 
 
@@ -253,7 +247,7 @@ def outlasted(row: Execution, memory: Memory, now: float) -> Failure | None:
 
 def verdict(metrics: ClusterMetrics, record: Record) -> Verdict:
     """The judgement on the execution with this record, by `metrics`."""
-    action = launched(record)
+    action = record.launched
     if action is None:
         return Verdict()
     step = action.step
@@ -358,14 +352,3 @@ def _waits(application: Application) -> bool:
     if application.state not in _HELD or application.age_s < QUIET_S:
         return False
     return _BEGUN not in application.diagnostics  # a slow machine starts its master
-
-
-def _numbers(action: Action) -> frozenset[str]:
-    """The numbers of the action's applications in the engine's record."""
-    ids = (action.external_id, *action.child_ids)
-    return frozenset(filter(None, (_number(each) for each in ids)))
-
-
-def _number(id_: str) -> str:
-    found = _APPLICATION.match(id_)
-    return "" if found is None else found.group(1)

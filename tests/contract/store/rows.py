@@ -549,6 +549,18 @@ class StoreContract:
         self.assertEqual(asked, ["c-1", "e-2"])
         self.assertEqual([e.id for e in found], ["e-2"])
 
+    def test_unfinished_that_have_not_changed_are_not_decoded_again(self) -> None:
+        """A change of an execution changes its version."""
+        for number in (1, 2):
+            self.now(lambda tx, n=number: tx.executions.add(execution(n)))
+        first = self.now(lambda tx: tx.executions.unfinished())
+        after = evolve(first[1], waiting=None, attempts=7)
+        self.assertTrue(self.now(lambda tx: tx.executions.save(after)))
+        self.now(lambda tx: tx.executions.add(execution(3)))
+        again = self.now(lambda tx: tx.executions.unfinished(known=first))
+        self.assertIs(again[0], first[0])
+        self.assertEqual([(e.id, e.attempts) for e in again[1:]], [("e-2", 7), ("e-3", 0)])
+
     # ---- internal binaries --------------------------------------------------------------------
 
     def test_pieces_of_an_upload_that_was_thrown_away(self) -> None:

@@ -32,7 +32,6 @@ from svcd.workflow.decide.stalls import (
     Application,
     ClusterMetrics,
     Node,
-    launched,
     tag_of,
     verdict,
 )
@@ -105,9 +104,8 @@ class ApplicationsOfTests(SynchronousTestCase):
         ]
         known[0] = evolve(known[0], tags=tags)
         known[4] = evolve(known[4], tags=tags)
-        action = launched(
-            record(externalId="application_9_0004", externalChildIDs="job_9_0002, job_9_0007")
-        )
+        ids = {"externalId": "application_9_0004", "externalChildIDs": "job_9_0002, job_9_0007"}
+        action = record(**ids).launched
         assert action is not None
         found = ClusterMetrics(applications=known).applications_of(action)
         self.assertEqual([known.index(each) for each in found], [0, 1, 4])
@@ -118,7 +116,7 @@ class ApplicationsOfTests(SynchronousTestCase):
 
         def calls(count: int) -> float:
             ids = [f"application_9_{number:04d}" for number in range(count)]
-            actions = [launched(record(externalId=id_)) for id_ in ids]
+            actions = [record(externalId=id_).launched for id_ in ids]
             metrics = ClusterMetrics(
                 applications=[Application(id=i, name="", state="RUNNING", age_s=1.0) for i in ids]
             )
@@ -350,7 +348,7 @@ class Verdicts(SynchronousTestCase):
 
     def test_a_step_that_is_not_at_yarn_waits_for_nothing_there(self) -> None:
         for changes in ({"externalId": "-"}, {"status": "START_RETRY"}, {"status": "OK"}):
-            self.assertIsNone(launched(record(**changes)))
+            self.assertIsNone(record(**changes).launched)
             self.assertIsNone(verdict(ClusterMetrics(active=0), record(**changes)).failure)
 
 
