@@ -21,6 +21,7 @@ from benchmarks import (
     postgres,
     requests,
     restart,
+    running,
     start,
     watch,
 )
@@ -37,6 +38,7 @@ BENCHMARKS: Mapping[str, Callable[[bool], list[Figure]]] = {
     "start": start.run,
     "commands": commands.run,
     "jobs": jobs.run,
+    "running": running.run,
     "console": console.run,
     "restart": restart.run,
     "cloud": cloud.run,

@@ -1,0 +1,215 @@
+"""Running jobs: what the daemon uses for 10,000 jobs on 100 engines, beside 1,000 watchers.
+
+Cloud and engines are `svcd-cloud`, a process of its own. The jobs run until they are killed, so the
+daemon only follows them; a few that end show how old a status can be.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import itertools
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.client import Connection, connect, request
+from benchmarks.figures import Figure, quantile
+from benchmarks.growing import SETTINGS
+from benchmarks.lives import MASTER, WORKER, Unexpected
+from benchmarks.processes import Server, twistd
+from benchmarks.watch import WATCHERS, Crowd
+
+_ENGINES: Final = 100
+_EACH: Final = 100
+_ENDING: Final = 40
+_POLL_S: Final = 5.0
+"""The default of `workflow.poll_s`."""
+_QUIET_S: Final = 60.0
+_LOOK_S: Final = 0.2
+_LONGEST_S: Final = 3600.0
+_SHARE: Final = 5.0
+_JOB_MS: Final = 3.0
+_JOB_KIB: Final = 40.0
+_ROUNDS: Final = 3
+
+
+def run(quick: bool) -> list[Figure]:
+    """All figures."""
+    engines, each, watchers = (5, 20, 50) if quick else (_ENGINES, _EACH, WATCHERS)
+    with tempfile.TemporaryDirectory(prefix="svcd-bench-") as name:
+        folder = Path(name)
+        given = {key: SETTINGS[key] for key in SETTINGS if key.startswith("embedded.")}
+        cloud, told, _ = twistd("cloud", "svcd-cloud", folder, given)
+        try:
+            settings = {
+                "cloud.kind": "openstack",
+                "auth.mode": "none",
+                "cloud.auth_url": told["identity"],
+                "cloud.username": told["username"],
+                "cloud.password": told["password"],
+                "cloud.project": told["tenant"],
+                "limits.instances": "0",
+                "limits.executions": "0",
+                "limits.watchers": "0",
+                "log.access": "false",
+            }
+            daemon, _, _ = twistd("daemon", "svcd", folder, settings)
+            try:
+                return list(_Following(daemon, told).figures(engines, each, watchers, quick))
+            finally:
+                daemon.stop()
+        finally:
+            cloud.stop()
+
+
+class _Following:
+    """The work, through the API of `daemon`. told: the endpoints of the cloud."""
+
+    def __init__(self, daemon: Server, told: Mapping[str, Any]) -> None:
+        self._daemon = daemon
+        self._told = told
+        self._connection: Connection = connect(daemon.port)
+        self._number = itertools.count()
+
+    def figures(self, engines: int, each: int, watchers: int, quick: bool) -> Iterator[Figure]:
+        clusters = self._clusters(engines)
+        job, source, target = self._job()
+        count = engines * each
+        memory, used = self._daemon.memory_mib(), self._daemon.cpu_s()
+        for cluster in clusters * each:
+            self._execute(job, cluster, source, target, {"svcd.fake.outcome": "hang"})
+        accepted = self._daemon.cpu_s()
+        self._until(self._all_run, f"{count} jobs run")
+        started = self._daemon.cpu_s()
+        name = f"{count} jobs on {engines} engines"
+        yield _figure(f"{name}: accept one, CPU", "ms", (accepted - used) * 1e3 / count)
+        whole = (started - used) * 1e3 / count
+        yield _figure(f"{name}: until one runs, CPU", "ms", whole, target=_JOB_MS)
+        kib = (self._daemon.memory_mib() - memory) * 1024.0 / count
+        yield _figure(f"{name}: memory of one", "KiB", kib, target=_JOB_KIB)
+        yield _figure(f"{name}: share of a core", "%", *self._shares(quick), target=_SHARE)
+        crowd = Crowd(self._daemon.port, watchers)
+        try:
+            shares = self._shares(quick)
+        finally:
+            crowd.close()
+        yield _figure(f"{name}: share of a core, {watchers} watchers", "%", *shares, target=_SHARE)
+        ages = self._ages(clusters, job, source, target)
+        most_s = 2.0 * _POLL_S
+        yield _figure(f"{name}: age of a status, longest", "s", quantile(ages, 1.0), target=most_s)
+
+    def _clusters(self, count: int) -> list[str]:
+        image = next(i["id"] for i in self._told["images"] if i["name"] == "plain")
+        self._asked("POST", f"/images/{image}", {"username": "svcd", "description": ""})
+        self._asked("POST", f"/images/{image}/tag", {"tags": ["fake", "0.1"]})
+        group = {"name": "all", "count": 1, "flavor_id": "2", "node_processes": [*MASTER, *WORKER]}
+        body = {
+            "plugin_name": "fake",
+            "engine_version": "0.1",
+            "default_image_id": image,
+            "user_keypair_id": "demo",
+            "node_groups": [group],
+        }
+        made = [
+            self._asked("POST", "/clusters", {**body, "name": f"c{number}"})["cluster"]["id"]
+            for number in range(count)
+        ]
+
+        def active() -> bool:
+            found = self._asked("GET", "/clusters")["clusters"]
+            failed = [each["status_description"] for each in found if each["status"] == "Error"]
+            if failed:
+                raise Unexpected(failed[0])
+            return sum(each["status"] == "Active" for each in found) == count
+
+        self._until(active, f"{count} clusters are Active")
+        return made
+
+    def _job(self) -> tuple[str, str, str]:
+        """A Pig job, and where it reads and writes: their ids."""
+        program = self._asked("PUT", "/job-binary-internals/count.pig", b"lines = LOAD '$INPUT';\n")
+        url = f"internaldb://{program['job_binary_internal']['id']}"
+        binary = self._asked("POST", "/job-binaries", {"name": "count.pig", "url": url})
+        sources = [
+            self._asked("POST", "/data-sources", {"name": n, "type": "hdfs", "url": f"/data/{n}"})
+            for n in ("in", "out")
+        ]
+        body = {"name": "count", "type": "Pig", "mains": [binary["job_binary"]["id"]], "libs": []}
+        job = self._asked("POST", "/jobs", body)["job"]["id"]
+        return job, sources[0]["data_source"]["id"], sources[1]["data_source"]["id"]
+
+    def _execute(
+        self, job: str, cluster: str, source: str, target: str, configs: Mapping[str, str]
+    ) -> str:
+        body = {
+            "cluster_id": cluster,
+            "input_id": source,
+            "output_id": target,
+            "job_configs": {"configs": configs, "args": {}, "params": {}},
+        }
+        made: str = self._asked("POST", f"/jobs/{job}/execute", body)["job_execution"]["id"]
+        return made
+
+    def _all_run(self) -> bool:
+        return not any(
+            self._asked("GET", f"/job-executions?status={each}&limit=1")["job_executions"]
+            for each in ("Pending", "PREP")
+        )
+
+    def _shares(self, quick: bool) -> list[float]:
+        """Percent of a core that the daemon uses while nothing changes."""
+        shares = []
+        for _ in range(1 if quick else _ROUNDS):
+            began, used = time.perf_counter(), self._daemon.cpu_s()
+            time.sleep(_QUIET_S / 4.0 if quick else _QUIET_S)
+            seconds = time.perf_counter() - began
+            shares.append((self._daemon.cpu_s() - used) / seconds * 100.0)
+        return shares
+
+    def _ages(self, clusters: list[str], job: str, source: str, target: str) -> list[float]:
+        """Seconds from the end of a job at its engine until the API shows the end.
+
+        The engine's times have whole seconds, so an age can be too long by one.
+        """
+        left = {
+            self._execute(job, clusters[n % len(clusters)], source, target, {})
+            for n in range(_ENDING)
+        }
+        ages: list[float] = []
+
+        def ended() -> bool:
+            for id_ in list(left):
+                info = self._asked("GET", f"/job-executions/{id_}")["info"]
+                if info["status"] == "SUCCEEDED":
+                    left.remove(id_)
+                    end = email.utils.parsedate_to_datetime(info["endTime"]).timestamp()
+                    ages.append(time.time() - end)
+            return not left
+
+        self._until(ended, f"{_ENDING} jobs have ended")
+        return ages
+
+    def _until(self, look: Callable[[], bool], what: str) -> None:
+        end = time.perf_counter() + _LONGEST_S
+        while not look():
+            if time.perf_counter() > end:
+                raise Unexpected(f"not in time: {what}")
+            time.sleep(_LOOK_S)
+
+    def _asked(self, method: str, path: str, body: object = None) -> Any:
+        data = body if isinstance(body, bytes) else b"" if body is None else _encoded(body)
+        kind = "application/octet-stream" if isinstance(body, bytes) else "application/json"
+        sent = request(method, f"/v1.1/{self._told['tenant']}{path}", data, kind)
+        answer = self._connection.exchange(sent)
+        return json.loads(answer) if answer else None
+
+
+def _encoded(body: object) -> bytes:
+    return json.dumps(body).encode()
+
+
+def _figure(name: str, unit: str, *rounds: float, target: float | None = None) -> Figure:
+    return Figure(benchmark="running", name=name, unit=unit, rounds=rounds, target=target)
