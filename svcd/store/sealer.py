@@ -251,13 +251,18 @@ def _publish(path: Path, content: bytes, owner: os.stat_result) -> None:
     try:
         _write(draft, content, owner)
         draft.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        _sync(path.parent)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    """Make the names of new files survive a power failure."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _create(key_file: Path) -> bool:
@@ -274,6 +279,7 @@ def _create(key_file: Path) -> bool:
         _write(draft, Fernet.generate_key())
         with contextlib.suppress(FileExistsError):
             key_file.hardlink_to(draft)
+            _sync(key_file.parent)  # before anything is sealed with the key
             return True
         return False
     finally:
