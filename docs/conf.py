@@ -26,6 +26,7 @@ extensions = ["myst_parser"]
 myst_heading_anchors = 4
 exclude_patterns = ["examples"]
 nitpicky = True
+highlight_language = "none"  # of blocks without a language: commands, and what programs print
 
 html_theme = "furo"
 html_title = f"svcd {release}"
