@@ -151,13 +151,14 @@ class Tenant:
             ]
             what = f"images for {name}"
             needed = f" with the tags {', '.join(wanted)}" if wanted else ""
+            flags = "".join(f" --tag {each}" for each in wanted)
             if fit:
                 self._add(what, _some(fit))
             else:
                 self._add(
                     what,
                     f"none of {len(images)} images is registered{needed}",
-                    "POST …/images/ID, then …/images/ID/tag (docs/openstack.md, An image)",
+                    f"svcd image register IMAGE --user LOGIN{flags} (docs/openstack.md, An image)",
                     warning=True,
                 )
 

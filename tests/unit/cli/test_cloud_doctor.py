@@ -295,6 +295,8 @@ class CloudDoctorTests(SynchronousTestCase):
         found = self.found()["images for fake 0.1"]
         self.assertEqual(found.word, "warn")
         self.assertIn("none of 2 images is registered with the tags fake, 0.1", found.text)
+        remedy = "svcd image register IMAGE --user LOGIN --tag fake --tag 0.1"
+        self.assertIn(remedy, found.remedy)
 
 
 class LoginTests(SynchronousTestCase):
