@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
-import yaml
 from attrs import field, frozen
 from twisted.conch.ssh.keys import BadKeyError, Key
 
@@ -184,6 +183,8 @@ def _script(user_data: bytes, home: Path) -> str | None:
         return text
     if not text.startswith("#cloud-config"):
         return None
+    import yaml  # here: svcd writes scripts, so few daemons ever need it
+
     try:
         config = yaml.safe_load(text)
     except yaml.YAMLError as error:

@@ -21,7 +21,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-import yaml
 
 from svcd.errors import InvalidReference, MalformedBody, ValidationError
 from svcd.model.requests import Limits, NewClusterTemplate
@@ -79,14 +78,25 @@ def convert(
     return msgspec.convert(made, NewClusterTemplate)
 
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""A safe loader: libyaml's, which is ten times as fast, where it is installed."""
-
-
 def _yaml(text: str) -> Any:
-    """The tree of `text`. It checks the events first, so a forbidden tree is never built."""
+    """The tree of `text`. It checks the events first, so a forbidden tree is never built.
+
+    libyaml's loader is ten times as fast as the other one, but not always installed.
+    """
+    import yaml  # here: a start need not wait for it
+
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        _check_events(yaml, text, loader)
+        return yaml.load(text, loader)  # a SafeLoader
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from None
+
+
+def _check_events(yaml: Any, text: str, loader: Any) -> None:
+    """Raise YAMLError for a tree with aliases, and for one that is too large or too deep."""
     depth = nodes = 0
-    for event in yaml.parse(text, _Loader):
+    for event in yaml.parse(text, loader):
         if isinstance(event, yaml.AliasEvent):
             raise yaml.YAMLError("aliases are not allowed")  # a small file could grow without end
         if isinstance(event, yaml.NodeEvent):
@@ -100,7 +110,6 @@ def _yaml(text: str) -> Any:
                 f"it has more than {_MAX_YAML_NODES} values, or is nested deeper than "
                 f"{_MAX_YAML_DEPTH}; send it as JSON"
             )
-    return yaml.load(text, _Loader)  # a SafeLoader
 
 
 def _parse(content: bytes) -> dict[str, Any]:
@@ -114,7 +123,7 @@ def _parse(content: bytes) -> dict[str, Any]:
         try:
             loaded = _yaml(content.decode("utf-8"))
             tree = msgspec.json.decode(msgspec.json.encode(loaded))  # keys become texts
-        except (yaml.YAMLError, ValueError, TypeError, RecursionError, OverflowError) as error:
+        except (ValueError, TypeError, RecursionError, OverflowError) as error:
             reason = " ".join(str(error).split())[:200]
             raise MalformedBody(f"the file is neither JSON nor YAML: {reason}") from None
     if not isinstance(tree, dict):

@@ -57,8 +57,8 @@ class PurityTests(SynchronousTestCase):
         self.assertEqual([m for m, each in running.items() if each.returncode], [])
 
 
-class CommandTests(SynchronousTestCase):
-    """What the commands of the API import: a person waits for it at each of them."""
+class ImportsCase(SynchronousTestCase):
+    """Looks at what a program imports."""
 
     def imported(self, program: str) -> list[str]:
         """The first parts of the names of all modules that `program` imports."""
@@ -72,6 +72,10 @@ class CommandTests(SynchronousTestCase):
             timeout=60,
         )
         return done.stderr.split()
+
+
+class CommandTests(ImportsCase):
+    """What the commands of the API import: a person waits for it at each of them."""
 
     def test_no_command_of_the_api_brings_the_daemon(self) -> None:
         """All their modules in one interpreter."""
@@ -96,6 +100,16 @@ class CommandTests(SynchronousTestCase):
         )
         heavy = [*NO_COMMAND, "attr", "yaml", "rich", "svcd.model.redaction"]
         self.assertEqual([name for name in heavy if name in found], [])
+
+
+class StartTests(ImportsCase):
+    """What a daemon and a test import only when they need it."""
+
+    def test_a_start_brings_no_module_for_single_requests(self) -> None:
+        """YAML takes longer than most libraries, and few requests need it."""
+        found = self.imported("import svcd.testing, svcd.service, svcd.tap")
+        self.assertNotIn("yaml", found)
+        self.assertIn("svcd.model.convert", found)
 
 
 class PublicNamesTests(SynchronousTestCase):
