@@ -61,6 +61,8 @@ def with_progress(row: Execution, found: float | None, metrics: ClusterMetrics) 
     action = submitter(row.engine_record)
     mine = [] if action is None else metrics.applications_of(action)
     record = with_children(row.engine_record, mine)
+    if found == row.progress and record is row.engine_record:
+        return row
     return evolve(row, progress=found, record=record.tree)
 
 

@@ -8,11 +8,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.clients.probe import HttpProbe
 from svcd.model.engine_record import parsed
-from svcd.model.job import ExecutionStatus
+from svcd.model.ids import ClusterId, ExecutionId, JobId, TenantId, Timestamp
+from svcd.model.job import Execution, ExecutionStatus
 from svcd.workflow.act.yarn import applications_of
 from svcd.workflow.decide.evidence import LAUNCHER, Evidence, LogFile
-from svcd.workflow.decide.progress import progress, return_code, with_children
-from svcd.workflow.decide.stalls import Application, tag_of
+from svcd.workflow.decide.progress import progress, return_code, with_children, with_progress
+from svcd.workflow.decide.stalls import Application, ClusterMetrics, tag_of
 from tests.unit.workflow.recorded import record
 from tests.unit.workflow.support import CALLER, WorkflowCase
 
@@ -31,6 +32,20 @@ class ProgressTests(SynchronousTestCase):
         self.assertEqual(progress([launcher], 0.9), 0.9)
         self.assertEqual(progress([launcher], None), 0.0)
         self.assertIsNone(progress([], None))
+
+    def test_the_row_stays_the_same_without_news(self) -> None:
+        """Most rows of a tick have none."""
+        row = Execution(
+            id=ExecutionId("e"),
+            tenant_id=TenantId("t"),
+            job_id=JobId("j"),
+            cluster_id=ClusterId("c"),
+            status=ExecutionStatus.RUNNING,
+            progress=0.5,
+            created_at=Timestamp("2026-01-01 00:00:00.000000"),
+        )
+        self.assertIs(with_progress(row, 0.5, ClusterMetrics()), row)
+        self.assertEqual(with_progress(row, 0.6, ClusterMetrics()).progress, 0.6)
 
     def test_the_resource_managers_per_cent(self) -> None:
         """Whatever it answers, it becomes a number from 0.0 to 1.0."""
