@@ -94,12 +94,13 @@ def works(quick: bool, binary_id: str) -> list[Work]:
 
     return [
         Work(name="GET one cluster", make=lambda: one, count=3200 // part, paced=400 // part,
-             most_ratio=2.0),
+             most_ratio=1.35),
         Work(name="LIST 100", make=lambda: lists["hundred"], count=320 // part, paced=40 // part,
              per_row=100, most_row_us=7.0),
         Work(name="LIST 1000", make=lambda: lists["thousand"], count=32 // part, paced=8 // part,
              per_row=1000, most_row_us=7.0),
-        Work(name="POST template", make=template, count=320 // part, paced=40 // part),
+        Work(name="POST template", make=template, count=320 // part, paced=40 // part,
+             most_ratio=5.0),
         Work(name="PUT 5 MB", make=put, count=8 // part, paced=4 // part,
              connections=_AT_ONCE_OF_BIG),
         Work(name="GET 5 MB", make=lambda: data, count=16 // part, paced=8 // part,
