@@ -18,6 +18,8 @@ log = Logger()
 
 _LEAST_WATCHDOG_S: Final = 3.0
 """A shorter watchdog would end a daemon whose beat of one second comes a little late."""
+_MOST_DIGITS: Final = 20
+"""Those of the largest time that the manager can write."""
 
 
 class ServiceManager:
@@ -73,7 +75,7 @@ class ServiceManager:
 def _watchdog_s(environment: MutableMapping[str, str], pid: int) -> float:
     """The time in which the manager expects a sign of life; 0.0 without a watchdog."""
     text, of = environment.pop("WATCHDOG_USEC", ""), environment.pop("WATCHDOG_PID", "")
-    if not text.isdecimal() or of not in ("", str(pid)):
+    if not text.isdecimal() or len(text) > _MOST_DIGITS or of not in ("", str(pid)):
         return 0.0
     seconds = int(text) / 1e6
     if 0 < seconds < _LEAST_WATCHDOG_S:
