@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from twisted.trial.unittest import SkipTest, SynchronousTestCase
+from twisted.trial.unittest import SynchronousTestCase
 
+from tests.support.java_probes import answers_of
 from tests.support.processes import ROOT
 
 SOURCES = ROOT / "svcd/provisioning/distributions/vanilla/image/spark/java/org/svcd/spark"
-PROBES = ROOT / "tests/support/spark"
-LIMIT_S = 120
 
 CASES = (
     ("", []),
@@ -53,22 +49,7 @@ VARIABLES = (
 class SqlTests(SynchronousTestCase):
     def run_on(self, texts: Sequence[str], source: str, probe: str) -> list[str]:
         """The answers of a probe, which is compiled together with a class of the image."""
-        if shutil.which("java") is None or shutil.which("javac") is None:
-            raise SkipTest("no java and javac on the PATH")
-        classes = Path(self.mktemp()).absolute()
-        sources = [str(SOURCES / source), str(PROBES / f"{probe}.java")]
-        environment = {**os.environ, "LC_ALL": "C.UTF-8"}
-        compile_ = ["javac", "-proc:none", "-encoding", "UTF-8", "-d", str(classes), *sources]
-        subprocess.run(compile_, check=True, timeout=LIMIT_S, env=environment)
-        ran = subprocess.run(
-            ["java", "-Dfile.encoding=UTF-8", "-cp", str(classes), f"org.svcd.spark.{probe}"],
-            input="\x01".join(texts).encode(),
-            capture_output=True,
-            check=True,
-            timeout=LIMIT_S,
-            env={**environment, "JAVA_TOOL_OPTIONS": "-Dstdout.encoding=UTF-8"},
-        )
-        return ran.stdout.decode().split("\x01")[:-1]
+        return answers_of(Path(self.mktemp()), texts, SOURCES / source, probe)
 
     def test_splits(self) -> None:
         """Quotes, comments and raw strings hold semicolons; lines are those of the script."""

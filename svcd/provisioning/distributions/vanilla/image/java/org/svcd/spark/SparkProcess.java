@@ -62,7 +62,9 @@ final class SparkProcess {
       command.addAll(List.of("--class", mainClass));
     }
     command.add(action.get("svcd.spark.main"));
-    command.addAll(List.of(arguments));
+    for (String argument : arguments) {
+      command.add(LaunchArgument.of(argument));
+    }
     return command;
   }
 
