@@ -240,6 +240,8 @@ def replace(key_file: Path, keys: Keys) -> None:
             kept = kept_key(key_file, fingerprint(each.seals))
             if not kept.exists():
                 _publish(kept, each.alone().text(), owner)
+            elif kept.read_bytes() != each.alone().text():
+                raise SealerError(f"{kept} does not hold the key of its name: move it away")
         _publish(key_file, keys.text(), owner)
     except OSError as error:
         raise SealerError(f"cannot write key file {key_file}: {error.strerror}") from None

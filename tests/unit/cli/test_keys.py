@@ -109,6 +109,17 @@ class RotateTests(SynchronousTestCase):
         newest = load(self.key)
         self.assertEqual(load(kept_key(self.key, fingerprint(newest.seals))), newest)
 
+    def test_a_file_in_the_place_of_the_former_key_is_refused(self) -> None:
+        """The former key would be lost, and former backups with it; nothing is changed."""
+        self.former().write_text("something else")
+        ran = svcd("keys", "rotate", state=self.state)
+        self.assertEqual((ran.code, ran.err.count("\n")), (1, 1), ran.err)
+        self.assertIn(f"{self.former()} does not hold the key of its name", ran.err)
+        self.assertEqual(load(self.key), self.before)
+        self.former().unlink()
+        self.done("keys", "rotate")
+        self.assertEqual(load(self.former()), self.before)
+
     def test_key_of_another_database_is_refused(self) -> None:
         """Before anything is changed; the first row is named."""
         self.key.write_bytes(Fernet.generate_key())
