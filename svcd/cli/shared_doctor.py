@@ -91,7 +91,7 @@ def key_finding(settings: Settings, sealed: Sequence[str]) -> Finding:
     what = "seal key"
     path = key_file(settings)
     try:
-        if not path.exists():
+        if not (path.exists() or path.is_symlink()):
             if not sealed:
                 return Finding(what, True, f"the daemon will create {path} at its start")
             text, _, remedy = str(missing(path)).partition(": ")

@@ -49,6 +49,14 @@ class DoctorTests(SynchronousTestCase):
         self.assertEqual(list(found), ["python", "settings"])
         self.assertFalse(found["settings"].good)
 
+    def test_a_link_to_no_key(self) -> None:
+        """A start would refuse it, too."""
+        path = self.state.parent / f"{self.state.name}.key"
+        path.symlink_to(path.with_name("nothing"))
+        found = self.findings(f"server.seal_key={path}")["seal key"]
+        self.assertFalse(found.good)
+        self.assertEqual(found.text, f"cannot use key file {path}: No such file or directory")
+
     def test_a_path_of_the_key_that_cannot_be_read(self) -> None:
         """The other checks are made."""
         path = self.state / ("x" * 300) / "seal.key"
