@@ -42,8 +42,9 @@ _SOCKET_PATH: Final = 107
 def examine_start(settings: Settings, known: Mapping[str, Any]) -> Iterator[Finding]:
     """The findings. known: the content of `endpoints.json` of the running daemon, else {}."""
     yield _plugins(settings)
+    served: dict[object, str] = {}
     for key, text in _listeners(settings).items():
-        yield examine_port(key, text, known)
+        yield _repeated(key, text, served) or examine_port(key, text, known)
     if not settings.database.url.startswith("postgres"):  # `shared_doctor` has the key of others
         yield from _database(settings)
     if settings.log.audit not in (OFF, STDOUT):
@@ -57,6 +58,15 @@ def _listeners(settings: Settings) -> Mapping[str, str]:
     if settings.cloud.kind == "embedded":
         found["cloud.listen"] = settings.cloud.listen
     return found
+
+
+def _repeated(key: str, text: str, served: dict[object, str]) -> Finding | None:
+    """The finding about a port that another setting has, too. served: setting by its address."""
+    address = address_of(text)
+    if address is None or address[2] == 0 or served.setdefault(address, key) == key:
+        return None
+    other = served[address]
+    return Finding(key, False, f"{text} is the port of {other}", f"--set {key}=tcp:127.0.0.1:0")
 
 
 def _plugins(settings: Settings) -> Finding:

@@ -65,6 +65,16 @@ class DoctorTests(SynchronousTestCase):
         self.assertEqual(found["seal key"].text, f"{path} cannot be read: File name too long")
         self.assertTrue(found["server.listen"].good)
 
+    def test_one_port_for_two_listeners(self) -> None:
+        """A free one, which the second listener would find taken."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            text = f"tcp:127.0.0.1:{probe.getsockname()[1]}"
+        found = self.findings(f"server.listen={text}", f"cloud.listen={text}")
+        self.assertTrue(found["server.listen"].good)
+        self.assertFalse(found["cloud.listen"].good)
+        self.assertEqual(found["cloud.listen"].text, f"{text} is the port of server.listen")
+
     def test_taken_port(self) -> None:
         """With the way to another one."""
         with socket.socket() as taken:
