@@ -129,7 +129,7 @@ def _shown(session: Session, found: Json) -> Iterator[str]:
     now, width, style = session.now(), session.width(), session.style
     session.show({"cluster": found}, CLUSTERS)
     groups = found.get("node_groups") or []
-    flavors = _flavors(session)
+    flavors = flavor_names(session)
     named = [{**each, "flavor": flavors.get(get(each, "flavor_id"))} for each in groups]
     yield ""
     yield from table_lines(_GROUPS, named, width, now, style)
@@ -151,7 +151,7 @@ def _shown(session: Session, found: Json) -> Iterator[str]:
         session.note(f"its history and what to do: svcd why {get(found, 'name')}")
 
 
-def _flavors(session: Session) -> Json:
+def flavor_names(session: Session) -> Json:
     """The names of the cloud's flavors by their ids; {} when it does not soon list them."""
     from svcd.cli.cloud import Cloud
 

@@ -16,13 +16,15 @@ import click
 
 from svcd.cli.api import safe
 from svcd.cli.cloud import Cloud, fitting_flavor
-from svcd.cli.clusters import finish, wait_option
+from svcd.cli.cluster_plan import lines
+from svcd.cli.clusters import finish, flavor_names, wait_option
 from svcd.cli.command import Command
 from svcd.cli.exits import NOT_FOUND, REFUSED, USAGE, CommandError, OutOfTime
 from svcd.cli.local_images import register, unregistered
 from svcd.cli.names import CLUSTER_TEMPLATE, IMAGE, chosen, find
-from svcd.cli.session import Session
-from svcd.cli.show import as_json, as_yaml, get
+from svcd.cli.session import Session, write
+from svcd.cli.show import as_text, get
+from svcd.model.controls import visible
 
 _WORKERS: Final = ("datanode", "nodemanager")
 """Processes of a worker; all others but the following run on the master."""
@@ -321,5 +323,14 @@ def _plan(session: Session, body: Mapping[str, Any], local: Mapping[str, Any]) -
     if local:
         query += f"&image_user={safe(str(local['username']))}"
         session.note(f"image {local['name']} is not registered yet: svcd cluster create does it")
-    plan = api.post(f"/clusters{query}", body)
-    print(as_json(plan) if session.output == "json" else as_yaml(plan), end="")
+    answer = api.post(f"/clusters{query}", body)
+    if session.output in ("json", "yaml"):
+        write(as_text(answer, session.output))
+        return
+    plan = answer["plan"]
+    if session.output == "name":
+        write("".join(f"{visible(get(each, 'name'))}\n" for each in plan["machines"]))
+        return
+    for line in lines(plan, flavor_names(session), session.width(), session.style):
+        write(f"{line}\n")
+    session.note("files with their contents, commands and checks: -o yaml")

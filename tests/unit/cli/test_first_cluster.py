@@ -51,6 +51,12 @@ class FreshTests(FakeServiceMixin, SynchronousTestCase):
             "image vanilla-3.5.0 is not registered yet: svcd cluster create does it\n", said.err
         )
         self.assertEqual(self.registered(), ["plain"])
+        said = self.shown.run(*words, "--dry-run", "-o", "name")
+        self.assertEqual(said.out.splitlines()[0], "first-master-001", said)
+        said = self.shown.run(*words, "--dry-run")
+        self.assertRegex(said.out, r"(?m)^first-worker-002 +create +worker +")
+        self.assertRegex(said.out, r"(?m)^write the configuration +[1-9]")
+        self.assertNotIn("<configuration>", said.out)
         said = self.shown.run(*words)
         self.assertEqual(said.code, 0, said)
         self.assertIn("registered image vanilla-3.5.0 with the login svcd\n", said.err)
