@@ -23,6 +23,7 @@ from typing import Any
 import click
 
 from svcd.cli.api import Api
+from svcd.cli.cluster_steps import step_title
 from svcd.cli.connection import Connections
 from svcd.cli.demo_daemon import DaemonFailed, DemoDaemon, machine_processes
 from svcd.cli.demo_steps import Steps, rounds
@@ -291,7 +292,9 @@ class Demo:
             for event in events[max(seen, self._seen_events) :]:
                 machine = f" {event['machine']}" if event["machine"] else ""
                 tail = f": {event['text']}" if event["text"] else ""
-                self._steps.say(f"    {event['step']}{machine} {event['outcome']}{tail}")
+                self._steps.say(
+                    f"    {step_title(event['step'])}{machine} {event['outcome']}{tail}"
+                )
             seen = self._seen_events = max(len(events), self._seen_events)
             if cluster["status"] != status:
                 status = cluster["status"]

@@ -12,6 +12,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from svcd.cli.advice import in_commands
+from svcd.cli.cluster_steps import is_phase, step_title
 from svcd.cli.times import duration, moment, seconds
 from svcd.model.failures import KNOWN, Code
 
@@ -120,7 +121,7 @@ def _progress(cluster: Json, events: Sequence[Json], now: float | None) -> Itera
         text = f": {code}{_first(each['text'])}" if each["text"] else ""
         at = seconds(each["at"])
         ago = "" if now is None or at is None else f", {duration(now - at)} ago"
-        yield f"    {each['step']}{where}{text}{times}{ago}"
+        yield f"    {step_title(each['step'])}{where}{text}{times}{ago}"
 
 
 def _limit(until: float | None, now: float | None) -> str:
@@ -244,20 +245,18 @@ def _same(event: Json) -> tuple[object, ...]:
     return event["step"], event["outcome"], event["code"], event["attempt"], text
 
 
-def _is_phase(event: Json) -> bool:
-    """Whether the event belongs to a status of the cluster and not to a step."""
-    return bool(event["step"][:1].isupper())
-
-
 def _rendered(line: _Line, begin: float) -> Iterator[str]:
     names = ", ".join(line.machines[:_MOST_NAMES])
     if len(line.machines) > _MOST_NAMES:
         names = f"{len(line.machines)} machines ({line.machines[0]} … {line.machines[-1]})"
     event, outcome = line.event, "FAILED" if line.outcome == "failed" else line.outcome
-    if line.outcome == "failed" and _is_phase(event):  # the event of the step has the text
+    if line.outcome == "failed" and is_phase(line.step):  # the event of the step has the text
         yield f"  +{duration(line.at - begin):>10}  FAILED {line.step}: {event['code']}"
         return
-    text = " ".join(part for part in (outcome, line.step, names) if part)
+    title = step_title(line.step)
+    if outcome == "waiting":
+        title = title.removeprefix("wait ")  # not "waiting wait for server"
+    text = " ".join(part for part in (outcome, title, names) if part)
     if event["attempt"]:
         text += f" (attempt {event['attempt']})"
     until = seconds(event.get("until"))
@@ -277,7 +276,7 @@ def _rendered(line: _Line, begin: float) -> Iterator[str]:
 
 def _machines(cluster: Json, events: Sequence[Json]) -> Iterator[str]:
     """A line for each machine: its server, address and volumes, and its last event."""
-    last = {e["machine"]: e for e in events if e["machine"] and not _is_phase(e)}
+    last = {e["machine"]: e for e in events if e["machine"] and not is_phase(e["step"])}
     instances = [i for g in cluster["node_groups"] for i in g["instances"]]
     if not instances:
         return
@@ -293,7 +292,7 @@ def _machines(cluster: Json, events: Sequence[Json]) -> Iterator[str]:
             parts.append(f"volumes {' '.join(each['volumes'])}")
         known = last.get(each["instance_name"])
         if known is not None:
-            parts.append(f"last event: {known['step']} {known['outcome']}")
+            parts.append(f"last event: {step_title(known['step'])} {known['outcome']}")
         yield f"  {each['instance_name']}: {', '.join(parts) or 'no objects in the cloud'}"
     if len(instances) > _MOST_MACHINES:
         yield f"  … and {len(instances) - _MOST_MACHINES} more"

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from svcd.cli.api import safe
 from svcd.cli.cluster_events import newer
+from svcd.cli.cluster_steps import is_phase, step_title
 from svcd.cli.exits import FAILED, INTERRUPTED, CommandError, OutOfTime
 from svcd.cli.session import Session
 from svcd.cli.show import get
@@ -103,12 +104,12 @@ def news(events: Sequence[Json]) -> Sequence[str]:
     for event in events:
         step, outcome, where = get(event, "step"), get(event, "outcome"), get(event, "machine")
         on = f" on {where}" if where else ""
-        if step[:1].isupper() and outcome == "started":
+        if outcome == "started" and is_phase(step):
             lines.append(step)
         elif outcome in ("retry", "failed", "waiting"):
             said = " ".join(get(event, "text").split())
             code = get(event, "code")
-            lines.append(f"{outcome}: {step}{on}: {code} {said}".rstrip(": "))
+            lines.append(f"{outcome}: {step_title(step)}{on}: {code} {said}".rstrip(": "))
     return lines
 
 
@@ -169,7 +170,7 @@ def _waited_for(cluster: Json, events: Sequence[Json]) -> str:
     if unfinished:
         step, machine = list(unfinished)[-1]
         more = f" and {len(unfinished) - 1} more" if len(unfinished) > 1 else ""
-        return f"{step}{f' on {machine}' if machine else ''}{more}"
+        return f"{step_title(step)}{f' on {machine}' if machine else ''}{more}"
     if get(cluster, "status") not in ("Waiting", "Spawning"):
         return ""
     missing = [
