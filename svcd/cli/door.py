@@ -91,8 +91,9 @@ def found(
                 UNREACHABLE,
             )
         raise CommandError(
-            f"no daemon found: there is no endpoints.json in {folder}; start the daemon, name its "
-            "state folder with --state-dir PATH, or its URL with --api URL",
+            f"no daemon found: there is no endpoints.json in {folder}; start the daemon (make run,"
+            " or twistd -n svcd), name its state folder with --state-dir PATH, or its URL with"
+            " --api URL",
             UNREACHABLE,
         )
     auth_url = environment.get("OS_AUTH_URL") or given.auth_url

@@ -161,7 +161,11 @@ def pages(
     if not made:
         parts = ", ".join(info) or "none: is it Active?"
         what = f"page of {target}" if target else "page"
-        raise CommandError(f"cluster {cluster['name']} has no {what}; its parts are {parts}")
+        advice = ""
+        if (target or "").lower() == "spark":
+            advice = "; a cluster has Spark Connect when it is created with --with sparkconnect"
+        text = f"cluster {cluster['name']} has no {what}; its parts are {parts}{advice}"
+        raise CommandError(text, NOT_FOUND)
     return made
 
 

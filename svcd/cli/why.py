@@ -46,7 +46,14 @@ def command(
         sys.stdout.write(explained(Code(what)))
         return
     session.configure(config, flags)
-    for line in history(session.api, what, whole):
+    try:
+        lines = history(session.api, what, whole)
+    except NotThere:
+        if what.upper() not in Code.__members__:
+            raise
+        sys.stdout.write(explained(Code(what.upper())))  # a cluster or job of that name comes first
+        return
+    for line in lines:
         print(line)
 
 

@@ -82,8 +82,17 @@ class CommandTests(SynchronousTestCase):
     def test_target_chooses_pages(self) -> None:
         """Without regard to case; an unknown one is refused with the known ones."""
         self.assertEqual([page.port for page in self.pages("yarn")], [8088])
-        error = self.assertRaises(CommandError, self.pages, "Spark")
-        self.assertIn("no page of Spark; its parts are HDFS, JobFlow, YARN", str(error))
+        error = self.assertRaises(CommandError, self.pages, "Hive")
+        self.assertEqual(
+            (error.code, str(error)),
+            (3, "cluster mine has no page of Hive; its parts are HDFS, JobFlow, YARN"),
+        )
+
+    def test_cluster_without_spark_connect(self) -> None:
+        """The refusal names the option that a new cluster needs."""
+        error = self.assertRaises(CommandError, self.pages, "spark")
+        self.assertIn("; its parts are HDFS, JobFlow, YARN; ", str(error))
+        self.assertIn("created with --with sparkconnect", str(error))
 
     def test_command_trusts_the_pinned_key_alone(self) -> None:
         """It forwards to internal addresses, by the machine of the first page."""

@@ -20,6 +20,7 @@ from svcd.cli.times import duration, moment, seconds
 from svcd.embedded.faults import Effect
 from svcd.model.failures import KNOWN, Code
 from svcd.testing import FakeService, FakeServiceMixin
+from tests.support.commands import Shown
 from tests.support.fakes import Api
 
 
@@ -32,6 +33,22 @@ def reader(svcd: FakeService, tenant: str = "", token: str = "") -> Reader:
         return Answer(status=got.status, headers={"date": date}, body=got.body)
 
     return Reader(Door(api=svcd.url, tenant=tenant or svcd.tenant, token=token), send)
+
+
+class CodeTests(FakeServiceMixin, SynchronousTestCase):
+    """A failure code in place of a cluster or a job."""
+
+    def test_small_letters(self) -> None:
+        """They may name a cluster, so the clusters come first; a misspelled code is refused."""
+        fake = self.fake_service()
+        shown = Shown(fake, Path(self.mktemp()))
+        self.addCleanup(shown.stop)
+        said = shown.run("why", "forbidden")
+        self.assertEqual((said.code, said.out), (0, shown.run("why", "FORBIDDEN").out), said)
+        self.assertIn("FORBIDDEN: of a cluster", said.out)
+        Api(fake).new_cluster(workers=1, name="forbidden")
+        self.assertIn("cluster forbidden (", shown.run("why", "forbidden").out)
+        self.assertEqual(shown.run("why", "forbiden").code, 3)
 
 
 class HistoryTests(FakeServiceMixin, SynchronousTestCase):
@@ -369,6 +386,7 @@ class FindTests(SynchronousTestCase):
         with self.assertRaises(CommandError) as raised:
             self.find()
         self.assertIn(f"no endpoints.json in {self.state.absolute()}", str(raised.exception))
+        self.assertIn("start the daemon (make run, or twistd -n svcd)", str(raised.exception))
 
     def test_no_tenant(self) -> None:
         with self.assertRaises(CommandError) as raised:
