@@ -169,6 +169,12 @@ class LoopbackMachines(Guests):
 
     async def shutdown(self) -> None:
         """See Guests: stop listening; processes continue."""
+        if self._machines:
+            log.info(
+                "Machines of the embedded cloud that continue to run: {count}; the next start finds"
+                " them, svcd cluster rm CLUSTER ends them",
+                count=len(self._machines),
+            )
         for server_id in list(self._machines):
             await self._disconnect(server_id)
 

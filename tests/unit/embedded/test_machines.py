@@ -15,6 +15,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectError
 from twisted.internet.protocol import Factory, ProcessProtocol, Protocol
 from twisted.internet.utils import getProcessOutputAndValue
+from twisted.logger import formatEvent, globalLogPublisher
 from twisted.trial.unittest import SkipTest, TestCase
 
 import tests
@@ -434,6 +435,25 @@ runcmd:
 
 class LifeTest(MachinesCase):
     """Halt, adoption, destruction."""
+
+    async def test_stop_says_that_machines_continue(self) -> None:
+        """Their processes use memory until somebody deletes the clusters; without one no word."""
+        told: list[str] = []
+
+        def note(event: dict[str, Any]) -> None:
+            told.append(formatEvent(event))
+
+        globalLogPublisher.addObserver(note)
+        self.addCleanup(globalLogPublisher.removeObserver, note)
+        await self.machines.shutdown()
+        self.assertEqual([each for each in told if "continue" in each], [])
+        await self.machines.boot(spec("m1", A))
+        await self.machines.shutdown()
+        self.assertIn(
+            "Machines of the embedded cloud that continue to run: 1; the next start finds them,"
+            " svcd cluster rm CLUSTER ends them",
+            told,
+        )
 
     async def test_adopted_machine_goes_on(self) -> None:
         """A new daemon listens again, and processes have not noticed."""
