@@ -17,7 +17,7 @@ $(VENV)/.stamp: setup.py pyproject.toml
 	@scripts/need python-venv
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Python 3.11 or newer is needed: make venv PYTHON=/path/to/python3.11" >&2; exit 1; }
-	@echo "making $(VENV)"
+	@echo "making $(VENV): one to three minutes"
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 \
 		--config-settings editable_mode=compat -e '.[dev,postgresql]'
