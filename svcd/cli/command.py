@@ -95,9 +95,11 @@ class Command(click.Command):
                 raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Show the command's own options first."""
+        """Show the command's own options first. Arguments are in the line of the usage."""
         rows = {
-            id(p): row for p in self.get_params(ctx) if (row := p.get_help_record(ctx)) is not None
+            id(p): row
+            for p in self.get_params(ctx)
+            if isinstance(p, click.Option) and (row := p.get_help_record(ctx)) is not None
         }
         shared = {id(option) for option in SHARED}
         for title, part in (

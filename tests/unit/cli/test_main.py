@@ -206,6 +206,13 @@ class UsageTests(_Case):
                 self.assertRegex(line, r"^ {2}[a-z ]")
                 self.assertNotRegex(line, r"^ {2}[a-z]+ +[A-Z]|\.$")
 
+    def test_help_lists_no_argument_among_the_options(self) -> None:
+        """The usage has it; newer releases of Click answer an empty line of help for it."""
+        code, out, _ = self.ran("cluster", "show", "--help")
+        self.assertEqual(code, 0)
+        self.assertIn("cluster show [OPTIONS] CLUSTER\n", out)
+        self.assertNotRegex(out, r"(?m)^  CLUSTER")
+
     def test_help_of_clusters_has_the_order_of_their_life(self) -> None:
         """Also for commands whose modules are not imported yet."""
         _, out, _ = self.ran("cluster", "--help")
