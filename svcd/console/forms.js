@@ -62,22 +62,50 @@ function draftOf(values) {
   return { kept, short: given.some(([key, value]) => value !== kept[key]) };
 }
 
+// What all forms do: an action once at a time, with the faults of its refusal; the first wrong field gets the focus.
+export function useAction() {
+  const [faults, setFaults] = useState({});
+  const [refusals, count] = useState(0);
+  const [busy, setBusy] = useState(false);
+  const own = useRef({ busy: false, left: false }).current;
+  const box = useRef(null); // of the form
+  useEffect(() => () => (own.left = true), []);
+  useEffect(() => box.current?.querySelector('[aria-invalid="true"]')?.focus(), [refusals]);
+  const show = (found) => {
+    setFaults(found);
+    count((n) => n + 1);
+  };
+  // then(answer): unless the form was left; refuse(error): the faults.
+  const press = (action, then, refuse) => async (event) => {
+    event.preventDefault();
+    if (own.busy) return;
+    own.busy = true;
+    setBusy(true);
+    setFaults({});
+    try {
+      const answer = await action();
+      if (!own.left) then(answer);
+    } catch (error) {
+      if (!own.left) show(refuse(error));
+    }
+    own.busy = false;
+    setBusy(false);
+  };
+  return { box, busy, faults, setFaults, show, press };
+}
+
 // A form. first: its values; fields(values): what is shown. act(values, key): sends it; done(answer): afterwards.
 // check(values): asks for the plan and returns its drawing.
 export function Form({ name, title, first, fields, verb, act, done, check, command }) {
   const [{ drafts, draft }] = useState(() => ({ drafts: session.drafts, draft: session.drafts.get(name) }));
   const [values, setValues] = useState({ ...first, ...draft?.kept });
-  const [faults, setFaults] = useState({});
   const [plan, setPlan] = useState(null);
-  const [busy, setBusy] = useState(false);
-  const own = useRef({ key: newKey(), busy: false, left: false }).current;
-  const form = useRef(null);
+  const { box, busy, faults, press } = useAction();
+  const key = useRef(newKey());
   useEffect(() => {
     // a browser looks at the attribute once in a page only
-    form.current.querySelector("[autofocus]:not([readonly])")?.focus();
-    return () => (own.left = true);
+    box.current.querySelector("[autofocus]:not([readonly])")?.focus();
   }, []);
-  useEffect(() => form.current.querySelector('[aria-invalid="true"]')?.focus(), [faults]);
   const change = (more) => {
     setValues((before) => {
       const after = { ...before, ...(typeof more === "function" ? more(before) : more) };
@@ -85,33 +113,22 @@ export function Form({ name, title, first, fields, verb, act, done, check, comma
       return after;
     });
     setPlan(null);
-    own.key = newKey(); // another body is another request
+    key.current = newKey(); // another body is another request
   };
-  const press = (action, then) => async (event) => {
-    event.preventDefault();
-    if (own.busy) return;
-    own.busy = true;
-    setBusy(true);
-    setFaults({});
-    try {
-      const answer = await action(values, own.key);
-      if (!own.left) then(answer);
-    } catch (error) {
-      own.key = nextKey(own.key, error);
-      setFaults(placed(error, Object.keys(first)));
-    }
-    own.busy = false;
-    setBusy(false);
+  const refuse = (error) => {
+    key.current = nextKey(key.current, error);
+    return placed(error, Object.keys(first));
   };
+  const send = (action, then) => press(() => action(values, key.current), then, refuse);
   // Also for a form that was left meanwhile: opened anew, it would offer what is done. What was typed since then stays.
-  const send = async (...given) => {
+  const finish = async (...given) => {
     const sent = drafts.get(name);
     const answer = await act(...given);
     if (drafts.get(name) === sent) drafts.delete(name);
     return answer;
   };
-  return html`<form class="sheet" ref=${form} onSubmit=${press(send, done)} aria-label=${title}>
-    <h2>${title}</h2>
+  return html`<form class="sheet" ref=${box} onSubmit=${send(finish, done)} aria-labelledby="form">
+    <h2 id="form">${title}</h2>
     ${draft?.short && html`
       <p class="notice" role="status">The console does not keep lines with secrets: type them again.</p>`}
     ${fields(values).map((field) => html`
@@ -122,7 +139,7 @@ export function Form({ name, title, first, fields, verb, act, done, check, comma
     <p class="faint">The same as a command:</p>
     <${Command} text=${command(values)} />
     <div class="buttons">
-      ${check && html`<button type="button" disabled=${busy} onClick=${press(check, setPlan)}>Check only</button>`}
+      ${check && html`<button type="button" disabled=${busy} onClick=${send(check, setPlan)}>Check only</button>`}
       <button type="submit" class="primary" disabled=${busy}>${busy ? "Sending…" : verb}</button>
     </div>
   </form>`;

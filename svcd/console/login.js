@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { call, endToken, send } from "./api.js";
-import { Field, placed } from "./forms.js";
+import { Field, placed, useAction } from "./forms.js";
 import { Command, Lines, Name, Problem, useTitle } from "./parts.js";
 import { login, session } from "./session.js";
 import { plain } from "./text.js";
@@ -40,48 +40,34 @@ const Fault = ({ of }) => of && html`<p class="fault" role="alert">${plain(of.jo
 const Refusal = ({ of }) => of && html`
   <${Problem} title="Not logged in"><${Lines} text=${of.join("\n")} /><//>`;
 
-// What both forms do: `act` once at a time, faults beside the fields, and no secret that stays.
+// What both forms do: `act`, faults beside the fields, and no secret that stays.
 function useForm(first, done) {
   const [values, setValues] = useState(first);
-  const [faults, setFaults] = useState({});
-  const [busy, setBusy] = useState(false);
-  const running = useRef(false);
-  const box = useRef(null);
-  useEffect(() => () => (running.current = "gone"), []);
-  useEffect(() => {
-    box.current?.querySelector("[aria-invalid=true]")?.focus();
-  }, [faults]);
+  const { box, busy, faults, setFaults, show, press } = useAction();
   const change = (more) => {
     setValues((before) => ({ ...before, ...more }));
     const none = Object.fromEntries(Object.keys(more).map((name) => [name, undefined]));
     setFaults((before) => ({ ...before, ...none }));
   };
+  const open = (begun) => {
+    if (!begun) return;
+    const { token, userId } = session;
+    login(begun);
+    if (token && userId) endToken(token); // a pasted one may be in use elsewhere
+    done();
+  };
   // needed: fields that must not be empty. act(values): the session that begins, or null when more is asked.
-  const submit = (mode, needed, choosing, act) => async (event) => {
-    event.preventDefault();
-    if (running.current) return;
+  const submit = (mode, needed, choosing, act) => (event) => {
     const empty = needed.filter((name) => !values[name].trim());
-    if (empty.length) return setFaults(Object.fromEntries(empty.map((name) => [name, ["must not be empty"]])));
-    running.current = true;
-    setBusy(true);
-    setFaults({});
-    try {
-      const begun = await act(values);
-      if (running.current === "gone") return undefined;
-      if (begun) {
-        const { token, userId } = session;
-        login(begun);
-        if (token && userId) endToken(token); // a pasted one may be in use elsewhere
-        return done();
-      }
-    } catch (error) {
-      if (running.current === "gone") return undefined;
-      setFaults(faultsOf(error, mode, choosing));
-      if (error.status === 401) setValues((before) => ({ ...before, password: "" }));
+    if (empty.length) {
+      event.preventDefault();
+      return show(Object.fromEntries(empty.map((name) => [name, ["must not be empty"]])));
     }
-    running.current = false;
-    setBusy(false);
-    return undefined;
+    const refuse = (error) => {
+      if (error.status === 401) setValues((before) => ({ ...before, password: "" }));
+      return faultsOf(error, mode, choosing);
+    };
+    return press(() => act(values), open, refuse)(event);
   };
   const field = (name, label, more) => html`
     <${Field} form=${{ values, faults, change }} field=${{ name, label, autocapitalize: "none", ...more }} />`;

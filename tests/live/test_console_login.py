@@ -29,6 +29,14 @@ class PasswordTests(ConsoleCase):
         for label, value in {**ALICE, **fields}.items():
             page.get_by_label(label, exact=True).fill(value)
 
+    def in_line(self, page: Any) -> None:
+        """The fields are as wide as each other, and a fault is below its field."""
+        user, password = (page.get_by_label(each).bounding_box() for each in ALICE)
+        self.assertEqual((user["x"], user["width"]), (password["x"], password["width"]))
+        for name, box in (("user", user), ("password", password)):
+            fault = page.locator(f"#fault-{name}").bounding_box()
+            self.assertGreaterEqual(fault["y"], box["y"] + box["height"])
+
     async def test_a_user_logs_in_with_a_password(self) -> None:
         """Faults stand beside the fields; only the password has to be typed again."""
 
@@ -39,6 +47,10 @@ class PasswordTests(ConsoleCase):
             press = page.get_by_role("button", name="Log in")
             press.click()
             page.get_by_text("must not be empty").first.wait_for()
+            self.in_line(page)
+            self.assertEqual(page.evaluate("document.activeElement.type"), "text")
+            page.keyboard.type("alice")  # the focus does not go on to the next wrong field
+            self.assertEqual(page.get_by_label("User").input_value(), "alice")
             self.fill(page, Password="wrong")
             press.dblclick()
             page.locator("#fault-password", has_text="the password is wrong").wait_for()
