@@ -105,12 +105,17 @@ function NewJob({ like }) {
     libs: ids(like?.libs),
   };
   const names = (of) => of.map((id) => store.job_binary.get(id)?.name ?? id);
+  // It runs next, with the cluster, data and options of the other job.
+  const done = (job) => {
+    const last = like && lastRuns().get(like.id);
+    location.hash = to(["jobs", job.id], last && { run: "1", like: last.id });
+  };
   const command = (values) => commands.addJob({ ...values, mains: names(values.mains), libs: names(values.libs) });
   return html`
     <${Form} name=${`job ${like?.id}`} verb="Create the job" first=${first} fields=${fields} command=${command}
       title=${like ? html`New job like <bdi>${plain(like.name)}</bdi>` : "New job"}
       act=${(values, key) => make(["jobs"], "job", values, key)}
-      done=${(job) => (location.hash = to(["jobs", job.id]))} />`;
+      done=${done} />`;
 }
 
 const NewBinary = () => html`<section class="sheet">

@@ -166,7 +166,7 @@ class JobsTests(ConsoleCase):
             self.call("POST", "/jobs", {"name": "count-2", "type": "Pig", "mains": [binary]})
             page.goto(f"/console/#/jobs/{job}")
             page.get_by_role("link", name="New from this").click()
-            page.get_by_role("heading", name="New job like count").wait_for()
+            page.get_by_role("form", name="New job like count").wait_for()
             self.assertEqual(page.get_by_label("Name", exact=True).input_value(), "count-3")
             self.assertEqual(page.get_by_label("Type").input_value(), "Pig")
             mains = page.get_by_role("group", name="Main binaries")
@@ -353,7 +353,7 @@ class JobsTests(ConsoleCase):
 
 
 class CorrectionTests(ConsoleCase):
-    """A program that had a mistake, uploaded again under its name."""
+    """A data engineer's program with a mistake: from the failed run to the one that succeeds."""
 
     async def test_a_corrected_program(self) -> None:
         """As with `svcd run`: another binary and another job, and the same content only once."""
@@ -365,8 +365,16 @@ class CorrectionTests(ConsoleCase):
             return sorted(each["name"] for each in rows)
 
         def walk(page: Any) -> None:
-            job = self.job("report")
-            page.goto(f"/console/#/jobs/{job}")
+            failed = self.run_job(
+                self.job("report"),
+                self.active(),
+                svcd__fake__outcome="fail",
+                svcd__fake__error="ERROR 1200: mismatched input",
+            )
+            page.goto("/console/")
+            page.locator(".card", has_text="ERROR 1200: mismatched input").click()
+            page.get_by_role("alert").get_by_text("ERROR 1200: mismatched input").wait_for()
+            page.locator(".facts").get_by_role("link", name="job").click()
             page.get_by_role("link", name="New from this").click()
             mains = page.get_by_role("group", name="Main binaries")
             self.assertTrue(mains.get_by_label("report.pig").first.is_checked())
@@ -384,5 +392,15 @@ class CorrectionTests(ConsoleCase):
             jobs = self.call("GET", "/jobs").json["jobs"]
             made = {each["name"]: [b["name"] for b in each["mains"]] for each in jobs}
             self.assertEqual(made, {"report": ["report.pig"], "report-2": [other]})
+
+            options = page.get_by_label("Options: NAME=VALUE, one on a line")
+            self.assertIn("svcd.fake.outcome=fail", options.input_value())
+            options.fill("")
+            page.get_by_role("button", name="Run the job").click()
+            page.locator(".facts", has_text="SUCCEEDED").wait_for()
+            runs = self.call("GET", "/job-executions").json["job_executions"]
+            before, after = sorted(runs, key=lambda each: bool(each["id"] != failed))
+            for key in ("cluster_id", "input_id", "output_id"):
+                self.assertEqual(after[key], before[key], key)
 
         await self.walk(walk)
