@@ -3,69 +3,193 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable, Mapping
 from typing import Any
 from unittest import SkipTest
 
+from svcd.testing import FaultRule
 from tests.support.console import HOSTILE, ConsoleCase
 
+WINDOW = {"width": 1280, "height": 900}
+Look = Callable[[str], None]
+"""Lets axe-core look at what the page shows, under that name."""
 
-class AxeTests(ConsoleCase):
+
+class AxeCase(ConsoleCase):
+    """axe-core's rules: WCAG AA and its best practices."""
+
     timeout = 110
-    cluster = ""
 
     def setUp(self) -> None:
         if importlib.util.find_spec("axe_playwright_python") is None:
             raise SkipTest("no axe-core: pip install axe-playwright-python")
         super().setUp()
 
-    async def test_axe_finds_nothing(self) -> None:
-        """WCAG AA and the best practices of axe-core, on each view and dialog, in both colours."""
-        for colours in ("light", "dark"):
-            await self.walk(
-                self.views, color_scheme=colours, viewport={"width": 1280, "height": 900}
-            )
-
-    def views(self, page: Any) -> None:
+    async def judge(self, colours: str, show: Callable[[Any, Look], None]) -> None:
+        """Show the page in light or dark."""
         from axe_playwright_python.sync_playwright import Axe
 
         axe = Axe()
         found: list[str] = []
 
-        def look(at: str) -> None:
-            for each in axe.run(page).response["violations"]:
-                places = "; ".join(node["html"][:120] for node in each["nodes"][:3])
-                found.append(f"{at}: {each['id']}: {each['help']}: {places}")
+        def walk(page: Any) -> None:
+            def look(at: str) -> None:
+                for each in axe.run(page).response["violations"]:
+                    places = "; ".join(node["html"][:120] for node in each["nodes"][:3])
+                    found.append(f"{at}: {each['id']}: {each['help']}: {places}")
 
-        if not self.cluster:
-            self.seed()
+            show(page, look)
+
+        await self.walk(walk, color_scheme=colours, viewport=WINDOW)
+        self.assertEqual(found, [])
+
+
+class ViewTests(AxeCase):
+    """A project with clusters and runs that are well, that failed and that go on."""
+
+    async def test_axe_finds_nothing_in_the_views_in_light(self) -> None:
+        await self.judge("light", self.views)
+
+    async def test_axe_finds_nothing_in_the_views_in_dark(self) -> None:
+        await self.judge("dark", self.views)
+
+    async def test_axe_finds_nothing_in_forms_in_light(self) -> None:
+        await self.judge("light", self.forms)
+
+    async def test_axe_finds_nothing_in_forms_in_dark(self) -> None:
+        await self.judge("dark", self.forms)
+
+    async def test_axe_finds_nothing_in_questions_in_light(self) -> None:
+        await self.judge("light", self.questions)
+
+    async def test_axe_finds_nothing_in_questions_in_dark(self) -> None:
+        await self.judge("dark", self.questions)
+
+    def views(self, page: Any, look: Look) -> None:
+        """Empty ones, too."""
+        empty = {
+            "": "No clusters yet",
+            "runs": "No job has run yet",
+            "jobs": "No jobs yet",
+            "events": "No event fits",
+        }
+        self.each(page, look, empty)
+        ids = self.seed()
         views = {
-            "": "Running jobs",
-            f"clusters/{self.cluster}": "Longest path",
-            "launch": "Node groups",
+            "": "Needs attention",
+            f"clusters/{ids['cluster']}": "Longest path",
+            f"clusters/{ids['poor']}": "This cluster failed",
             "runs": "Newest at the right",
-            f"runs/{self.run_id}": "Configuration",
+            f"runs/{ids['failed']}": "Configuration",
+            f"runs/{ids['hanging']}": "RUNNING",
             "jobs": "Data sources",
-            f"jobs/{self.job_id}": "count",
-            "events": "Events",
+            "jobs?show=sources": "hdfs://x/i",
+            f"jobs/{ids['job']}": "Newest runs",
+            "events": "Failures only",
             "images": "Registered images",
             "nothing": "no such page",
         }
+        self.each(page, look, views)
+
+    def each(self, page: Any, look: Look, views: Mapping[str, str]) -> None:
         for address, text in views.items():
             page.goto(f"/console/#/{address}")
             page.get_by_text(text).first.wait_for()
             look(f"#/{address}")
-        page.goto(f"/console/#/clusters/{self.cluster}")
-        for dialog in ("Scale", "Delete"):
-            page.get_by_role("button", name=dialog, exact=True).click()
-            page.get_by_role("dialog").wait_for()
-            look(dialog)
-            page.keyboard.press("Escape")
-        self.assertEqual(found, [])
 
-    def seed(self) -> None:
-        """A cluster, a run that failed and one that hangs."""
-        self.cluster = self.active(name="etl", description=HOSTILE)
-        self.job_id = self.job("count")
-        self.run_id = self.run_job(self.job_id, self.cluster, svcd__fake__outcome="fail")
-        self.run_job(self.job_id, self.cluster, svcd__fake__outcome="hang")
+    def forms(self, page: Any, look: Look) -> None:
+        """With the faults of what was typed, and with the plan."""
+        ids = self.seed()
+        forms = {
+            "launch": "Create the cluster",
+            "jobs?new=1": "Create the job",
+            "jobs?show=sources&new=1": "Create the data source",
+            f"jobs/{ids['job']}?run=1": "Run the job",
+        }
+        for address, verb in forms.items():
+            page.goto(f"/console/#/{address}")
+            press = page.get_by_role("button", name=verb)
+            press.wait_for()
+            for label, wrong in {"Name": "e t", "URL": "hdfs:///a b"}.items():
+                for field in page.get_by_label(label, exact=True).all():
+                    field.fill(wrong)
+            press.click()
+            page.locator("[aria-invalid=true]").first.wait_for()
+            look(f"#/{address}")
+        self.each(page, look, {"jobs?show=binaries&new=1": "or drop files here"})
+        page.goto("/console/#/launch")
+        page.get_by_label("Name", exact=True).fill("more")
+        page.get_by_label("Find an option").fill("heap")
+        page.get_by_text("Create 3 machines").wait_for()
+        page.get_by_text("The request", exact=True).click()
+        look("a plan")
+        page.goto("/console/#/images")
+        page.get_by_role("button", name="Register an image").click()
+        page.get_by_role("button", name="Register the image").wait_for()
+        look("an image")
+
+    def questions(self, page: Any, look: Look) -> None:
+        """Each kind of them."""
+        ids = self.seed()
+        questions = {
+            f"clusters/{ids['cluster']}": ("Scale", "Delete"),
+            f"clusters/{ids['poor']}": ("Try again",),
+            f"runs/{ids['hanging']}": ("Cancel", "Run again"),
+            f"jobs/{ids['job']}": ("Delete",),
+            "images": ("Unregister plain",),
+        }
+        for address, names in questions.items():
+            page.goto(f"/console/#/{address}")
+            for name in names:
+                page.get_by_role("button", name=name, exact=True).click()
+                page.get_by_role("dialog").wait_for()
+                look(f"#/{address} {name}")
+                page.keyboard.press("Escape")
+                page.get_by_role("dialog").wait_for(state="hidden")
+
+    def seed(self) -> dict[str, str]:
+        """Ids of a cluster and one that failed, a job, a run that failed and one that hangs."""
+        cluster, job = self.active(name="etl", description=HOSTILE), self.job("count")
+        failed = self.run_job(job, cluster, svcd__fake__outcome="fail")
+        hanging = self.run_job(job, cluster, svcd__fake__outcome="hang")
+        self.svcd.faults.add(FaultRule(where="compute", method="POST", path="servers", status=403))
+        poor = self.make(name="poor")
         self.in_reactor(lambda: self.svcd.advance(30))
+        self.in_reactor(self.svcd.faults.clear)
+        return {"cluster": cluster, "job": job, "failed": failed, "hanging": hanging, "poor": poor}
+
+
+class LoginTests(AxeCase):
+    settings = {"auth.mode": "keystone", "embedded.token_ttl_s": "240"}
+    speed = 1.0
+
+    async def test_axe_finds_nothing_in_the_login_in_light(self) -> None:
+        await self.judge("light", self.login)
+
+    async def test_axe_finds_nothing_in_the_login_in_dark(self) -> None:
+        await self.judge("dark", self.login)
+
+    def login(self, page: Any, look: Look) -> None:
+        """With a password, a token, a choice of projects; and above a view, with its warning."""
+        self.svcd.cloud.core.users_by_name["alice"].roles["beta"] = ("member",)
+        page.goto("/console/")
+        page.get_by_role("button", name="Use a token").click()
+        page.get_by_label("Token").wait_for()
+        look("a token")
+        page.get_by_role("button", name="Use a password").click()
+        log_in = page.get_by_role("button", name="Log in", exact=True)
+        log_in.click()
+        page.get_by_text("must not be empty").first.wait_for()
+        look("a password")
+        page.get_by_label("User").fill("alice")
+        page.get_by_label("Password").fill("alice")
+        log_in.click()
+        page.get_by_role("button", name="Show the project").wait_for()
+        look("projects")
+        page.get_by_role("button", name="Show the project").click()
+        page.get_by_text("Your login ends in").wait_for()
+        page.get_by_text("No clusters yet").wait_for()
+        look("a login that ends")
+        page.get_by_role("button", name="Log in again").click()
+        page.get_by_role("dialog").wait_for()
+        look("a login above the view")
