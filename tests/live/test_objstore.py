@@ -42,6 +42,7 @@ log4j.appender.e=org.apache.log4j.ConsoleAppender
 log4j.appender.e.target=System.err
 log4j.appender.e.layout=org.apache.log4j.SimpleLayout
 """
+COMMITTERS = "org.svcd.objstore.ObjStoreCommitterFactory"
 DATA = random.Random(1).randbytes(1_000_000)
 READ_WHOLE = f"read {len(DATA)} {sum(DATA)}"
 
@@ -344,6 +345,24 @@ class ObjStoreFaultTest(_HadoopCase):
         )
         self.assertLess(len(peer.requests), 30)
 
+    async def test_commit_takes_three_requests_for_a_file(self) -> None:
+        """With either algorithm; Hadoop's own committer takes eight, one after the other."""
+        peer = await self.peer()
+        for algorithm in ("1", "2"):
+            del peer.requests[:]
+            out = f"objstore://c/out{algorithm}"
+            ran = await self.probe("commit", out, "300", algorithm, COMMITTERS)
+            self.assertEqual(ran.code, 0, ran.said)
+            moves = [each for each in peer.requests if "/part-" in each]
+            writes, renames = 2 * 300, {"1": 2 * 300, "2": 0}[algorithm]
+            self.assertEqual(len(moves), writes + renames + 3 * 300)
+        names = [f"day={number % 3}/part-{number:05d}" for number in range(300)]
+        left = {name: body for name, body in peer.objects.items() if name != "a" and body}
+        expected = {
+            f"out{a}/{name}": name.rpartition("/")[2].encode() for a in "12" for name in names
+        }
+        self.assertEqual(left, expected)
+
     async def test_upload_with_lost_answer_succeeds(self) -> None:
         """An upload whose answer was lost is sent again and counts once."""
         peer = await self.peer(Fault("PUT", "/c/b", "lost"), Fault("PUT", "/c/b", "status", 401))
@@ -538,7 +557,7 @@ class ObjStoreLiveTest(_HadoopCase):
         name = await self.container("svcd.test-")
         ran = await self.probe("contract", f"objstore://{name}/a folder")
         self.assertEqual([line for line in ran.lines if not line.startswith("ok ")], [], ran.said)
-        self.assertEqual((ran.code, len(ran.lines)), (0, 11), ran.said)
+        self.assertEqual((ran.code, len(ran.lines)), (0, 13), ran.said)
 
     async def test_a_thousand_objects(self) -> None:
         """Many small objects are listed, moved and deleted whole."""
@@ -608,6 +627,23 @@ class ObjStoreLiveTest(_HadoopCase):
             mapred__mapper__class="org.apache.hadoop.mapred.lib.TokenCountMapper",
             mapred__reducer__class="org.apache.hadoop.mapred.lib.LongSumReducer",
             mapreduce__job__output__value__class="org.apache.hadoop.io.LongWritable",
+        )
+        self.assertEqual(ran.code, 0, ran.said)
+        self.assertEqual(self.platform.names(name), ["in", "out", "out/_SUCCESS", "out/part-00000"])
+
+    async def test_job_of_the_old_api_commits_at_once(self) -> None:
+        """With the committer for it."""
+        name = await self.container()
+        await self.good_shell("-put", self.local("words", "b a b\n"), f"objstore://{name}/in")
+        ran = await self.job(
+            "oldjob",
+            f"objstore://{name}/in",
+            f"objstore://{name}/out",
+            mapred__mapper__class="org.apache.hadoop.mapred.lib.TokenCountMapper",
+            mapred__reducer__class="org.apache.hadoop.mapred.lib.LongSumReducer",
+            mapreduce__job__output__value__class="org.apache.hadoop.io.LongWritable",
+            mapred__output__committer__class="org.svcd.objstore.ObjStoreOldCommitter",
+            mapreduce__fileoutputcommitter__algorithm__version="2",
         )
         self.assertEqual(ran.code, 0, ran.said)
         self.assertEqual(self.platform.names(name), ["in", "out", "out/_SUCCESS", "out/part-00000"])

@@ -40,6 +40,7 @@ class Peer:
 
     objects: of the container `c`.
     faults: what will go wrong, see Fault.
+    types: content types, of the objects that came with one.
     requests: `METHOD path` of each request.
     page: most names of one listing; 0: all.
     refuse_user: Keystone answers 401, or with `refusal`.
@@ -49,6 +50,7 @@ class Peer:
 
     objects: dict[str, bytes] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
+    types: dict[str, str] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
     valid_token: str = ""
     tokens: int = 0
@@ -175,16 +177,24 @@ class _Handler(BaseHTTPRequestHandler):
             self._one(rest[0], body, fault)
 
     def _container(self, query: dict[str, list[str]]) -> None:
-        prefix, marker = query.get("prefix", [""])[0], query.get("marker", [""])[0]
-        names = sorted(
-            name for name in self.server.peer.objects if name.startswith(prefix) and name > marker
-        )
-        names = names[: self.server.peer.page or None]
-        entries = [
-            {"name": n, "bytes": len(self.server.peer.objects[n]), "content_type": "text/plain"}
-            for n in names
-        ]
-        self._answer(200, json.dumps(entries).encode())
+        prefix, marker, slash = (query.get(k, [""])[0] for k in ("prefix", "marker", "delimiter"))
+        passed = marker if slash and marker.endswith(slash) else None
+        peer = self.server.peer
+        names = sorted(n for n in peer.objects if n.startswith(prefix) and n > marker)
+        entries: dict[str, dict[str, object]] = {}
+        for name in names:
+            below, found, _ = name[len(prefix) :].partition(slash) if slash else (name, "", "")
+            if passed is not None and name.startswith(passed):
+                continue
+            if found:
+                entries[f"{prefix}{below}/"] = {"subdir": f"{prefix}{below}/"}
+            else:
+                kind = peer.types.get(name, "text/plain")
+                size = len(peer.objects[name])
+                entries[name] = {"name": name, "bytes": size, "content_type": kind}
+            if peer.page and len(entries) == peer.page:
+                break
+        self._answer(200, json.dumps(list(entries.values())).encode())
 
     def _one(self, key: str, body: bytes, fault: Fault | None) -> None:
         objects = self.server.peer.objects
@@ -192,7 +202,14 @@ class _Handler(BaseHTTPRequestHandler):
             if self.headers["If-None-Match"] == "*" and key in objects:
                 self._answer(412, b"")
                 return
-            objects[key] = body
+            copied = unquote(self.headers["X-Copy-From"] or "").removeprefix("/c/")
+            if copied and copied not in objects:
+                self._answer(404, b"")
+                return
+            objects[key] = objects[copied] if copied else body
+            types = self.server.peer.types
+            if kind := types.get(copied) if copied else self.headers["Content-Type"]:
+                types[key] = kind
             if fault is not None and fault.action == "lost":
                 self._cut()
                 return
@@ -203,10 +220,12 @@ class _Handler(BaseHTTPRequestHandler):
             del objects[key]
             self._answer(204, b"")
         else:
-            self._content(objects[key], fault)
+            self._content(key, objects[key], fault)
 
-    def _content(self, whole: bytes, fault: Fault | None) -> None:
+    def _content(self, key: str, whole: bytes, fault: Fault | None) -> None:
         etag = {"ETag": hashlib.md5(whole, usedforsecurity=False).hexdigest()}
+        if kind := self.server.peer.types.get(key):
+            etag["Content-Type"] = kind
         asked = self.headers["Range"]
         if asked is None:
             self._answer(200, whole, etag)

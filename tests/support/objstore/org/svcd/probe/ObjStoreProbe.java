@@ -9,6 +9,9 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.TreeSet;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
@@ -38,13 +41,17 @@ import org.apache.hadoop.mapreduce.lib.input.FileInputFormat;
 import org.apache.hadoop.mapreduce.lib.input.TextInputFormat;
 import org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter;
 import org.apache.hadoop.mapreduce.lib.output.FileOutputFormat;
+import org.apache.hadoop.mapreduce.lib.output.PathOutputCommitter;
+import org.apache.hadoop.mapreduce.lib.output.PathOutputCommitterFactory;
 import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl;
+import org.svcd.objstore.ObjStoreCommitter;
 
 /**
  * What the objstore tests do inside a JVM: {@code ObjStoreProbe COMMAND URL ...}, one line of result for each check.
  *
  * <p>{@code contract URL}: the file system's behaviour; {@code small URL N}: many small objects; {@code many URL}: what
- * a job's client does with very many; {@code read URL}, {@code write URL BYTES}: for injected faults; {@code job FILE}, {@code oldjob FILE}: a job of the new or old API.
+ * a job's client does with very many; {@code read URL}, {@code write URL BYTES}: for injected faults; {@code job FILE}, {@code oldjob FILE}: a job of the new or old API; {@code
+ * commit URL N ALGORITHM FACTORY}: the output of one task with so many files.
  */
 public final class ObjStoreProbe {
   private final FileSystem fs;
@@ -58,6 +65,11 @@ public final class ObjStoreProbe {
   /** One check; whatever it throws is its failure. */
   private interface Check {
     void run(Path folder) throws Exception;
+  }
+
+  /** The constructor of a committer. */
+  private interface Maker {
+    FileOutputCommitter of(Path out, TaskAttemptContext attempt) throws IOException;
   }
 
   /** A mapper that fails at its first line that begins with "fail", after having written the lines before. */
@@ -81,6 +93,7 @@ public final class ObjStoreProbe {
           case "write" -> write(new Path(args[1]), Integer.parseInt(args[2]));
           case "job" -> job(new Path(args[1]));
           case "oldjob" -> oldJob(new Path(args[1]));
+          case "commit" -> commit(new Path(args[1]), Integer.parseInt(args[2]), args[3], args[4]);
           default -> throw new IllegalArgumentException(args[0]);
         };
     System.exit(code);
@@ -103,6 +116,44 @@ public final class ObjStoreProbe {
     System.out.println("splits " + new TextInputFormat().getSplits(job).size());
     FileInputFormat.setMaxInputSplitSize(job, 1 << 20);
     System.out.println("combined " + new CombineTextInputFormat().getSplits(job).size());
+    return 0;
+  }
+
+  /** Writes the files of a task, then commits the task and its job with a committer of this factory. */
+  private static int commit(Path out, int count, String algorithm, String factory) throws Exception {
+    Job job = Job.getInstance(new Configuration());
+    FileOutputFormat.setOutputPath(job, out);
+    job.getConfiguration().set("mapreduce.fileoutputcommitter.algorithm.version", algorithm);
+    job.getConfiguration().set("mapreduce.outputcommitter.factory.scheme.objstore", factory);
+    TaskID task = new TaskID(new JobID("probe", 1), TaskType.REDUCE, 0);
+    TaskAttemptContext attempt = new TaskAttemptContextImpl(job.getConfiguration(), new TaskAttemptID(task, 0));
+    PathOutputCommitter committer = PathOutputCommitterFactory.createCommitter(out, attempt);
+    FileSystem fs = out.getFileSystem(job.getConfiguration());
+    committer.setupJob(attempt);
+    committer.setupTask(attempt);
+    ExecutorService writers = Executors.newFixedThreadPool(16);
+    List<Future<?>> written = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      Path file = new Path(committer.getWorkPath(), String.format("day=%d/part-%05d", i % 3, i));
+      written.add(
+          writers.submit(
+              () -> {
+                try (FSDataOutputStream to = fs.create(file, true)) {
+                  to.write(file.getName().getBytes(StandardCharsets.UTF_8));
+                }
+                return null;
+              }));
+    }
+    for (Future<?> each : written) {
+      each.get();
+    }
+    writers.shutdown();
+    System.out.println("begin");
+    long began = System.nanoTime();
+    committer.commitTask(attempt);
+    double taskS = (System.nanoTime() - began) / 1e9;
+    committer.commitJob(attempt);
+    System.out.printf("task %.1f s, with the job %.1f s%n", taskS, (System.nanoTime() - began) / 1e9);
     return 0;
   }
 
@@ -209,7 +260,9 @@ public final class ObjStoreProbe {
     failed += check("rename", this::rename);
     failed += check("missing", this::missing);
     failed += check("file-context", this::fileContext);
-    failed += check("committer", this::committer);
+    failed += check("committer", folder -> committer(folder, FileOutputCommitter::new));
+    failed += check("committer-at-once", folder -> committer(folder, ObjStoreCommitter::new));
+    failed += check("committed-over", this::committedOver);
     return failed == 0 ? 0 : 1;
   }
 
@@ -415,7 +468,7 @@ public final class ObjStoreProbe {
   }
 
   /** One attempt aborted, one cut off in its commit, one good; a second task; then the job. */
-  private void committer(Path folder) throws Exception {
+  private void committer(Path folder, Maker maker) throws Exception {
     Path out = new Path(folder, "out");
     JobID id = new JobID("probe", 1);
     Job job = Job.getInstance(new Configuration());
@@ -426,7 +479,7 @@ public final class ObjStoreProbe {
     for (int i = 0; i < 4; i++) {
       TaskID task = new TaskID(id, TaskType.REDUCE, i == 3 ? 1 : 0);
       attempts[i] = new TaskAttemptContextImpl(job.getConfiguration(), new TaskAttemptID(task, i));
-      committers[i] = new FileOutputCommitter(out, attempts[i]);
+      committers[i] = maker.of(out, attempts[i]);
     }
     committers[0].setupJob(attempts[0]);
     for (int i = 0; i < 4; i++) {
@@ -448,6 +501,43 @@ public final class ObjStoreProbe {
     }
     that(left.equals(new TreeSet<>(List.of("_SUCCESS:0", "part-0:12", "part-1:13"))), "output " + left);
     that(names(out).size() == 3, "flat " + names(out));
+  }
+
+  /** What a task commits replaces files, large objects and folders of the same names, also of a commit cut off. */
+  private void committedOver(Path folder) throws Exception {
+    Path out = new Path(folder, "out");
+    Job job = Job.getInstance(new Configuration());
+    FileOutputFormat.setOutputPath(job, out);
+    job.getConfiguration().setInt("mapreduce.fileoutputcommitter.algorithm.version", 2);
+    TaskID task = new TaskID(new JobID("probe", 2), TaskType.REDUCE, 0);
+    TaskAttemptContext attempt = new TaskAttemptContextImpl(job.getConfiguration(), new TaskAttemptID(task, 0));
+    ObjStoreCommitter committer = new ObjStoreCommitter(out, attempt);
+    int before = segments();
+    Path work = committer.getWorkPath();
+    try (FileSystem parted = configured("fs.objstore.threads", "3")) {
+      for (Path large : List.of(new Path(out, "large"), new Path(work, "moved"))) {
+        try (FSDataOutputStream to = parted.create(large)) {
+          to.write(bytes(3, 2_500_000));
+        }
+      }
+    }
+    put(new Path(out, "plain"), bytes(1, 5));
+    put(new Path(out, "folder/below"), bytes(1, 5));
+    that(fs.mkdirs(new Path(out, "folder")), "marked");
+    for (String name : List.of("plain", "large", "folder", "new/deep")) {
+      put(new Path(work, name), bytes(2, 7));
+    }
+    that(fs.mkdirs(new Path(work, "empty")), "an empty folder");
+    committer.commitTask(attempt);
+    committer.commitJob(attempt);
+    for (String name : List.of("plain", "large", "folder", "new/deep")) {
+      that(Arrays.equals(get(new Path(out, name)), bytes(2, 7)), name);
+    }
+    that(Arrays.equals(get(new Path(out, "moved")), bytes(3, 2_500_000)), "a large object");
+    that(fs.getFileStatus(new Path(out, "empty")).isDirectory(), "an empty folder");
+    TreeSet<String> left = new TreeSet<>(List.of("_SUCCESS", "plain", "large", "folder", "deep", "moved"));
+    that(names(out).equals(left), "flat " + names(out));
+    that(fs.delete(out, true) && segments() == before, "segments left " + (segments() - before));
   }
 
   private int segments() throws IOException {

@@ -403,6 +403,53 @@ public final class ObjStoreFileSystem extends FileSystem {
     parallel.map(sources, object -> client.deletePlain(container, object.key()));
   }
 
+  /**
+   * Moves everything below {@code from} to the same names below {@code to}, many objects at once. What has such a name
+   * there is replaced; in a conflict of a file and a directory {@code from} wins. It may be repeated after a failure.
+   */
+  void moveBelow(Path from, Path to, Progressable progress) throws IOException {
+    String source = Names.below(key(from));
+    String target = Names.below(key(to));
+    List<StoredObject> occupied = Collections.synchronizedList(new ArrayList<>());
+    statistics.incrementWriteOps(1);
+    SwiftClient.Page page = client.list(container, source, "", false, 0);
+    while (page.last() != null) {
+      parallel.map(
+          page.objects(),
+          object -> {
+            progress.progress();
+            return moved(object, target + object.key().substring(source.length())) || occupied.add(object);
+          });
+      page = client.list(container, source, page.last(), false, 0);
+    }
+    for (StoredObject object : occupied) { // a delete has requests at once of its own
+      String name = target + object.key().substring(source.length());
+      delete(path(Names.trimmed(name)), true);
+      moved(object, name);
+    }
+  }
+
+  /** False: nothing is done, because the name is that of a large object, or of a directory where a file is moved. */
+  private boolean moved(StoredObject listed, String to) throws IOException {
+    StoredObject object = known(listed);
+    String name = Names.trimmed(to);
+    StoredObject there = client.head(container, name);
+    boolean same = there != null && there.directory() == object.directory();
+    if (there != null && !same) {
+      return false;
+    }
+    if (same && there.kind() != StoredObject.Kind.PLAIN && !there.etag().equals(object.etag())) {
+      return false; // its segments have to go; an equal one is a copy that a failed call has made
+    }
+    if (!object.directory()) {
+      client.copy(container, object, name);
+    } else if (there == null) {
+      client.put(container, name, Http.Body.of(new byte[0]), StoredObject.DIRECTORY_TYPE, null, true);
+    }
+    client.deletePlain(container, object.key());
+    return true;
+  }
+
   // ---- what the store knows
 
   private List<StoredObject> tree(String key) throws IOException {
