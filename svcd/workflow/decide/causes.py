@@ -78,6 +78,9 @@ _SIGNAL: Final = re.compile(
     re.IGNORECASE,
 )
 """The words of YARN, Spark, Oozie, streaming and shells on a program that a signal ended."""
+_FULL_EXECUTOR: Final = re.compile(r"\bExecutorLostFailure \(.{0,1000}?\bExit status: 143\b")
+"""Spark starts executors with -XX:OnOutOfMemoryError='kill %p'. Containers that YARN ends have a
+negative status."""
 _OF_CLUSTER: Final = re.compile(
     r"\bpreempted\b|killed by the ApplicationMaster|\bTimed out after\b", re.IGNORECASE
 )
@@ -189,6 +192,13 @@ def yarn_cause(diagnostics: str) -> str:
         return text[max(begin, 0) : end if end >= 0 else memory.end()][:_MOST_LINE]
     _, begins, rest = text.partition("Failing this attempt.Diagnostics: ")
     return (rest if begins else text).partition("For more detailed output")[0][:_MOST_LINE].strip()
+
+
+def full_executor(reason: str) -> str:
+    """`reason` of an executor of Spark that ended itself for lack of memory; "" for others."""
+    if not _FULL_EXECUTOR.search(reason[:_MOST_LINE]):
+        return ""
+    return f"{yarn_cause(reason)}: an executor ends itself so when its heap is full"
 
 
 def signalled(reason: str) -> str:

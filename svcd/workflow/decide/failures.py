@@ -178,7 +178,9 @@ def judging(
         return failure(Code.VARIABLE_UNKNOWN, step, message)
     code, reason = yield from _judged(action, evidence)
     yield
-    if code in _UNEXPLAINED and (explained := causes.signalled(reason)):
+    if code in _UNEXPLAINED and (explained := causes.full_executor(reason)):
+        code, reason = Code.OUT_OF_MEMORY, explained
+    elif code in _UNEXPLAINED and (explained := causes.signalled(reason)):
         code, reason = Code.KILLED_ELSEWHERE, explained
     return failure(code, step, masked_text(reason[:_MOST_READ], secrets))
 

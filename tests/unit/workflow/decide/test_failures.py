@@ -333,6 +333,13 @@ class OfRecord(SynchronousTestCase):
         ):
             self.assertEqual(self.spark(message, stderr)[0], "OUT_OF_MEMORY", message)
 
+    def test_an_executor_without_heap_ends_itself(self) -> None:
+        """With TERM; KILL comes from others, and YARN's own ends have negative numbers."""
+        lost = "Job aborted: ExecutorLostFailure (executor 1 exited) Reason: Exit status: "
+        for number, code in (("143.", "OUT_OF_MEMORY"), ("-100.", "EXCEPTION")):
+            found, text = self.spark(f"User class threw exception: a.b.CException: {lost}{number}")
+            self.assertEqual((found, "heap is full" in text), (code, code == "OUT_OF_MEMORY"), text)
+
     def test_a_number_is_no_signal(self) -> None:
         for message in ("java.lang.IllegalStateException: row 137", "exit code 1370"):
             self.assertEqual(self.spark(message)[0], "EXCEPTION", message)
