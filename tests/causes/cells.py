@@ -12,6 +12,13 @@ from attrs import field, frozen
 
 FOLDER: Final = "/causes"
 """In HDFS. `in` is a text, `there` a folder, `private` one of somebody else, `full` has a quota."""
+PLAIN: Final = "größe 日本☃ +&#%20;=`|<c>~!@()^-\"'$HOME"
+"""A folder with the text, whose name stands for itself in every URL."""
+SOFT: Final = "größe 日本☃ +&#%20;=|<c>~!@()^-$HOME"
+"""The same for a script in SQL, without quotation marks."""
+LITERAL: Final = "x*y?[1]{2,3}"
+PATTERN: Final = r"x\*y\?\[1\]\{2?3\}"
+"""The input that means the folder LITERAL alone."""
 JAR: Final = "causes.jar"
 
 
@@ -21,7 +28,8 @@ class Cell:
 
     kind: the type for svcd. script: the main binary. jar: whether the job has the jar of the
     programs. input, output: below `FOLDER`, or a URL, or "" for none. deed: `kill` or `lose` (the
-    worker), once the application `of` runs. impossible: why there is no such cell, or "".
+    worker), once the application `of` runs. copies: the folder that has the input's lines at the
+    end, for a job that succeeds. impossible: why there is no such cell, or "".
     """
 
     type: str
@@ -35,6 +43,7 @@ class Cell:
     output: str = "out"
     deed: str = ""
     of: str = "child"
+    copies: str = ""
     impossible: str = ""
 
     @property
@@ -107,6 +116,7 @@ PIG: Final = (
     _pig("worker-lost", _function("sleep"), jar=True, deed="lose", of="launcher"),
     _pig("disk-full", output="full/out"),
     _pig("disk-full-local", _function("disk"), jar=True),
+    _pig("names", input=PATTERN, output=f"{PLAIN} out", copies=f"{PLAIN} out"),
 )
 
 # ---- Jar ----------------------------------------------------------------------------------------
@@ -133,6 +143,7 @@ JARS: Final = (
     _jar("worker-lost", "sleep", deed="lose"),
     _jar("disk-full", output="full/out"),
     _jar("disk-full-local", "disk"),
+    _jar("names", input=PLAIN, output=f"{PLAIN} out", copies=f"{PLAIN} out"),
 )
 
 # ---- streaming ----------------------------------------------------------------------------------
@@ -177,6 +188,7 @@ STREAMING: Final = (
     Cell(type="Streaming", mistake="worker-lost", impossible=_AS_JAR),
     _streaming("signal", "import os\nos.kill(os.getpid(), 9)\n"),
     _streaming("disk-full-local", "open('/dev/full', 'w').write('x' * 9999)\n" + MAPPER_PY),
+    _streaming("names", input=PATTERN, output=f"{PLAIN} out", copies=f"{PLAIN} out"),
 )
 
 # ---- Java ---------------------------------------------------------------------------------------
@@ -216,6 +228,7 @@ JAVA: Final = (
     _java("worker-lost", "sleep", deed="lose", of="launcher"),
     _java("disk-full", output="full/out"),
     _java("disk-full-local", "disk"),
+    _java("names", input=PLAIN, output=f"{PLAIN} out", copies=f"{PLAIN} out"),
 )
 
 # ---- Shell --------------------------------------------------------------------------------------
@@ -266,6 +279,12 @@ SHELL: Final = (
     _shell("worker-lost", _SH + "sleep 120\n", deed="lose", of="launcher"),
     _shell("disk-full", _SH + f"echo a > a\nhdfs dfs -put a {FOLDER}/full/a\n"),
     _shell("disk-full-local", _SH + "echo a > /dev/full\n"),
+    _shell(
+        "names",
+        _SH + 'hdfs dfs -mkdir "$2"\nhdfs dfs -cp "$1/words.txt" "$2/words.txt"\n',
+        args=(PLAIN, f"{PLAIN} out"),
+        copies=f"{PLAIN} out",
+    ),
 )
 
 # ---- Spark --------------------------------------------------------------------------------------
@@ -290,14 +309,27 @@ def _pyspark(mistake: str, script: str = COPY_PY, **more: object) -> Cell:
 
 
 def _sql(mistake: str, script: str, **more: object) -> Cell:
+    values: dict[str, object] = {"input": "", "output": "", "configs": _ONE_TRY, **more}
+    return Cell(type="SparkSQL", mistake=mistake, kind="Spark", script=script, **values)  # type: ignore[arg-type]
+
+
+def _spark_jar(mistake: str, main: str = "-", task: str = "-", **more: object) -> Cell:
+    into, out = str(more.pop("input", "in")), str(more.pop("output", "out"))
+    configs = {
+        "edp.java.main_class": "org.svcd.causes.SparkReport",
+        "edp.spark.arguments": "explicit",
+        **_ONE_TRY,
+        **more.pop("configs", {}),  # type: ignore[dict-item]
+    }
     return Cell(
-        type="SparkSQL",
+        type="SparkJar",
         mistake=mistake,
         kind="Spark",
-        script=script,
+        jar=True,
+        configs=configs,
+        args=(into, out, main, task),
         input="",
         output="",
-        configs=_ONE_TRY,
         **more,
     )  # type: ignore[arg-type]
 
@@ -343,6 +375,7 @@ PYSPARK: Final = (
     _pyspark("worker-lost", _after_session("import time; time.sleep(120)"), deed="lose"),
     _pyspark("disk-full", output="full/out"),
     _pyspark("disk-full-local", _after_session("open('/dev/full', 'w').write('x' * 9999)")),
+    _pyspark("names", input=PATTERN, output=f"{PLAIN} out", copies=f"{PLAIN} out"),
 )
 SPARK_SQL: Final = (
     _sql("input-missing", f"SELECT 1;\nSELECT * FROM text.`hdfs://{FOLDER}/missing`;\n"),
@@ -358,6 +391,13 @@ SPARK_SQL: Final = (
     _sql("table-missing", "SELECT 1;\nSELECT * FROM rates;\n"),
     _sql("class-missing", "CREATE FUNCTION up AS 'org.example.Upper';\nSELECT up('a');\n"),
     _sql("exception", "SELECT 1;\nSELECT raise_error('no rate for EUR');\n"),
+    _sql(
+        "names",
+        "INSERT OVERWRITE DIRECTORY '${OUTPUT}' USING text SELECT * FROM text.`${INPUT}`;\n",
+        input=SOFT,
+        output=f"{SOFT} out",
+        copies=f"{SOFT} out",
+    ),
     Cell(type="SparkSQL", mistake="oom-container", impossible="as PySpark"),
     Cell(type="SparkSQL", mistake="oom-driver", impossible="as PySpark"),
     Cell(type="SparkSQL", mistake="oom-heap", impossible="as PySpark"),
@@ -366,7 +406,27 @@ SPARK_SQL: Final = (
     Cell(type="SparkSQL", mistake="disk-full", impossible="as PySpark"),
 )
 
-CELLS: Final = (*PIG, *JARS, *STREAMING, *JAVA, *SHELL, *PYSPARK, *SPARK_SQL)
+SPARK_JARS: Final = (
+    _spark_jar("input-missing", input="missing"),
+    _spark_jar("output-exists", output="there"),
+    _spark_jar("scheme-wrong", input="htfs:///in"),
+    _spark_jar("permission", "denied"),
+    Cell(type="SparkJar", mistake="syntax", impossible="the compiler of Java finds it"),
+    _spark_jar("class-missing", configs={"edp.java.main_class": "org.example.Report"}),
+    _spark_jar("class-missing-used", "absent"),
+    _spark_jar("exception", "throw"),
+    _spark_jar("exception-in-task", task="throw"),
+    _spark_jar("oom-container", "native", configs={"spark.driver.memoryOverhead": "64m"}),
+    _spark_jar("oom-driver", "heap"),
+    _spark_jar("oom-heap", task="heap"),
+    _spark_jar("killed", "sleep", deed="kill"),
+    Cell(type="SparkJar", mistake="worker-lost", impossible="as PySpark"),
+    _spark_jar("disk-full", output="full/out"),
+    _spark_jar("disk-full-local", "disk"),
+    _spark_jar("names", input=PLAIN, output=f"{PLAIN} out", copies=f"{PLAIN} out"),
+)
+
+CELLS: Final = (*PIG, *JARS, *STREAMING, *JAVA, *SHELL, *PYSPARK, *SPARK_SQL, *SPARK_JARS)
 
 ONE_A_CODE: Final = frozenset(
     {
@@ -382,6 +442,7 @@ ONE_A_CODE: Final = frozenset(
         "Shell/permission",
         "Shell/class-missing-python",
         "Shell/exception",
+        "SparkSQL/variable-missing",
     }
 )
 """A cell for each code, for a test that runs all of them at the same time."""

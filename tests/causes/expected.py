@@ -1,6 +1,6 @@
 """What svcd must say of each cell: the failure code, and the beginning of the failure's text.
 
-A code of "" means that the job succeeds all the same.
+A code of "" means that the job succeeds all the same, as with strange names of data.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ _REFUSED: Final = f"{_NOBODY}: {_DENIED}"
 _NO_INPUT: Final = "Input path does not exist: hdfs://"
 _NO_SCHEME: Final = "org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme"
 _MISSING: Final = "java.lang.NoClassDefFoundError: org/svcd/causes/Missing (Fault.java:"
+_ABORTED: Final = "org.apache.spark.SparkException: Job aborted.: "
 _KILLED: Final = "Application application_"
 _CONTAINER: Final = "Container [pid="
 _LOST: Final = "Container released on a *lost* node"
+_TYPES: Final = ("Pig", "Jar", "Streaming", "Java", "Shell", "PySpark", "SparkSQL", "SparkJar")
 EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "Pig/input-missing": ("INPUT_MISSING", f"java.io.IOException: {_NO_INPUT}"),
     "Pig/output-exists": (
@@ -72,7 +74,7 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "Jar/class-missing-used": (
         "CLASS_MISSING",
-        "java.lang.ClassNotFoundException: org.svcd.causes.Missing (Fault.java:33)",
+        "java.lang.ClassNotFoundException: org.svcd.causes.Missing (Fault.java:",
     ),
     "Jar/exception": ("EXCEPTION", _NO_PRICE),
     "Jar/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
@@ -102,7 +104,10 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "Streaming/exception": ("EXCEPTION", "KeyError: 'one two two"),
     "Streaming/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
     "Streaming/oom-heap": ("OUT_OF_MEMORY", "MemoryError (streaming-oom-heap.py, line 3);"),
-    "Streaming/signal": ("KILLED_ELSEWHERE", ""),
+    "Streaming/signal": (
+        "KILLED_ELSEWHERE",
+        "java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed with code",
+    ),
     "Streaming/disk-full-local": ("NO_SPACE", "OSError: [Errno 28] No space left on device"),
     "Java/input-missing": (
         "INPUT_MISSING",
@@ -192,12 +197,18 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
         "EXCEPTION",
         "ZeroDivisionError: division by zero (pyspark-exception-in-task.py, line 5);",
     ),
-    "PySpark/signal": ("KILLED_ELSEWHERE", ""),
+    "PySpark/signal": (
+        "KILLED_ELSEWHERE",
+        "Container killed on request. Exit code is 137 Container exited with a non-zero exit",
+    ),
     "PySpark/signal-python": (
         "KILLED_ELSEWHERE",
         "User application exited with status 137: signal",
     ),
-    "PySpark/signal-executor": ("KILLED_ELSEWHERE", ""),
+    "PySpark/signal-executor": (
+        "KILLED_ELSEWHERE",
+        "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0",
+    ),
     "PySpark/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
     "PySpark/oom-driver": (
         "OUT_OF_MEMORY",
@@ -243,5 +254,32 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
         "EXCEPTION",
         "statement 2, line 2: SparkRuntimeException: [USER_RAISED_EXCEPTION] no",
     ),
+    "SparkJar/input-missing": ("INPUT_MISSING", f"{_ABORTED}java.io.IOException: {_NO_INPUT}"),
+    "SparkJar/output-exists": (
+        "OUTPUT_EXISTS",
+        "org.apache.hadoop.mapred.FileAlreadyExistsException: Output directory",
+    ),
+    "SparkJar/scheme-wrong": ("SCHEME_UNKNOWN", f'{_ABORTED}{_NO_SCHEME} "htfs"'),
+    "SparkJar/permission": ("PERMISSION_DENIED", _REFUSED),
+    "SparkJar/class-missing": (
+        "CLASS_MISSING",
+        "java.lang.ClassNotFoundException: org.example.Report;",
+    ),
+    "SparkJar/class-missing-used": (
+        "CLASS_MISSING",
+        "java.lang.NoClassDefFoundError: org/svcd/causes/Missing: ",
+    ),
+    "SparkJar/exception": ("EXCEPTION", _NO_PRICE),
+    "SparkJar/exception-in-task": ("EXCEPTION", f"{_ABORTED}{_NO_PRICE}"),
+    "SparkJar/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
+    "SparkJar/oom-driver": ("OUT_OF_MEMORY", f"{_HEAP} (Fault.java:"),
+    "SparkJar/oom-heap": (
+        "OUT_OF_MEMORY",
+        f"{_ABORTED}org.apache.spark.SparkException: Job aborted due to stage failure",
+    ),
+    "SparkJar/killed": ("KILLED_ELSEWHERE", _KILLED),
+    "SparkJar/disk-full": ("NO_SPACE", f"{_ABORTED}{_QUOTA}"),
+    "SparkJar/disk-full-local": ("NO_SPACE", f"{_NO_SPACE} (Fault.java:"),
+    **{f"{each}/names": ("", "") for each in _TYPES},
 }
 """Cell -> code and beginning of the text; "" stands for any text."""

@@ -16,6 +16,7 @@ from tests.causes.expected import EXPECTED
 
 ALONE = frozenset({"Shell", "Streaming"})
 NEEDS_MORE = ("hdfs ", "sleep")
+DATA = ("input-missing", "output-exists", "names")
 LIMIT_S = 60
 
 
@@ -23,7 +24,7 @@ def runs_alone(cell: Cell) -> bool:
     """Whether the cell's mistake is in a script that needs nothing of a cluster."""
     mapper = cell.configs.get("edp.streaming.mapper", "SCRIPT")
     is_ours = cell.type in ALONE and "SCRIPT" in mapper and not cell.impossible
-    about_data = cell.type == "Streaming" and cell.mistake in ("input-missing", "output-exists")
+    about_data = cell.type == "Streaming" and cell.mistake in DATA
     return is_ours and not about_data and not any(word in cell.script for word in NEEDS_MORE)
 
 

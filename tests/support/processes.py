@@ -260,7 +260,7 @@ async def send(
         answer = await client.request(method, url, headers=dict(headers or {}), **more)
         body = await answer.content()
         fields = {
-            name.decode().lower(): values[-1].decode()
+            name.decode().lower(): values[-1].decode(errors="replace")
             for name, values in answer.headers.getAllRawHeaders()
         }
         return Reply(status=answer.code, headers=fields, body=body)
