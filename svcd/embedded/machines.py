@@ -119,14 +119,21 @@ class LoopbackMachines(Guests):
         await self._remove(folder)
 
     async def attach(self, server_id: str, volume_id: str, device: str, size_gib: int) -> None:
-        """See Guests. The size is not enforced."""
+        """See Guests. The size is not enforced.
+
+        The next start of the daemon attaches volumes again, and programs use their files meanwhile.
+        So the device is there at every moment.
+        """
         volume = self._root / "volumes" / safe_name(volume_id, "volume")
         shown = self.folder(server_id) / "dev" / safe_name(Path(device).name, "device")
+        draft = shown.with_name(f".{shown.name}")
         try:
             volume.mkdir(parents=True, exist_ok=True)
-            if shown.is_symlink():
-                shown.unlink()
-            shown.symlink_to(volume, target_is_directory=True)
+            if shown.is_symlink() and shown.readlink() == volume:
+                return
+            draft.unlink(missing_ok=True)
+            draft.symlink_to(volume, target_is_directory=True)
+            draft.replace(shown)
         except OSError as error:
             raise GuestError(f"volume {volume_id} on {server_id}: {error.strerror}") from None
 

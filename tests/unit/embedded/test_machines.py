@@ -607,11 +607,22 @@ class AddressTest(MachinesCase):
 class VolumeTest(MachinesCase):
     """Volumes are folders that a machine sees below dev."""
 
+    async def test_attached_again_the_device_stays(self) -> None:
+        """A daemon that starts again takes no file from a program for a moment."""
+        await self.machines.boot(spec("m1", A))
+        await self.machines.attach("m1", "v1", "/dev/vdb", 1)
+        device = self.folder() / "dev" / "vdb"
+        os.link(device, self.root / "kept", follow_symlinks=False)  # its number is not used again
+        await self.machines.attach("m1", "v1", "/dev/vdb", 1)
+        self.assertEqual(device.lstat().st_ino, (self.root / "kept").lstat().st_ino)
+        await self.machines.attach("m1", "v2", "/dev/vdb", 1)
+        self.assertEqual(device.readlink(), self.root / "volumes" / "v2")
+        self.assertEqual(os.listdir(device.parent), ["vdb"])
+
     async def test_volume_moves_between_machines(self) -> None:
         """With its content, until it is destroyed."""
         await self.machines.boot(spec("m1", A))
         await self.machines.boot(spec("m2", B))
-        await self.machines.attach("m1", "v1", "/dev/vdb", 1)
         await self.machines.attach("m1", "v1", "/dev/vdb", 1)
         await self.run_on(A, "echo data > $SVCD_MACHINE_ROOT/dev/vdb/file")
         await self.machines.detach("m1", "v1")
