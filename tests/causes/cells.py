@@ -446,3 +446,5 @@ ONE_A_CODE: Final = frozenset(
     }
 )
 """A cell for each code, for a test that runs all of them at the same time."""
+WORKER_LOST: Final = "Shell/worker-lost"
+"""The cell for the one code whose cause ends other programs too."""

@@ -14,6 +14,8 @@ from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from attrs import asdict, frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater
 from twisted.web.client import Agent
 
 from svcd.clients.probe import HttpProbe
@@ -173,6 +175,7 @@ class Programs:
         self._image = image
         self._records = records
         self._jar = b""
+        self._restart: Deferred[None] | None = None
         self._cluster = cluster["id"]
         info = cluster["info"]
         self._manager = info["YARN"]["Web UI"].rstrip("/")
@@ -227,7 +230,7 @@ class Programs:
     # ---- a cell ----------------------------------------------------------------------------------
 
     async def result(self, cell: Cell) -> Result:
-        """What svcd says after the end of the cell's program."""
+        """What svcd says after the end of the cell's program. A lost worker is back then."""
         at = seconds()
         try:
             execution = await self._execute(cell)
@@ -254,6 +257,10 @@ class Programs:
             )
         except AssertionError as error:
             return Result(cell=cell, status="?", fault=str(error)[:300])
+        finally:
+            if self._restart is not None:
+                await self._restart
+                self._restart = None
         return result
 
     async def _execute(self, cell: Cell) -> str:
@@ -360,7 +367,7 @@ class Programs:
                 stderr=subprocess.DEVNULL,
             )
 
-        reactor.callLater(30, again)
+        self._restart = deferLater(reactor, 30, again)
 
     # ---- what svcd reads -------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import SkipTest
 
 from svcd.runtime.tasks import gather, sleep
-from tests.causes.cells import CELLS, ONE_A_CODE
+from tests.causes.cells import CELLS, ONE_A_CODE, WORKER_LOST
 from tests.causes.run import Programs, Result
 from tests.support.live import Tenant, machine_folders
 from tests.support.processes import (
@@ -251,7 +251,10 @@ class InterruptionTests(DaemonCase):
         self.assertNotIn("failure", cancelled["info"])
 
     async def check_causes(self, tenant: Tenant, cluster: Any, state: Path) -> None:
-        """A program for each code of a failure; svcd finds the code and the program's line."""
+        """A program for each code of a failure; svcd finds the code and the program's line.
+
+        The worker is lost last, when nothing else runs on it.
+        """
         folder = Path(self.mktemp()).absolute()
         folder.mkdir()
         programs = Programs(tenant, cluster, state, vanilla_prefix())
@@ -262,6 +265,8 @@ class InterruptionTests(DaemonCase):
             if each.name in ONE_A_CODE and (has_spark() or each.kind != "Spark")
         ]
         results = await gather([partial(programs.result, each) for each in cells], 4)
+        lost = next(each for each in CELLS if each.name == WORKER_LOST)
+        results.append(await programs.result(lost))
         lines = [each.line if isinstance(each, Result) else repr(each) for each in results]
         self.assertEqual([line for line in lines if " right " not in line], [])
 
@@ -317,9 +322,9 @@ class InterruptionTests(DaemonCase):
         await self.check_hosts(daemon.state)
         tenant = await self.check_jobs(daemon, tenant, shown)
         await self.check_failures(tenant, cluster_id)
-        await self.check_causes(tenant, shown, daemon.state)
         if has_spark():
             await self.check_spark(tenant, cluster_id)
+        await self.check_causes(tenant, shown, daemon.state)
         await tenant.done("DELETE", f"/clusters/{cluster_id}")
         await tenant.until_gone(cluster_id)
         self.assertEqual((await tenant.servers(), await tenant.volumes()), ([], []))
