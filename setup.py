@@ -12,7 +12,7 @@ README = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
 
 setup(
     name="svcd",
-    version="0.3.0.dev0",
+    version="0.3.0",
     description="Provision data-processing clusters on OpenStack and run jobs on them",
     long_description=re.sub(r"\]\((?=docs/|LICENSE)", f"]({HOME}/source/", README),
     long_description_content_type="text/markdown",
