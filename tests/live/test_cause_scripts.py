@@ -54,7 +54,10 @@ class ScriptTests(TestCase):
                 (LAUNCHER, "shell") if cell.type == "Shell" else ("attempt_1", "map-reduce")
             )
             stderr, number = self.said(cell)
-            failed = f"Error: java.lang.RuntimeException: subprocess failed with code {number}"
+            failed = (
+                "Error: java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): "
+                f"subprocess failed with code {number}"
+            )
             files = [LogFile(place=place, name="stderr", text=stderr)]
             evidence = Evidence(attempts=[failed], files=files)
             action = {"name": "n", "type": kind, "status": "ERROR", "errorMessage": "exit code [1]"}
