@@ -25,7 +25,7 @@ from typing import Any, Final
 from benchmarks.cloud_proxy import Proxies
 from benchmarks.figures import Figure, ratio
 from benchmarks.lives import MASTER, WORKER, Unexpected
-from benchmarks.processes import Server, twistd
+from benchmarks.processes import Server, beside, twistd
 
 _SERVERS: Final = 50
 _CALLS_AT_ONCE: Final = 10
@@ -346,14 +346,7 @@ def run_embedded(quick: bool) -> list[Figure]:
 
 
 def _embedded(cloud: Server, told: Mapping[str, Any], count: int, folder: Path) -> list[Figure]:
-    settings = {
-        "cloud.kind": "openstack",
-        "auth.mode": "none",
-        "cloud.auth_url": told["identity"],
-        "cloud.username": told["username"],
-        "cloud.password": told["password"],
-        "cloud.project": told["tenant"],
-    }
+    settings = beside(told)
     admin = re.sub(r"/identity.*", "/admin/calls", told["identity"])
     daemon, endpoints, _ = twistd("daemon", "svcd", folder, settings)
     try:

@@ -24,7 +24,7 @@ from benchmarks.cloud import asked, cluster_body
 from benchmarks.figures import Figure, quantile, ratio
 from benchmarks.growing import NODES, SETTINGS
 from benchmarks.lives import Unexpected
-from benchmarks.processes import Server, twistd
+from benchmarks.processes import Server, beside, twistd
 
 _CLUSTERS: Final = 1000
 _THINGS: Final = 10_000
@@ -95,12 +95,7 @@ def _sockets(clusters: int, nodes: int) -> list[Figure]:
         cloud, told, _ = twistd("cloud", "svcd-cloud", folder, given)
         try:
             settings = {
-                "cloud.kind": "openstack",
-                "auth.mode": "none",
-                "cloud.auth_url": told["identity"],
-                "cloud.username": told["username"],
-                "cloud.password": told["password"],
-                "cloud.project": told["tenant"],
+                **beside(told),
                 "limits.instances": "0",
             }
             daemon, endpoints, _ = twistd("daemon", "svcd", folder, settings)

@@ -123,3 +123,15 @@ def twistd(
     if "api" in endpoints:
         server.port = int(endpoints["api"].rpartition(":")[2].strip("/"))
     return server, endpoints, seconds
+
+
+def beside(told: Mapping[str, Any]) -> dict[str, str]:
+    """The settings of a daemon whose cloud is another process. told: its endpoints."""
+    return {
+        "cloud.kind": "openstack",
+        "auth.mode": "none",
+        "cloud.auth_url": told["identity"],
+        "cloud.username": told["username"],
+        "cloud.password": told["password"],
+        "cloud.project": told["tenant"],
+    }

@@ -19,7 +19,7 @@ from benchmarks.client import Connection, connect, request
 from benchmarks.figures import Figure, quantile
 from benchmarks.growing import SETTINGS
 from benchmarks.lives import MASTER, WORKER, Unexpected
-from benchmarks.processes import Server, twistd
+from benchmarks.processes import Server, beside, twistd
 from benchmarks.watch import WATCHERS, Crowd
 
 _ENGINES: Final = 100
@@ -45,12 +45,7 @@ def run(quick: bool) -> list[Figure]:
         cloud, told, _ = twistd("cloud", "svcd-cloud", folder, given)
         try:
             settings = {
-                "cloud.kind": "openstack",
-                "auth.mode": "none",
-                "cloud.auth_url": told["identity"],
-                "cloud.username": told["username"],
-                "cloud.password": told["password"],
-                "cloud.project": told["tenant"],
+                **beside(told),
                 "limits.instances": "0",
                 "limits.executions": "0",
                 "limits.watchers": "0",
