@@ -81,8 +81,17 @@ class Bake:
         self._object = self._objects.name
         self._beats = 0
         self._server_id = ""
-        self.stopped_by = CommandError("interrupted", INTERRUPTED)
-        """The error of a bake that is cancelled."""
+        self._removing = False
+        self._stopped: CommandError | None = None
+
+    def stop(self, error: CommandError) -> bool:
+        """End the bake with `error`; whether its work must be cancelled for that.
+
+        A removal goes on at the first call, so that nothing is left.
+        """
+        goes_on = self._removing and self._stopped is None
+        self._stopped = error
+        return not goes_on
 
     async def run(self) -> Image:
         """The registered image. Raises CommandError."""
@@ -103,7 +112,7 @@ class Bake:
         except PortError as error:
             raise _command_error(error) from None
         except CancelledError:
-            raise self.stopped_by from None
+            raise self._interrupted() from None
         if left := await self._remove(unfinished=False):
             raise CommandError(f"image {image.name} ({image.id}) is registered; {left}", FAILED)
         return image
@@ -137,7 +146,15 @@ class Bake:
 
     async def _remove(self, unfinished: bool) -> str:
         """Remove the objects of the bake; see `Objects.remove`."""
-        return await self._objects.remove(unfinished, self._limits.remove_s, self._limits.poll_s)
+        limits = self._limits
+        self._removing = True
+        try:
+            return await self._objects.remove(unfinished, limits.remove_s, limits.poll_s)
+        finally:
+            self._removing = False
+
+    def _interrupted(self) -> CommandError:
+        return self._stopped or CommandError("interrupted", INTERRUPTED)
 
     async def _begun(self, tidy: bool) -> Image:
         """A new image. tidy: after the removal of what a former bake has left."""
@@ -145,6 +162,8 @@ class Bake:
         choice = await self._choice(tree.mib)
         if tidy and (left := await self._remove(unfinished=True)):
             raise CommandError(f"a former bake is in the way; {left}")
+        if self._stopped is not None:
+            raise self._stopped
         private = await self._make_keypair()
         return await self._removed_on_failure(self._made(tree, choice, private))
 
@@ -174,7 +193,7 @@ class Bake:
             case PortError():
                 return _command_error(error)
             case CancelledError():
-                return self.stopped_by
+                return self._interrupted()
             case OSError():
                 return CommandError(f"{error.filename} cannot be read: {error.strerror}")
             case _:
@@ -200,7 +219,7 @@ class Bake:
             if isinstance(error, CloudError) and error.kind is Fault.BUSY:
                 text = f"another svcd image bake of {self._wanted.name} has just begun"
                 raise CommandError(f"{text}: wait for its end", REFUSED) from None
-            known = _command_error(error) if isinstance(error, CloudError) else self.stopped_by
+            known = _command_error(error) if isinstance(error, CloudError) else self._interrupted()
             left = await self._objects.remove_keypair(public)  # the cloud may have made it
             raise CommandError("; ".join(filter(None, (str(known), left))), known.code) from None
         return Host(address="", port=22, user="", private_key=private)

@@ -282,9 +282,9 @@ def bake(session: Session, settings: Settings, wanted: Wanted) -> Image:
     stops: list[Callable[[], None]] = []
 
     def stop(error: CommandError) -> None:
-        work.stopped_by = error
-        for each in stops:
-            reactor.callFromThread(each)
+        if work.stop(error):
+            for each in stops:
+                reactor.callFromThread(each)
 
     reactor.callWhenRunning(begin)
     with _signals(stop, session):

@@ -33,7 +33,6 @@ from treq.cookies import IndexableCookieJar
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import (
     ConnectError,
-    ConnectingCancelledError,
     ConnectionClosed,
     DNSLookupError,
     UserError,
@@ -202,9 +201,9 @@ class HttpClient:
         async def exchange() -> Answer:
             try:
                 return await with_deadline(self._clock, seconds, f"{method} {url}", once())
-            except _BROKEN as error:
+            except _BROKEN:
                 safe = method in _SAFE if repeatable is None else repeatable
-                if not safe or _cancelled(error):
+                if not safe:
                     raise
                 return await with_deadline(self._clock, seconds, f"{method} {url}", once())
 
@@ -379,7 +378,7 @@ class HttpClient:
             )
         except ValueError:
             raise NotSent(f"not a URL: {_shown(url)!r}") from None
-        return asked
+        return _cancellable(asked)
 
     def _fault(
         self,
@@ -390,8 +389,8 @@ class HttpClient:
         sent: Sequence[Secret] = (),
     ) -> PortError:
         """The error for a library's exception. Raises CancelledError when the caller cancelled."""
-        if _cancelled(error):
-            raise CancelledError from None
+        if isinstance(error, CancelledError):
+            raise error
         where = f"{method} {_shown(url)}"
         if isinstance(error, DeadlineExceeded):
             text = f"{where} had no complete answer within {error.args[1]:g} s"
@@ -440,15 +439,26 @@ _FAULTS = (
     PotentialDataLoss,
     SchemeNotSupported,
     CancelledError,
-    ConnectingCancelledError,
 )
 
 
-def _cancelled(error: BaseException) -> bool:
-    """Whether the caller cancelled. A cancelled exchange fails with an error of the agent."""
-    reasons = getattr(error, "reasons", None) or ()
-    values = [error, *(r.value for r in reasons if isinstance(r, Failure))]
-    return any(isinstance(v, CancelledError | ConnectingCancelledError) for v in values)
+def _cancellable(asked: Deferred[IResponse]) -> Deferred[IResponse]:
+    """`asked`, which fails with CancelledError when it is cancelled.
+
+    Twisted's resolver turns a cancel into "no such host", which the caller would believe.
+    """
+
+    def stop(waiting: Deferred[IResponse]) -> None:
+        waiting.errback(CancelledError())
+        asked.cancel()
+
+    def end(result: IResponse | Failure) -> None:
+        if not waiting.called:
+            waiting.callback(result)
+
+    waiting: Deferred[IResponse] = Deferred(stop)
+    asked.addBoth(end)
+    return waiting
 
 
 def _why(error: BaseException) -> str:

@@ -29,8 +29,9 @@ skip = SLOW or (None if (TREE / "image.json").is_file() else f"there is no softw
 class EmbeddedTests(DaemonCase):
     timeout = 300
 
-    async def begin(self) -> None:
+    async def begin(self, **environment: str) -> None:
         daemon = self.daemon()
+        daemon.environment.update(environment)
         self.known: dict[str, Any] = dict(await daemon.start())
         self.place = ("--state-dir", str(daemon.state))
         user = {"name": "demo", "domain": {"id": "default"}, "password": self.known["password"]}
@@ -80,8 +81,15 @@ class EmbeddedTests(DaemonCase):
         self.assertIn(text, said.err)
 
     async def test_ctrl_c(self) -> None:
-        """It removes what it has made, and ends with 130."""
-        await self.begin()
+        """It removes what it has made, and ends with 130.
+
+        Commands on the machines take an hour, so the bake waits for SSH until then.
+        """
+        slow = Path(self.mktemp()).absolute()
+        slow.mkdir()
+        (slow / "setsid").write_text("#!/bin/sh\nexec /usr/bin/setsid sleep 3600\n")
+        (slow / "setsid").chmod(0o755)
+        await self.begin(PATH=f"{slow}:{os.environ['PATH']}")
         before = await self.left()
         path = "--flavor", "m1.small", "--name", "mine", *self.place
         program = Program([str(ROOT / ".venv" / "bin" / "svcd"), *BAKE[1:], *path])

@@ -332,6 +332,30 @@ class EndTests(BakeCase):
             self.assertEqual((str(error), error.code), ("interrupted", INTERRUPTED))
             self.assertEqual(self.left(), [])
 
+    def test_ctrl_c_while_it_removes(self) -> None:
+        """The removal goes on, and the failure is told; the second Ctrl-C ends it at once."""
+        rule = FaultRule(where="compute", method="POST", path="/servers$", status=403)
+        for times, is_unsure in ((1, False), (2, True)):
+            self.setUp()
+            self.rig.faults.add(rule)
+            out: list[object] = []
+            bake = self.bake()
+            running = Deferred.fromCoroutine(bake.run())
+            running.addBoth(out.append)
+            for _ in range(3000):
+                if any(each.startswith("removing what") for each in self.screen.notes):
+                    break
+                self.rig.clock.advance(0.01)
+            for _ in range(times):
+                if bake.stop(CommandError("interrupted", INTERRUPTED)):
+                    running.cancel()
+            for _ in range(600):
+                self.rig.clock.advance(0.5)
+            self.assertIn("answered 403", str(out[0]))
+            self.assertEqual("NOT removed: " in str(out[0]), is_unsure)
+            if not is_unsure:
+                self.assertEqual(self.left(), [])
+
     def test_a_key_pair_whose_creation_has_no_answer(self) -> None:
         """The cloud may have made it, so it is removed; that of another bake stays."""
         answers = ("had no complete answer", "broke off")

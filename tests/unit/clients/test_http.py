@@ -9,7 +9,7 @@ from typing import Any
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.error import ConnectingCancelledError
+from twisted.internet.error import ConnectingCancelledError, DNSLookupError
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.client import ResponseNeverReceived
@@ -223,6 +223,7 @@ class HttpClientTests(SynchronousTestCase):
             CancelledError(),
             ConnectingCancelledError(IPv4Address("TCP", "10.0.0.1", 80)),
             ResponseNeverReceived([Failure(CancelledError())]),
+            DNSLookupError("no such host"),
         ):
             agent = Silent(end)
             running = Deferred.fromCoroutine(
