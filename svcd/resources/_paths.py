@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from svcd.model.redaction import shown_url
 from svcd.web.tree import segments_of
 
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
@@ -31,8 +32,10 @@ def decoded(names: Sequence[str], values: tuple[bytes, ...]) -> dict[str, str] |
 
 
 def shown(value: bytes | str) -> str:
-    """`value` for use in a message: printable, at most 200 characters."""
+    """`value` for use in a message: printable, at most 200 characters, without secrets of a URL."""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    if "@" in text:
+        text = shown_url(text)
     if not text.isprintable():
         text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= 200 else text[:200] + "…"

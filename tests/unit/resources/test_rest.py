@@ -320,6 +320,17 @@ class ObservabilityTests(_Tests):
             },
         )
 
+    def test_a_password_in_the_target_is_not_logged(self) -> None:
+        """As of a client that takes the daemon for a proxy."""
+        stream = io.StringIO()
+        observer = logs.observer(stream, "text", "info")
+        globalLogPublisher.addObserver(observer)
+        self.addCleanup(globalLogPublisher.removeObserver, observer)
+        api = self.service(log__access=True)
+        answer = api.call("GET", "/x/http://alice:hush@odd/v1.0/demo")
+        self.assertIn("odd/v1.0", stream.getvalue())
+        self.assertNotIn("hush", stream.getvalue() + answer.body.decode())
+
     def test_metrics_are_rendered_once_a_second(self) -> None:
         """They need no token and cost much."""
         api = self.service()
