@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 import msgspec
-from attrs import evolve
+from attrs import evolve, fields
 
 from svcd.errors import ClusterNameTaken
 from svcd.model import wire
@@ -83,6 +83,8 @@ select number, record from cluster_events
 """
 
 _event_decoder = msgspec.json.Decoder(ClusterEvent)
+_EVENT_DEFAULTS = {a.name: a.default for a in fields(ClusterEvent)}
+"""By attribute the value that is not stored; NOTHING where each value is."""
 
 
 class Clusters(Family[Cluster]):
@@ -176,7 +178,7 @@ class Clusters(Family[Cluster]):
             return
         note = partial(self._journal.note, owner[0], CLUSTER_EVENTS, expires=True)
         for number, event in enumerate(events, last + 1):
-            record = msgspec.json.encode(event).decode()
+            record = msgspec.json.encode(_stored(event)).decode()
             values = {"cluster_id": id_, "number": number, "record": record}
             await self._sql.later(_ADD_EVENT, values)
             await note(f"{id_}/{number}", number, "created")
@@ -207,3 +209,9 @@ class Clusters(Family[Cluster]):
             (ClusterId(c), int(n)): evolve(_event_decoder.decode(record), number=n)
             for c, n, record in rows
         }
+
+
+def _stored(event: ClusterEvent) -> dict[str, object]:
+    """The attributes of an event that are not as the record's defaults, a third of the text."""
+    values = {name: getattr(event, name) for name in _EVENT_DEFAULTS}
+    return {name: value for name, value in values.items() if value != _EVENT_DEFAULTS[name]}

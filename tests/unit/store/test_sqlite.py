@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 import tracemalloc
@@ -16,6 +17,8 @@ from twisted.logger import LogEvent, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.errors import ServiceUnavailable
+from svcd.model.cluster import ClusterEvent
+from svcd.model.ids import ClusterId
 from svcd.model.secret import Secret
 from svcd.store import clusters, data, executions, templates
 from svcd.store.database import SchemaError
@@ -87,6 +90,15 @@ class MemoryStoreTests(
         (line,) = logged
         self.assertIn("Skipped 2 rows of job_credentials", line)
         self.assertIn(f"The first is {noted(3, of=3).name}: a stored secret cannot be op", line)
+
+    def test_an_event_is_stored_without_its_defaults(self) -> None:
+        """A cluster of a hundred machines has five hundred events."""
+        self.tx(lambda tx: tx.clusters.add(cluster()))
+        event = ClusterEvent(at=at(1), generation=1, step="s", outcome="done", began=at(1))
+        self.tx(lambda tx: tx.clusters.add_events(ClusterId("c-1"), [event]))
+        (row,) = self.database._connection.execute("select record from cluster_events")
+        stored = {"at": at(1), "generation": 1, "step": "s", "outcome": "done", "began": at(1)}
+        self.assertEqual(json.loads(row[0]), stored)
 
     def test_sweep_of_a_lone_daemon_keeps_its_uploads(self) -> None:
         """No row of a daemon says that it lives."""
