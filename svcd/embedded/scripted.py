@@ -146,6 +146,10 @@ class ScriptedRemote:
         self._closed = True
 
     def _say(self, host: Host, command: str, stdin: bytes) -> Said:
+        if self._ran:  # the machines of a cluster get the same texts: kept once
+            last = self._ran[-1]
+            command = last.command if last.command == command else command
+            stdin = last.stdin if last.stdin == stdin else stdin
         self._ran.append(
             Ran(
                 address=host.address,
