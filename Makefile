@@ -13,20 +13,27 @@ export PYTHON
 help: ## Show the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(VENV)/.stamp: setup.py pyproject.toml
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 \
+	--config-settings editable_mode=compat
+
+$(VENV)/.run: setup.py pyproject.toml
 	@scripts/need python-venv
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Python 3.11 or newer is needed: make venv PYTHON=/path/to/python3.11" >&2; exit 1; }
-	@echo "making $(VENV): one to three minutes"
+	@echo "making $(VENV): about a minute"
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 \
-		--config-settings editable_mode=compat -e '.[dev,postgresql]'
+	@$(INSTALL) -e '.[postgresql]'
+	@touch $@
+
+$(VENV)/.stamp: $(VENV)/.run
+	@echo "adding the packages for tests and lint to $(VENV): about a minute"
+	@$(INSTALL) -e '.[dev,postgresql]'
 	@touch $@
 
 venv: $(VENV)/.stamp ## Make .venv with all packages for running, tests and lint
 	@:
 
-image: venv ## Build the software tree; WITHOUT=spark leaves Spark out, also for demo and run
+image: $(VENV)/.run ## Build the software tree; WITHOUT=spark leaves Spark out, also for demo and run
 	@scripts/need jdk
 	@$(BIN)/svcd image build vanilla $(addprefix --without ,$(WITHOUT)) $(IMAGE)
 
