@@ -24,6 +24,7 @@ from svcd.cli.job_story import (
 )
 from svcd.cli.program_output import ProgramOutput
 from svcd.cli.session import Session
+from svcd.cli.waiting import ClusterFollower, rests
 
 _PATIENCE_S: Final = 120.0
 """How long a daemon may be away, as when it restarts, before the command gives up."""
@@ -48,6 +49,7 @@ class Followed:
         self._read_at = 0.0
         self._keeps = True
         self._refreshes = True
+        self._cluster: ClusterFollower | None = None
 
     def to_its_end(self) -> int:
         """Follow until the execution has ended; return the exit code of its result.
@@ -107,9 +109,25 @@ class Followed:
                     f" comes later: svcd job logs {self._id}"
                 )
                 return execution
-            if not over:
+            if not over and not self._waits_for_cluster(execution):
                 self._session.draw(state(execution, self._session.now()))
             time.sleep(_LOOK_S)
+
+    def _waits_for_cluster(self, execution: Any) -> bool:
+        """Whether the job waits for its cluster, whose progress is shown then."""
+        id_ = execution.get("cluster_id")
+        if not id_ or execution["info"]["status"] != "Pending":
+            return False
+        if self._cluster is None:
+            body = self._session.api.one(f"/clusters/{safe(id_)}", "cluster")
+            if body is None or rests(body):
+                return False
+            self._cluster = ClusterFollower(self._session, id_)
+        body = self._cluster.look()
+        if body is None or rests(body):
+            return False
+        self._cluster.draw(body)
+        return True
 
     def _execution(self, before: Any) -> Any:
         """The execution now. Its status is read from the engine: svcd itself reads it later."""

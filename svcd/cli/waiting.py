@@ -72,30 +72,56 @@ def _goes_on(name: str, gone: bool) -> str:
 
 def _watched(session: Session, id_: str, gone: bool) -> Any:
     """The body when the cluster rests, None when it is gone; draws its progress."""
-    api, path = session.api, f"/clusters/{safe(id_)}"
-    events: list[Json] = []
-    pause, shown = _LOOK_S, ""
+    following = ClusterFollower(session, id_)
     while True:
-        body = api.one(path, "cluster")
+        body = following.look()
+        if body is None or (not gone and rests(body)):
+            return body
+        following.draw(body)
+        time.sleep(following.pause_s)
+
+
+def rests(body: Any) -> bool:
+    """Whether svcd does nothing with the cluster of this body."""
+    return get(body["cluster"], "status") in _RESTING
+
+
+class ClusterFollower:
+    """Tells what svcd does with a cluster since the newest request, from one look to the next.
+
+    pause_s: time until the next look.
+    """
+
+    def __init__(self, session: Session, id_: str) -> None:
+        self._session = session
+        self._path = f"/clusters/{safe(id_)}"
+        self._events: list[Json] = []
+        self._shown = ""
+        self.pause_s = _LOOK_S
+
+    def look(self) -> Any:
+        """The body, None when the cluster is gone. Without a terminal it notes what is new."""
+        api, events = self._session.api, self._events
+        body = api.one(self._path, "cluster")
         if body is None:
             return None
-        cluster = body["cluster"]
         first = not events
-        fresh = newer(api, f"{path}/events", events[-1] if events else None) or []
+        fresh = newer(api, f"{self._path}/events", events[-1] if events else None) or []
         events += fresh
         if first:
-            events = fresh = events[_newest_request(events) :]
-        pause = _LOOK_S if fresh else min(pause * 1.5, _SLOW_S)
-        if not session.interactive:
+            del events[: _newest_request(events)]
+            fresh = list(events)
+        self.pause_s = _LOOK_S if fresh else min(self.pause_s * 1.5, _SLOW_S)
+        if not self._session.interactive:
             for text in news(fresh):
-                if text != shown:
-                    session.note(f"{get(cluster, 'name')}: {text}")
-                shown = text
-        status = get(cluster, "status")
-        if not gone and status in _RESTING:
-            return body
-        session.draw(progress(cluster, events, session.now()))
-        time.sleep(pause)
+                if text != self._shown:
+                    self._session.note(f"{get(body['cluster'], 'name')}: {text}")
+                self._shown = text
+        return body
+
+    def draw(self, body: Any) -> None:
+        """Draw the line of progress."""
+        self._session.draw(progress(body["cluster"], self._events, self._session.now()))
 
 
 def news(events: Sequence[Json]) -> Sequence[str]:

@@ -55,6 +55,7 @@ class RunTests(RunCase):
         said = self.pig()
         self.assertEqual(said.code, 0, said)
         self.assertIn("count.pig is a Pig job (a .pig file)\n", said.err)
+        self.assertNotIn("first: ", said.err)
         self.assertIn("uploaded count.pig: 16 bytes\n", said.err)
         self.assertRegex(said.err, r"\njob SUCCEEDED after [0-9.]+ s\n$")
         self.assertNotIn("INFO submitted", said.out + said.err)
@@ -157,10 +158,11 @@ class RunTests(RunCase):
         body = {"name": "small", "plugin_name": "fake", "engine_version": "0.1",
                 "node_groups": groups}  # fmt: skip
         self.api.post("/cluster-templates", body)
-        self.shown.step_s = 10
+        self.shown.step_s = 0.01
         said = self.shown.run("run", self.file("count.pig"), "--transient", "small", *PLACES)
         self.assertEqual(said.code, 0, said)
         self.assertIn("image plain; --image names another", said.err)
+        self.assertRegex(said.err, r"\nrun-[0-9a-f]{8}: Spawning\n")
         self.assertNotEqual(self.executions()[0]["cluster_id"], self.cluster_id)
 
 
