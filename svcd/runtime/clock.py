@@ -35,6 +35,8 @@ STEER: Final = 0.01
 
 _JUMP_S: Final = 2.0
 """A smaller jump of the wall clock is not logged."""
+_FEW: Final = 50
+"""So many cancelled calls may stay in a virtual clock until their time."""
 _BATCH_LIMIT = 1_000_000
 """Most calls in one `VirtualClock.advance`: a call that repeats without delay must not hang it."""
 
@@ -107,6 +109,7 @@ class VirtualClock:
         self._now = epoch
         self._heap: list[tuple[float, int, DelayedCall]] = []
         self._count = 0
+        self._cancelled = 0
 
     def seconds(self) -> float:
         """The current virtual time, seconds since the epoch."""
@@ -158,7 +161,12 @@ class VirtualClock:
         heapq.heappush(self._heap, (call.getTime(), self._count, call))
 
     def _forget(self, call: DelayedCall) -> None:
-        """Do nothing: a cancelled call is dropped when it reaches the top of the heap."""
+        """Drop the cancelled calls when they are most of the heap, else when they reach its top."""
+        self._cancelled += 1
+        if self._cancelled > _FEW and self._cancelled > len(self._heap) // 2:
+            self._heap = [entry for entry in self._heap if entry[2].active()]
+            heapq.heapify(self._heap)
+            self._cancelled = 0
 
     def _again(self, call: DelayedCall) -> None:
         self._push(call)

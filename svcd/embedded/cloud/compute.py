@@ -154,12 +154,12 @@ class Compute(ComputeBasics):
             name=name,
             project_id=call.project,
             user_id=call.me.user_id,
-            image_id=new.imageRef.rsplit("/", 1)[-1],
-            flavor_id=new.flavorRef.rsplit("/", 1)[-1],
-            key_name=new.key_name,
+            image_id=sys.intern(new.imageRef.rsplit("/", 1)[-1]),  # one text for many servers
+            flavor_id=sys.intern(new.flavorRef.rsplit("/", 1)[-1]),
+            key_name=None if pair is None else pair.name,
             public_key="" if pair is None else pair.public_key,
-            user_data=sys.intern(new.user_data or ""),  # one text for many servers
-            metadata=new.metadata,
+            user_data=sys.intern(new.user_data or ""),
+            metadata={sys.intern(k): sys.intern(v) for k, v in new.metadata.items()},
             security_groups=tuple(groups.values()),
             group_id=None if group is None else group.id,
             host=choose_host(core, group, members),

@@ -122,6 +122,16 @@ class VirtualClockTests(SynchronousTestCase):
         self.clock.advance(2)
         self.assertEqual(self.seen, [])
 
+    def test_cancelled_calls_are_not_kept(self) -> None:
+        """A daemon cancels a deadline of minutes for each call of milliseconds."""
+        ran: list[str] = []
+        self.clock.callLater(5.0, ran.append, "last")
+        for _ in range(1000):
+            self.clock.callLater(60.0, ran.append, "late").cancel()
+        self.assertLess(len(self.clock._heap), 120)
+        self.clock.advance(100.0)
+        self.assertEqual(ran, ["last"])
+
     def test_delayed_call_runs_at_the_new_moment_only(self) -> None:
         """Both `delay` and `reset` move a call later or earlier."""
         first = self.clock.callLater(1, self.note, "first")
