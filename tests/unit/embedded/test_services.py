@@ -30,7 +30,8 @@ SERVICES = {
 
 
 def rules(app: Klein) -> Iterator[Any]:
-    """Public ones of werkzeug."""
+    """Public ones of werkzeug, with the names of their variables."""
+    app.url_map.bind("a")
     yield from app.url_map.iter_rules()
 
 
