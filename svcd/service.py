@@ -27,9 +27,7 @@ from svcd.clients.connections import Connections
 from svcd.clients.http import HttpClient
 from svcd.clients.oozie import OozieClient, engine_error
 from svcd.clients.probe import HttpProbe
-from svcd.clients.ssh import SshRemote
 from svcd.clients.webhdfs import WebHdfsClient
-from svcd.embedded.host import EmbeddedHost, origin_of
 from svcd.errors import NotFound
 from svcd.model.cluster import Cluster
 from svcd.model.cluster_token import ClusterTokens
@@ -54,13 +52,12 @@ from svcd.provisioning.decide.firewall import Firewall
 from svcd.provisioning.decide.machines_view import machines, planned
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.provisioning.distributions.spi import Endpoints, Hint, IDistribution
-from svcd.provisioning.distributions.vanilla.image import build
 from svcd.resources import api
 from svcd.runtime import audit as audits
 from svcd.runtime import open_files
 from svcd.runtime.audit import Audit, AuditError
 from svcd.runtime.fencing import Alone
-from svcd.runtime.listening import EndpointError, ListenError, listen, url_of
+from svcd.runtime.listening import EndpointError, ListenError, listen, origin_of, url_of
 from svcd.runtime.metrics import Metrics
 from svcd.runtime.preflight import SettingsRefused, StartError
 from svcd.runtime.pulse import Pulse
@@ -77,6 +74,7 @@ from svcd.workflow.commands import Jobs
 from svcd.workflow.decide.object_store import ObjectStoreAccess
 
 if TYPE_CHECKING:
+    from svcd.embedded.host import EmbeddedHost
     from svcd.store.leases.keeper import LeaseKeeper
 
 log = Logger()
@@ -407,9 +405,7 @@ class DaemonService:
             cloud_settings = settings.cloud
             if settings.cloud.kind == "embedded":
                 self._machines = StateFolder(settings.server.state_dir, CLOUD_LOCK)
-                self._host = EmbeddedHost(
-                    self._reactor, settings, self._folder.path, _image_problem
-                )
+                self._host = _embedded(self._reactor, settings, self._folder)
                 await self._host.start()
                 cloud_settings = self._host.client_settings()
             distributions = Distributions(
@@ -500,6 +496,8 @@ class DaemonService:
             self.broken.errback(StartError(reason))
 
     def _outside(self, store: SqlStore, sealer: FernetSealer, cloud: CloudSettings) -> Outside:
+        from svcd.clients.ssh import SshRemote  # here: a FakeService needs no SSH
+
         reactor, settings = self._reactor, self._settings
         pool = Connections(reactor, persistent=True)
         pool.maxPersistentPerHost = max(2, settings.cloud.calls_at_once)
@@ -552,9 +550,7 @@ class CloudService:
         """Start the embedded cloud. Raises StartError."""
         try:
             self._folder = StateFolder(self._settings.server.state_dir, CLOUD_LOCK)
-            self._host = EmbeddedHost(
-                self._reactor, self._settings, self._folder.path, _image_problem, admin=True
-            )
+            self._host = _embedded(self._reactor, self._settings, self._folder, admin=True)
             await self._host.start()
         except EndpointError as error:
             raise SettingsRefused(str(error)) from error
@@ -573,7 +569,17 @@ class CloudService:
             self._folder.release()
 
 
+def _embedded(
+    reactor: Any, settings: Settings, folder: StateFolder, *, admin: bool = False
+) -> EmbeddedHost:
+    from svcd.embedded.host import EmbeddedHost  # here: only with `cloud.kind=embedded`
+
+    return EmbeddedHost(reactor, settings, folder.path, _image_problem, admin=admin)
+
+
 def _image_problem(prefix: Path) -> str:
+    from svcd.provisioning.distributions.vanilla.image import build  # here: only embedded machines
+
     return build.problem(prefix) or ""
 
 

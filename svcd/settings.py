@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -545,6 +544,8 @@ def _ignored(variable: str, known: Iterable[str]) -> str:
 def _from_file(
     config: Path, known: Mapping[str, tuple[Any, str, bool]]
 ) -> dict[str, tuple[object, str]]:
+    import tomllib  # here: only with a file
+
     try:
         tree = tomllib.loads(config.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

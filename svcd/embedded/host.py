@@ -13,7 +13,6 @@ import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 from attrs import evolve
 from twisted.internet.interfaces import IListeningPort
@@ -231,9 +230,3 @@ def image_prefix(settings: Settings, state: Path) -> Path:
     if settings.embedded.image_prefix:
         return Path(settings.embedded.image_prefix).absolute()
     return state / "image" / "vanilla-3.5.0"
-
-
-def origin_of(url: str) -> str:
-    """Scheme and host of a URL."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"

@@ -7,6 +7,7 @@ import re
 import socket
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from twisted.internet.endpoints import serverFromString
 from twisted.internet.error import CannotListenError
@@ -162,3 +163,9 @@ def url_of(port: IListeningPort, text: str) -> str:
         return str(host)
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(name, f"[{name}]" if ":" in name else name)
     return f"{'https' if encrypted(text) else 'http'}://{shown}:{host.port}"
+
+
+def origin_of(url: str) -> str:
+    """Scheme and host of a URL."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator, Mapping
-from importlib import metadata
 from typing import Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
@@ -216,6 +215,8 @@ class _BuildInfo(Collector):
     """What runs here; the value is always 1."""
 
     def __init__(self, more: Mapping[str, str]) -> None:
+        from importlib import metadata  # here: only a process shows it
+
         self._labels = {
             "version": metadata.version("svcd"),
             "python": platform.python_version(),

@@ -111,6 +111,21 @@ class StartTests(ImportsCase):
         self.assertNotIn("yaml", found)
         self.assertIn("svcd.model.convert", found)
 
+    def test_a_test_brings_no_machine(self) -> None:
+        """A FakeService has neither SSH nor processes, and builds no image."""
+        found = self.imported("import svcd.testing, svcd.service")
+        heavy = (
+            *("twisted.conch", "svcd.clients.ssh", "svcd.embedded.machines", "svcd.embedded.host"),
+            *("svcd.provisioning.distributions.vanilla.image", "tarfile", "argparse", "tomllib"),
+        )
+        self.assertEqual([name for name in heavy if name in found], [])
+
+    def test_a_daemon_brings_no_cloud(self) -> None:
+        """The embedded one comes with `cloud.kind=embedded`."""
+        found = self.imported("import svcd.service, svcd.tap")
+        self.assertEqual([name for name in found if name.startswith("svcd.embedded")], [])
+        self.assertIn("svcd.clients.cloud", found)
+
 
 class PublicNamesTests(SynchronousTestCase):
     def test_http_clients_use_public_names_of_the_libraries(self) -> None:
