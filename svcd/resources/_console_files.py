@@ -2,8 +2,8 @@
 
 Note: why joined. Some thirty small modules are good to read, and slow to load: a browser opens six
 connections and asks for each. Compressed together they are a quarter smaller, too. So the page
-loads `all.js` and `all.css`, which the daemon makes of the files when it starts. The single files
-are served as they are. Nothing is translated: each module becomes a function that returns its
+loads `all.js` and `all.css`, which the daemon makes of the files for the first browser. The single
+files are served as they are. Nothing is translated: each module becomes a function that returns its
 exports, in the order of the imports. `joined` knows the forms of import and export that the modules
 use, and refuses others. Comments and blanks, which cost a browser 4 KiB, are left out.
 """
@@ -55,15 +55,51 @@ _STYLE_COMMENT: Final = re.compile(r"/\*.*?\*/\n*", re.DOTALL)
 _LEFT: Final = re.compile(r"^\s*(?:import|export)\b", re.MULTILINE)
 
 
+class Files(Mapping[str, Answer]):
+    """The answer for each file of the console that is served, by its name.
+
+    The files are read at once, so that an upgrade does not mix two releases in one daemon. An
+    answer is made when it is first asked for.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._read = {each.name: each.read_bytes() for each in sorted(folder.iterdir())}
+        self._names = [n for n in (*self._read, SCRIPT, STYLE) if Path(n).suffix in _TYPES]
+        self._made: dict[str, Answer] = {}
+
+    def __getitem__(self, name: str) -> Answer:
+        found = self._made.get(name)
+        if found is None:
+            if name not in self._names:
+                raise KeyError(name)
+            found = self._made[name] = _answer(name, self._body(name))
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def _body(self, name: str) -> bytes:
+        read = self._read
+        if name == SCRIPT:
+            return joined({n: b.decode() for n, b in read.items() if n.endswith(".js")}).encode()
+        if name == STYLE:
+            styles = sorted((n for n in read if n.endswith(".css")), key=_style_sheet_first)
+            style = _STYLE_COMMENT.sub("", "".join(read[each].decode() for each in styles))
+            return _STYLE_BLANKS.sub(r"\1", style).replace(";}", "}").encode()
+        return read[name]
+
+
 @functools.cache
-def files() -> Mapping[str, Answer]:
-    """The answer for each file of the console that is served, by its name."""
-    read = {each.name: each.read_bytes() for each in sorted(FOLDER.iterdir())}
-    read[SCRIPT] = joined({n: b.decode() for n, b in read.items() if n.endswith(".js")}).encode()
-    styles = sorted((n for n in read if n.endswith(".css")), key=lambda n: (n != "style.css", n))
-    style = _STYLE_COMMENT.sub("", "".join(read[name].decode() for name in styles))
-    read[STYLE] = _STYLE_BLANKS.sub(r"\1", style).replace(";}", "}").encode()
-    return {n: _answer(n, body) for n, body in read.items() if Path(n).suffix in _TYPES}
+def files() -> Files:
+    """The files of the console that this svcd brings."""
+    return Files(FOLDER)
+
+
+def _style_sheet_first(name: str) -> tuple[bool, str]:
+    return name != "style.css", name
 
 
 def _answer(name: str, body: bytes) -> Answer:

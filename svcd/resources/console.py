@@ -1,7 +1,8 @@
 """The console: the files of the web page, and what the page must know before it can send a request.
 
-The files are read once, when the daemon starts. They hold nothing of any tenant, so they need no
-token: the page sends the user's token to the API, in a header, and keeps it in its tab.
+The files are read once, when the daemon starts, and made ready for browsers at the first request
+of each. They hold nothing of any tenant, so they need no token: the page sends the user's token to
+the API, in a header, and keeps it in its tab.
 """
 
 from __future__ import annotations

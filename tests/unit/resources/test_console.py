@@ -6,11 +6,13 @@ import gzip
 import hashlib
 import json
 import re
+import tempfile
+from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.resources._console_code import squeezed
-from svcd.resources._console_files import FOLDER, HEADERS, LOADED, files, joined
+from svcd.resources._console_files import FOLDER, HEADERS, LOADED, Files, files, joined
 from svcd.testing import FakeService
 
 LARGEST_BYTES = 60 * 1024
@@ -159,6 +161,26 @@ class FilesTests(SynchronousTestCase):
             for each in library["files"].values():
                 digest = hashlib.sha256((FOLDER / each["file"]).read_bytes()).hexdigest()
                 self.assertEqual(digest, each["sha256"], each["file"])
+
+    def test_a_file_is_read_at_once_and_made_ready_when_it_is_asked_for(self) -> None:
+        """A start waits for no compression, and an upgrade does not mix two releases."""
+        texts = {
+            "app.js": "// first\nrun();\n",
+            "two.css": "b { color: red; }\n",
+            "style.css": "a { color: red; }\n",
+            "notes.json": "{}",
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in texts.items():
+                Path(folder, name).write_text(text)
+            made = Files(Path(folder))
+        self.assertEqual(set(made), {"app.js", "two.css", "style.css", "all.js", "all.css"})
+        self.assertEqual(len(made), 5)
+        self.assertIsNone(made.get("notes.json"))
+        self.assertEqual(made["app.js"].body, b"// first\nrun();\n")
+        self.assertEqual(made["all.js"].body, b"{\n\nrun();}\n")
+        self.assertEqual(made["all.css"].body, b"a{color:red}b{color:red}")
+        self.assertIs(made["all.css"], made["all.css"])
 
     def test_the_page_is_small(self) -> None:
         """It loads these files and no others."""
