@@ -20,7 +20,7 @@ from svcd.workflow.decide.document import (
     properties,
     workflow,
 )
-from svcd.workflow.decide.job_configs import unusable
+from svcd.workflow.decide.job_configs import unusable, xml_fault
 from svcd.workflow.decide.job_credentials import Login, Refused
 from svcd.workflow.decide.object_store import ObjectStoreAccess, container_of
 
@@ -395,6 +395,14 @@ class Escaping(SynchronousTestCase):
                 self.refused(evolve(PIG, configs=JobConfigs(params={"P": f"a{bad}"}))),
                 [f"$.job_configs.params.P: contains {told}, which XML does not allow"],
             )
+
+    def test_every_character_of_xml_is_allowed(self) -> None:
+        """Source: section 2.2 of XML 1.0, at the borders of its ranges."""
+        ranges = ("\t\n", "\r\r", " \ud7ff", "\ue000\ufffd", "\U00010000\U0010ffff")
+        borders = {ord(each) + step for each in "".join(ranges) for step in (-1, 0, 1)}
+        for char in map(chr, borders - {0x110000}):
+            fault = xml_fault(f"a{char}b")
+            self.assertEqual(not fault, any(a <= char <= b for a, b in ranges), ascii(char))
 
     def test_all_places_are_told_at_once(self) -> None:
         """Also those that only the submission holds, and those of the data sources."""
