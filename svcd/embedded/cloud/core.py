@@ -5,6 +5,7 @@ It answers no request and starts no task.
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import json
 import os
@@ -14,7 +15,7 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from attrs import evolve, frozen
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -47,6 +48,8 @@ DEMO_KEYPAIR = "demo"
 SERVICE_USER = "svcd"
 """The account of a daemon with `auth.mode=keystone`."""
 SERVICE_PROJECT = "service"
+_FIXED_IDS: Final = 256
+"""Ids of built-in objects in memory: users, roles, services and endpoints are fewer."""
 
 FLAVORS = {
     each.id: each
@@ -59,6 +62,7 @@ FLAVORS = {
 }
 
 
+@functools.lru_cache(_FIXED_IDS)
 def fixed_id(kind: str, name: str) -> str:
     """The id of a built-in object, which is the same in every embedded cloud."""
     return uuid.uuid5(uuid.NAMESPACE_URL, f"svcd:{kind}:{name}").hex
