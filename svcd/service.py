@@ -20,10 +20,9 @@ from attrs import evolve, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IListeningPort, IReactorTime
 from twisted.logger import Logger
-from twisted.web.client import Agent
 
 from svcd.clients.cloud import OpenStack
-from svcd.clients.connections import Connections
+from svcd.clients.connections import Connections, agent_of
 from svcd.clients.http import HttpClient
 from svcd.clients.oozie import OozieClient, engine_error
 from svcd.clients.probe import HttpProbe
@@ -502,7 +501,7 @@ class DaemonService:
         pool = Connections(reactor, persistent=True)
         pool.maxPersistentPerHost = max(2, settings.cloud.calls_at_once)
         pool.cachedConnectionTimeout = 20  # below the keep-alive of the peers
-        agent = Agent(reactor, pool=pool, connectTimeout=10)
+        agent = agent_of(reactor, pool, connect_s=10.0)
         metrics = Metrics()
         database = "postgresql" if settings.database.url.startswith("postgres") else "sqlite"
         metrics.of_process({"cloud": settings.cloud.kind, "database": database})

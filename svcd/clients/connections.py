@@ -5,6 +5,10 @@ Seconds can pass between the call of a client and the moment when its connection
 minute in which the process was stopped. So the pool checks again that the work still holds its
 lease, see `svcd.runtime.fencing`.
 
+The agent makes the endpoint of a URL only for a new connection. Most requests use a connection of
+the pool, and an endpoint takes longer than the rest of Twisted's agent: it encodes the host's name
+by IDNA.
+
 The pool also limits the headers of an answer, because Twisted's client keeps all that a peer sends.
 Each connection counts the bytes from a request to the end of the headers, and aborts above the
 limit. It also keeps a peer's flood from taking all of the reactor's time, see `svcd.clients.pace`.
@@ -16,12 +20,15 @@ from collections.abc import Hashable
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
 from twisted.internet.error import ConnectError
 from twisted.internet.interfaces import IProtocolFactory, IReactorTime, IStreamClientEndpoint
 from twisted.internet.protocol import connectionDone
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.python.failure import Failure
-from twisted.web.client import HTTPConnectionPool
+from twisted.web.client import URI, Agent, BrowserLikePolicyForHTTPS, HTTPConnectionPool
+from twisted.web.error import SchemeNotSupported
+from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
 
 from svcd.clients.pace import Pace
@@ -30,6 +37,9 @@ from svcd.runtime import fencing
 MOST_HEADER_BYTES = 128 << 10
 """Of one answer: status line and headers, interim answers (1xx) included. The first bytes of the
 body come with the headers in one read of 64 KiB at most, so headers of 64 KiB always pass."""
+
+
+_SCHEMES = (b"http", b"https")
 
 
 class HeadersTooLarge(Exception):
@@ -50,6 +60,48 @@ class Connections(HTTPConnectionPool):
         metered = _Metered(endpoint, self._reactor)
         waiting: Deferred[Any] = super().getConnection(key, metered)
         return waiting.addCallback(_checked, fencing.current())
+
+
+def agent_of(reactor: Any, pool: HTTPConnectionPool, connect_s: float) -> Agent:
+    """An agent that uses the connections of `pool`. connect_s: time-out of a new connection."""
+    made: Agent = Agent.usingEndpointFactory(reactor, _Endpoints(reactor, connect_s), pool)
+    return made
+
+
+@implementer(IAgentEndpointFactory)
+class _Endpoints:
+    """The endpoints of an agent."""
+
+    def __init__(self, reactor: Any, connect_s: float) -> None:
+        self.reactor = reactor
+        self.connect_s = connect_s
+        self.policy = BrowserLikePolicyForHTTPS()
+
+    def endpointForURI(self, uri: URI) -> _Endpoint:
+        """See IAgentEndpointFactory. Raises SchemeNotSupported."""
+        if uri.scheme not in _SCHEMES:
+            raise SchemeNotSupported(f"Unsupported scheme: {uri.scheme!r}")
+        return _Endpoint(self, uri)
+
+
+@implementer(IStreamClientEndpoint)
+class _Endpoint:
+    """The host and the port of a URL, with TLS for `https`."""
+
+    def __init__(self, owner: _Endpoints, uri: URI) -> None:
+        self._owner = owner
+        self._uri = uri
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[Any]:
+        """See IStreamClientEndpoint."""
+        owner, uri = self._owner, self._uri
+        host = uri.host.decode("ascii")
+        endpoint: Any = HostnameEndpoint(owner.reactor, host, uri.port, timeout=owner.connect_s)
+        if uri.scheme == b"https":
+            creator = owner.policy.creatorForNetloc(uri.host, uri.port)
+            endpoint = wrapClientTLS(creator, endpoint)
+        connecting: Deferred[Any] = endpoint.connect(protocolFactory)
+        return connecting
 
 
 def _checked(connection: Any, term: fencing.Term | None) -> _Turn:

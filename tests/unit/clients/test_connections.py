@@ -1,17 +1,22 @@
-"""The limit of an answer's headers, on connections whose bytes the test delivers."""
+"""The agent, and the limit of an answer's headers, on connections whose bytes the test delivers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from twisted.internet.defer import Deferred, succeed
-from twisted.internet.testing import StringTransportWithDisconnection
+from twisted.internet.testing import (
+    MemoryReactorClock,
+    StringTransport,
+    StringTransportWithDisconnection,
+)
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.client import Agent
+from twisted.web.error import SchemeNotSupported
 from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
 
-from svcd.clients.connections import MOST_HEADER_BYTES, Connections
+from svcd.clients.connections import MOST_HEADER_BYTES, Connections, agent_of
 from svcd.clients.http import HttpClient
 from svcd.clients.oozie import engine_error
 from svcd.ports.faults import Fault, PortError
@@ -113,3 +118,46 @@ class HeaderTests(SynchronousTestCase):
                 self.connections[-1][1].loseConnection()
             self.assertEqual(self.cut(asked).kind, Fault.SERVER_ERROR)
             self.assertEqual(len(self.connections), tries)
+
+
+class _Transport(StringTransport):
+    def setTcpNoDelay(self, enabled: bool) -> None:
+        """Does nothing: nothing is sent."""
+
+
+class AgentTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.reactor = MemoryReactorClock()
+        self.pool = Connections(self.reactor)
+        self.agent = agent_of(self.reactor, self.pool, connect_s=7.0)
+        self.addCleanup(self.pool.closeCachedConnections)
+
+    def connected(self) -> _Transport:
+        """The other end of the newest connection."""
+        protocol, transport = self.reactor.tcpClients[-1][2].buildProtocol(None), _Transport()
+        protocol.makeConnection(transport)
+        self.deliver = protocol.dataReceived
+        return transport
+
+    def test_requests_to_one_port_share_a_connection(self) -> None:
+        """Its host, port and time-out are those of the URL and of the agent."""
+        first = self.agent.request(b"GET", b"http://127.0.0.1:81/a")
+        transport = self.connected()
+        self.assertIn(b"GET /a HTTP/1.1\r\n", transport.value())
+        self.deliver(_OK + b"Content-Length: 0\r\n\r\n")
+        self.assertEqual(self.successResultOf(first).code, 200)
+        self.agent.request(b"GET", b"http://127.0.0.1:81/b").addErrback(lambda _: None)
+        self.assertIn(b"GET /b HTTP/1.1\r\n", transport.value())
+        made = [(host, port, wait_s) for host, port, _, wait_s, _ in self.reactor.tcpClients]
+        self.assertEqual(made, [("127.0.0.1", 81, 7.0)])
+
+    def test_https_is_sent_through_tls(self) -> None:
+        """The first bytes are the beginning of a TLS handshake."""
+        self.agent.request(b"GET", b"https://127.0.0.1:82/x").addErrback(lambda _: None)
+        self.assertEqual(self.connected().value()[:2], b"\x16\x03")
+
+    def test_another_scheme_is_refused(self) -> None:
+        """Without a connection."""
+        asked = self.agent.request(b"GET", b"ftp://127.0.0.1/x")
+        self.failureResultOf(asked, SchemeNotSupported)
+        self.assertEqual(self.reactor.tcpClients, [])
