@@ -15,6 +15,8 @@ from typing import Final
 from urllib.parse import quote, urlencode
 from xml.sax.saxutils import escape
 
+import msgspec
+
 from svcd.clients.http import Answer, HttpClient
 from svcd.model import foreign
 from svcd.model.redaction import last_lines, named
@@ -99,10 +101,13 @@ class OozieClient:
     async def lines(self, base: Location, job_ids: Sequence[str]) -> Sequence[JobLine]:
         if not job_ids:
             return []
-        filters = ";".join(f"id={job_id}" for job_id in job_ids)
-        query = {"filter": filters, "len": str(len(job_ids))}
-        tree = await self._json("GET", base, "/v1/jobs", query)
-        rows = tree.get("workflows")
+        filters = "%3B".join([f"id%3D{quote(job_id, safe='')}" for job_id in job_ids])
+        query = {"len": str(len(job_ids))}
+        answer = await self._call("GET", base, "/v1/jobs", query, encoded=f"filter={filters}")
+        listed = foreign.typed(answer.body, _LISTED)
+        if listed is not None:
+            return [each.line() for each in listed.workflows]
+        rows = _object("GET /v1/jobs", answer).get("workflows")
         if not isinstance(rows, list):
             raise _malformed("GET jobs", "no workflows")
         return [_line(row) for row in rows if isinstance(row, dict)]
@@ -148,12 +153,14 @@ class OozieClient:
         path: str,
         query: Mapping[str, str] | None = None,
         *,
+        encoded: str = "",
         body: bytes | None = None,
         timeout_s: float | None = None,
         secrets: Sequence[Secret] = (),
     ) -> Answer:
-        asked = {**(query or {}), **self._me()}
-        url = base.url.rstrip("/") + path + (f"?{urlencode(asked)}" if asked else "")
+        """encoded: a part of the query that is URL-encoded already."""
+        asked = "&".join(filter(None, (encoded, urlencode({**(query or {}), **self._me()}))))
+        url = base.url.rstrip("/") + path + (f"?{asked}" if asked else "")
         answer = await self._http.request(
             method,
             url,
@@ -200,6 +207,31 @@ def _configuration(properties: Mapping[str, str]) -> str:
 
 def _xml(text: str) -> str:
     return escape(text, {"\r": "&#13;"})
+
+
+class _Workflow(msgspec.Struct, rename="camel"):
+    """The part of a workflow in the engine's list that svcd reads."""
+
+    id: str
+    status: str
+    last_mod_time: str | None = None
+    external_id: str | None = None
+
+    def line(self) -> JobLine:
+        """The row for ports.Engine."""
+        return JobLine(
+            id=self.id,
+            status=self.status,
+            last_modified=self.last_mod_time,
+            external_id=self.external_id,
+        )
+
+
+class _Listed(msgspec.Struct):
+    workflows: list[_Workflow]
+
+
+_LISTED: Final = msgspec.json.Decoder(_Listed)
 
 
 def _line(row: Mapping[str, object]) -> JobLine:

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
+
+T = TypeVar("T")
 
 MOST_DEPTH: Final = 100
 """Most brackets that are open at once."""
@@ -45,6 +47,20 @@ def loads(body: bytes | str) -> Any:
     if opened > MOST_DEPTH and _is_deep(tree):
         raise ValueError("the JSON is nested too deeply")
     return tree
+
+
+def typed(body: bytes, decoder: msgspec.json.Decoder[T]) -> T | None:
+    """The value of a JSON text, of which `decoder` reads only a part.
+
+    None for a text that is not of the type of `decoder`, and for any text that `loads` would
+    refuse or mend: use `loads` then.
+    """
+    if body.count(b"[") + body.count(b"{") + body.count(b",") > MOST_VALUES:
+        return None
+    try:
+        return decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def _tolerant(text: str, values: int) -> Any:

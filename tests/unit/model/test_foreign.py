@@ -5,7 +5,14 @@ from __future__ import annotations
 import msgspec
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.model.foreign import MOST_DEPTH, MOST_VALUES, loads
+from svcd.model.foreign import MOST_DEPTH, MOST_VALUES, loads, typed
+
+
+class _Part(msgspec.Struct):
+    id: str
+
+
+_PART = msgspec.json.Decoder(_Part)
 
 
 class ForeignTests(SynchronousTestCase):
@@ -46,3 +53,18 @@ class ForeignTests(SynchronousTestCase):
     def test_no_json(self) -> None:
         for body in (b"", b"<html>", b"\xff\xfe", b"{"):
             self.assertRaises(ValueError, loads, body)
+
+    def test_a_part_is_read_of_an_answer(self) -> None:
+        """Whatever the rest is, unless it is nested without an end."""
+        body = b'{"more": {"a": [1' + b"0" * 30 + b']}, "id": "x"}'
+        self.assertEqual(typed(body, _PART), _Part("x"))
+        deep = b'{"id": "x", "more": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+        self.assertIsNone(typed(deep, _PART))
+
+    def test_an_answer_of_another_type_has_no_part(self) -> None:
+        for body in (b"", b"<html>", b"\xff", b"[]", b'{"id": 1}', b"{}", b'{"id": "\xff"}'):
+            self.assertIsNone(typed(body, _PART))
+
+    def test_very_many_values_have_no_part(self) -> None:
+        body = b'{"id": "x", "more": [' + b"0," * MOST_VALUES + b"0]}"
+        self.assertIsNone(typed(body, _PART))
