@@ -205,9 +205,10 @@ class ExecutionRows(RenderedRows[Execution, ExecutionId], Protocol):
     ) -> Sequence[Execution]:
         """Executions that have not ended, may still have a job, or wait for deletion.
 
-        Any tenant, oldest first. mine: called with each `lease_key`; only executions for which it
-        returns True are decoded. None: all. known: executions as read before; one that still has
-        its version is returned as it is, because every change of an execution changes its version.
+        Any tenant, oldest first. mine: called with each `lease_key`, maybe twice; only executions
+        for which it returns True are read. None: all. known: executions as read before; one that
+        still has its version is returned as it is and not read again, because every change of an
+        execution changes its version.
         """
         ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from attrs import evolve
 
@@ -21,15 +21,18 @@ update executions
 """
 _USED = "update clusters set used = 1 where id = :id and is_transient = 1 and used = 0"
 _DROP = "delete from executions where id = :id"
-_UNFINISHED = """
-select record, coalesce(cluster_id, id), version, id, 0 as part, created_at
+_HEADS = """
+select coalesce(cluster_id, id), version, id, 0 as part, created_at
   from executions where ended = 0
  union all
-select record, coalesce(cluster_id, id), version, id, 1, created_at
+select coalesce(cluster_id, id), version, id, 1, created_at
   from executions where ended = 1 and hidden = 1
  order by part, created_at, id
 """
 """One statement, with an index for each half, because every tick runs it."""
+_UNFINISHED = _HEADS.replace("version", "record")
+_SOME = 200
+"""Changed executions that one statement reads."""
 _BY_STATUS = """
 select status, count(*), min(created_at) from executions where ended = 0 group by status
 """
@@ -106,13 +109,23 @@ class Executions(Family[Execution]):
     async def unfinished(
         self, mine: Callable[[str], bool] | None = None, known: Sequence[Execution] = ()
     ) -> Sequence[Execution]:
-        rows = await self._sql.all(_UNFINISHED)
+        if not known:
+            rows = await self._sql.all(_UNFINISHED)
+            return [self._record(row[1:]) for row in rows if mine is None or mine(row[0])]
+        heads = [row for row in await self._sql.all(_HEADS) if mine is None or mine(row[0])]
         read = {(each.version, each.id): each for each in known}
-        return [
-            read.get((row[2], row[3])) or self._record(row)
-            for row in rows
-            if mine is None or mine(row[1])
-        ]
+        changed = [row[2] for row in heads if (row[1], row[2]) not in read]
+        now: dict[str, Execution] = {}
+        for at in range(0, len(changed), _SOME):
+            now |= await self._some(changed[at : at + _SOME])
+        found = [read.get((row[1], row[2])) or now.get(row[2]) for row in heads]
+        return [each for each in found if each is not None]
+
+    async def _some(self, ids: Sequence[str]) -> Mapping[str, Execution]:
+        values = {f"k{n}": id_ for n, id_ in enumerate(ids)}
+        names = ", ".join(f":{name}" for name in values)
+        text = f"select record, id from executions where id in ({names})"
+        return {row[1]: self._record(row) for row in await self._sql.all(text, values)}
 
     async def figures(self) -> StatusFigures:
         rows = await self._sql.all(_BY_STATUS)

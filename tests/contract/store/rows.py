@@ -561,6 +561,34 @@ class StoreContract:
         self.assertIs(again[0], first[0])
         self.assertEqual([(e.id, e.attempts) for e in again[1:]], [("e-2", 7), ("e-3", 0)])
 
+    def test_unfinished_of_before_that_have_gone_are_not_returned(self) -> None:
+        """One that is deleted comes last, oldest first, and is read again."""
+        for number in range(1, 5):
+            self.now(lambda tx, n=number: tx.executions.add(execution(n)))
+        first = self.now(lambda tx: tx.executions.unfinished())
+        over = {"end_time": at(9), "status": ExecutionStatus.KILLED}
+        self.assertTrue(self.now(lambda tx: tx.executions.save(evolve(first[1], **over))))
+        hidden = evolve(first[0], **over, delete_requested=True)
+        self.assertTrue(self.now(lambda tx: tx.executions.save(hidden)))
+        self.now(lambda tx: tx.executions.drop(ExecutionId("e-3")))
+        again = self.now(lambda tx: tx.executions.unfinished(lambda _: True, first))
+        self.assertEqual(
+            [(e.id, e.delete_requested) for e in again], [("e-4", False), ("e-1", True)]
+        )
+        self.assertIs(again[0], first[3])
+
+    def test_very_many_changed_executions_are_all_read(self) -> None:
+        """In the same order."""
+
+        async def add(tx: Tx) -> None:
+            for number in range(250):
+                await tx.executions.add(execution(number))
+
+        self.now(add)
+        known = self.now(lambda tx: tx.executions.unfinished())[7:8]
+        again = self.now(lambda tx: tx.executions.unfinished(known=known))
+        self.assertEqual([e.id for e in again], [f"e-{number}" for number in range(250)])
+
     # ---- internal binaries --------------------------------------------------------------------
 
     def test_pieces_of_an_upload_that_was_thrown_away(self) -> None:
