@@ -16,6 +16,7 @@ from __future__ import annotations
 import atexit
 import errno
 import io
+import linecache
 import os
 import signal
 import sys
@@ -237,6 +238,7 @@ def make(options: Options, service: Callable[[Any, Loaded], Startable]) -> Multi
     observer = logs.observer(
         _stream(options), loaded.settings.log.format, loaded.settings.log.level
     )
+    linecache.clearcache()  # attrs keeps the source of each class's methods there, for debuggers
     # Before the first timer: from here on a change of the wall clock moves no timer.
     reactor = cast("Any", _reactor)
     reactor.seconds = SteadyTime().seconds

@@ -67,6 +67,20 @@ class OptionsTests(SynchronousTestCase):
         )
         self.assertEqual(done.stdout, "False\n")
 
+    def test_a_daemon_keeps_no_source_of_generated_methods(self) -> None:
+        """Nothing but a debugger reads it."""
+        code = (
+            "import linecache, svcd.tap as tap, svcd.service as service\n"
+            "def kept(): return sum(name.startswith('<attrs') for name in linecache.cache)\n"
+            "before = kept()\n"
+            "tap.make(tap.Options(), service.DaemonService)\n"
+            "print(before > 200, kept())"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        )
+        self.assertEqual(done.stdout.split(), ["True", "0"])
+
     def test_plugins_are_found(self) -> None:
         """Both programs, with the modules that make them."""
         found = {
