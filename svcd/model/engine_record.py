@@ -100,7 +100,7 @@ class Record:
         retried = (a for a in self.actions if a.status in _RETRIED)
         return self.gave_up or next(retried, None)
 
-    @property
+    @cached_property
     def unlaunched(self) -> Action | None:
         """The action of a running workflow that no machine of the cluster has taken yet."""
         work = (a for a in self.actions if not a.is_control)
@@ -110,6 +110,12 @@ class Record:
     def launched(self) -> Action | None:
         """The action that the engine has handed to YARN and that runs there."""
         return next((a for a in self.actions if a.status == "RUNNING" and a.numbers), None)
+
+    @cached_property
+    def running(self) -> tuple[str, str] | None:
+        """The id and the name of the action that runs in YARN."""
+        action = self.launched
+        return None if action is None else (action.id, action.name)
 
     @property
     def failed(self) -> Action | None:

@@ -322,7 +322,7 @@ class EngineJobs:
         metrics = await self._manager.metrics(place, console)
         for row in running:
             measured = with_progress(row, progress_of(row, metrics), metrics)
-            if measured != row:
+            if measured is not row and measured != row:
                 write = partial(with_progress, found=measured.progress, metrics=metrics)
                 await self._rows.change(row.id, write)
         if not rows:

@@ -172,8 +172,7 @@ def kept(row: Execution, record: Record) -> Waiting | None:
 
 def step_of(record: Record) -> StepKey | None:
     """The key of the step that runs in YARN."""
-    action = record.launched
-    return None if action is None else (action.id, action.name)
+    return record.running
 
 
 def consider(
@@ -191,9 +190,10 @@ def consider(
         step = step_of(row.engine_record)
         if step is None:
             continue
-        known, since = memory.steps.get(row.id, (step, now))
-        steps[row.id] = (step, since if known == step else now)
-        if is_ours(row) or (row.waiting is None and now - steps[row.id][1] >= QUIET_S):
+        known = memory.steps.get(row.id)
+        seen = steps[row.id] = (step, now) if known is None or known[0] != step else known
+        waits = row.waiting is not None
+        if is_ours(row) if waits else now - seen[1] >= QUIET_S:
             quiet.append(row)
     memory = evolve(memory, steps=steps)
     if not quiet:
