@@ -21,6 +21,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from twisted.internet.base import DelayedCall
@@ -41,15 +42,15 @@ _BATCH_LIMIT = 1_000_000
 """Most calls in one `VirtualClock.advance`: a call that repeats without delay must not hang it."""
 
 
-def wall_seconds() -> float:
-    """Seconds since the epoch by the machine's clock, which may be set at any moment."""
-    return time.time()  # noqa: TID251 - the one place that reads it
+wall_seconds: Callable[[], float] = time.time  # noqa: TID251 - the one place that reads it
+"""Seconds since the epoch by the machine's clock, which may be set at any moment."""
 
-
-def steady_seconds() -> float:
-    """Seconds of a clock that never decreases and that also counts while the machine sleeps."""
-    clock = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if clock is None else time.clock_gettime(clock)
+steady_seconds: Callable[[], float] = (
+    partial(time.clock_gettime, time.CLOCK_BOOTTIME)
+    if hasattr(time, "CLOCK_BOOTTIME")
+    else time.monotonic
+)
+"""Seconds of a clock that never decreases and that also counts while the machine sleeps."""
 
 
 class SteadyTime:
@@ -72,15 +73,17 @@ class SteadyTime:
     def seconds(self) -> float:
         """The own time. A jump of the wall clock does not change it, and is logged once."""
         steady, wall = self._steady(), self._wall()
-        passed = max(0.0, steady - self._read_at)
+        passed = steady - self._read_at
+        if passed < 0.0:
+            passed = 0.0
         off = wall - (self._now + passed)
         jump = off - self._off_s
         most = passed * STEER
-        steered = max(-most, min(most, off))
+        steered = most if off > most else -most if off < -most else off
         self._read_at = steady
         self._now += passed + steered
         self._off_s = off - steered
-        if abs(jump) > _JUMP_S:
+        if not -_JUMP_S <= jump <= _JUMP_S:
             self._log_jump(jump)
         return self._now
 
