@@ -506,7 +506,13 @@ def _address(text: str) -> _Address:
     """The URL of `text`; the newest ones are cached. Raises ValueError for another form."""
     text.encode("ascii")
     slash = text.find("/", text.find("://") + 3)
-    return _Address(EncodedURL.from_text(text if slash < 0 else text[:slash]), text)
+    return _Address(_origin(text if slash < 0 else text[:slash]), text)
+
+
+@lru_cache(maxsize=2048)
+def _origin(text: str) -> EncodedURL:
+    """Scheme, host and port. Many URLs are asked for once; the peers stay the same."""
+    return EncodedURL.from_text(text)
 
 
 class _NoCookies(IndexableCookieJar):
