@@ -17,6 +17,7 @@ from svcd.provisioning.distributions.vanilla import topology
 from svcd.provisioning.distributions.vanilla.entries import CLUSTER_WIDE, Site
 from svcd.provisioning.distributions.vanilla.hadoop import (
     CLASS_PATH,
+    HDFS_WRITERS,
     LAUNCHER_QUEUE,
     SHARED_JVM,
     job_settings,
@@ -68,6 +69,7 @@ def hadoop_conf(cluster: Cluster, machines: Sequence[Machine], machine: Machine)
     jobs = job_settings(cluster, machines, machine) | asked(Site.MAPRED, machine.configs)
     hdfs = asked(Site.HDFS, {HDFS: cluster.cluster_configs.get(HDFS, {})})
     return jobs | {
+        **HDFS_WRITERS,
         **{name: value for name, value in hdfs.items() if name in CLUSTER_WIDE},
         "dfs.replication": str(topology.replication(cluster)),
         "fs.defaultFS": name_node(machines),

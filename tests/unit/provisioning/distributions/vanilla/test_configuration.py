@@ -130,6 +130,19 @@ class TestSites(SynchronousTestCase):
         self.assertEqual(site(of, all_, all_[1], "yarn-site")[name], "4")
         self.assertNotIn(name, site(of, all_, all_[0], "yarn-site"))
 
+    def test_writers_of_hdfs_ask_again_soon_and_as_long_as_hadoops(self) -> None:
+        """Everywhere: daemons, jobs and Oozie write files."""
+        option = "dfs.client.block.write.locateFollowingBlock."
+        for machine, name in (
+            (self.master, "hdfs-site"),
+            (self.worker, "hdfs-site"),
+            (self.master, "oozie/hadoop-conf/core-site"),
+        ):
+            found = site(self.cluster, self.machines, machine, name)
+            self.assertEqual(found[f"{option}initial.delay.ms"], "25")
+            waits = [25 * 2**n for n in range(int(found[f"{option}retries"]))]
+            self.assertGreaterEqual(sum(waits), sum(400 * 2**n for n in range(5)))
+
     def test_nothing_of_one_machine_travels_with_jobs(self) -> None:
         """Oozie's view of Hadoop names no folder of a machine."""
         shared = machines(self.cluster, root="/srv/cloud")
