@@ -136,6 +136,19 @@ def name_node_probe(head: Machine, what: str, missing: Callable[[int, bytes], st
     return probe(head, NAMENODE, what, _name_node_url(head), missing)
 
 
+def changeable(head: Machine, waiting: Machine, what: str) -> HttpProbe:
+    """Let the chain of `waiting` wait until the name node takes changes.
+
+    Another chain starts the name node, and tells when it dies.
+    """
+    return HttpProbe(
+        machine=waiting.instance_id,
+        what=what,
+        url=_name_node_url(head),
+        missing=probes.SafeModeOff(),
+    )
+
+
 def some_data_node(
     machines: Sequence[Machine], head: Machine, waiting: Machine, what: str
 ) -> HttpProbe:

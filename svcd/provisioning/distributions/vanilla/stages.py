@@ -3,8 +3,8 @@
 Note: the start. One stage runs as many chains in parallel as possible, because the start of the
 Java virtual machines takes most of the time. Order matters only here:
 
-    name node (formats itself) -> HDFS folders -> history servers, of MapReduce (without folders it
-        sleeps 10 s) and of Spark (without its folder it ends)
+    name node (formats itself) -> HDFS folders -> history server of Spark (ends without its folder)
+    name node -> history server of MapReduce (makes its folders; without HDFS it sleeps 10 s)
     data nodes + HDFS folders + Oozie's answer -> share library -> Oozie reads it
     resource manager + a data node -> Spark Connect (it is an application of YARN, and ends with it)
 
@@ -85,6 +85,7 @@ def start(machines: Sequence[Machine], on: Sequence[InstanceId]) -> Plan:
     admitted = _plan("admit the new nodes", tuple(_admissions(machines, new)), START_S, advice)
     chains = (
         *_name_node_chain(machines, new),
+        *_history_chain(machines, new),
         *_oozie_chain(machines, new),
         *_resource_manager_chain(new),
         *(c for m in new for c in _worker_chains(machines, m)),
@@ -186,8 +187,7 @@ def _admissions(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterator
 
 
 def _name_node_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterator[Chain]:
-    head = holder(new, NAMENODE)
-    readers = [(m, p) for p in (HISTORYSERVER, SPARKHISTORY) for m in holders(new, p)]
+    head, readers = holder(new, NAMENODE), holders(new, SPARKHISTORY)
     chain: list[Action] = []
     if head:
         chain += [
@@ -195,9 +195,19 @@ def _name_node_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Ite
             actions.name_node_probe(head, "HDFS to take changes", probes.SafeModeOff()),
             actions.folders(machines, head),
         ]
-    chain += [actions.start(machine, process) for machine, process in readers]
-    chain += [actions.up(machine, process) for machine, process in readers]
+    chain += [actions.start(machine, SPARKHISTORY) for machine in readers]
+    chain += [actions.up(machine, SPARKHISTORY) for machine in readers]
     yield tuple(chain)
+
+
+def _history_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterator[Chain]:
+    head = holder(machines, NAMENODE)
+    for machine in holders(new, HISTORYSERVER):
+        chain: list[Action] = []
+        if head:
+            chain.append(actions.changeable(head, machine, "HDFS for the history server"))
+        chain += [actions.start(machine, HISTORYSERVER), actions.up(machine, HISTORYSERVER)]
+        yield tuple(chain)
 
 
 def _oozie_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterator[Chain]:

@@ -57,12 +57,15 @@ class TestStart(SynchronousTestCase):
         """One stage; only what needs the other is in one chain."""
         (chains,) = outline(Vanilla().start(MADE, MACHINES, IDS))
         self.assertEqual(
-            chains[:3],
+            chains[:4],
             [
                 [
                     "master-1 start namenode",
                     "master-1 HDFS to take changes",
                     "master-1 make the folders of HDFS",
+                ],
+                [
+                    "master-1 HDFS for the history server",
                     "master-1 start historyserver",
                     "master-1 the history server",
                 ],
@@ -77,13 +80,13 @@ class TestStart(SynchronousTestCase):
             ],
         )
         self.assertEqual(
-            chains[3:5],
+            chains[4:6],
             [
                 ["worker-1 start datanode", "worker-1 the data node to join"],
                 ["worker-1 start nodemanager", "worker-1 the node manager to join"],
             ],
         )
-        self.assertEqual(len(chains), 3 + 2 * 3)
+        self.assertEqual(len(chains), 4 + 2 * 3)
 
     def test_spark_connect_waits_for_yarn_and_a_data_node(self) -> None:
         """It is an application of YARN that has files in HDFS, and it ends without them."""
@@ -110,7 +113,7 @@ class TestStart(SynchronousTestCase):
         self.assertEqual(last.log, "/home/user one/svcd/logs/sparkconnect.log")
 
     def test_history_server_of_spark_waits_for_its_folder(self) -> None:
-        """Both history servers start side by side, when HDFS has their folders."""
+        """That of MapReduce makes its own."""
         spark = group("spark", 1, "sparkhistory")
         made = cluster(Vanilla(), *MADE.node_groups, spark)
         all_ = machines(made)
@@ -121,9 +124,7 @@ class TestStart(SynchronousTestCase):
                 ("master-1", "start namenode"),
                 ("master-1", "HDFS to take changes"),
                 ("master-1", "make the folders of HDFS"),
-                ("master-1", "start historyserver"),
                 ("spark-1", "start sparkhistory"),
-                ("master-1", "the history server"),
                 ("spark-1", "the history server of Spark"),
             ],
         )
