@@ -50,7 +50,8 @@ _pattern: Final = partial(re.compile, flags=re.ASCII)
 _BLANK: Final = " \t\r\n"
 _LAUNCHER: Final = _pattern(r"application_\d+_\d+ stdout\Z")
 """The end of the title of a launcher's output."""
-_LAUNCHER_ERRORS: Final = _pattern(r"application_\d+_\d+ stderr\Z")
+_JVM_ERRORS: Final = _pattern(r"(?:application|attempt)_\w+ stderr\Z")
+"""The end of the title of a file with errors of a JVM: a launcher's, or a task's."""
 _OF_SVCD: Final = "[svcd: "
 """The beginning of svcd's own lines, for example on missing text."""
 _MOST_FILES: Final = 200
@@ -124,8 +125,11 @@ _FRAMEWORK: Final = _pattern(
     r"(?:(?:SecurityLogger\.)?org\.apache\.(?:hadoop|pig)|org\.eclipse\.jetty)\."
     r"(?!examples\.|tools\.pigstats\.\w+\.SimplePigStats|backend\.hadoop\.executionengine"
     r"\.mapReduceLayer\.MapReduceLauncher)"
-    r"|WARN \[main\] org\.apache\.hadoop\.(?:util\.NativeCodeLoader: Unable to load native-hadoop"
-    r"|metrics2\.impl\.MetricsSystemImpl: \w+ metrics system already initialized!))"
+    r"|WARN \[(?:main|uber-\w+)\] org\.apache\.hadoop\."
+    r"(?:util\.NativeCodeLoader: Unable to load native-hadoop"
+    r"|metrics2\.impl\.MetricsSystemImpl: \w+ metrics system already initialized!"
+    r"|security\.authentication\.server\.AuthenticationFilter: Unable to initialize FileSigner"
+    r"|mapred\.LocalContainerLauncher: Returning, interrupted : ))"
 )
 """Steps of Hadoop and Pig, except Hadoop's examples, the progress of Pig's jobs and statistics."""
 _SPARK: Final = _pattern(
@@ -148,8 +152,9 @@ _JVM: Final = _pattern(
     r"|Please consider reporting this to the maintainers of org\.apache\.oozie\.)"
     r"|log4j:WARN (?:No appenders could be found for logger |Please initialize the log4j system "
     r"properly\.\Z|See http://logging\.apache\.org/log4j/)"
+    r"|Error while trying to clean up previous job's temporary files"
 )
-"""Warnings of the JVM about Oozie's launcher, and of the log4j of a job's master."""
+"""Warnings of the JVM about Oozie's launcher, and of the log4j and the end of a job's master."""
 
 
 @frozen
@@ -248,7 +253,7 @@ def _is_known(title: str, words: str, before: FileState) -> bool:
         return True
     if _FRAMEWORK.match(words):
         return before.phase is not Phase.PROGRAM or before.pig
-    return _LAUNCHER_ERRORS.search(title) is not None and _JVM.match(words) is not None
+    return _JVM_ERRORS.search(title) is not None and _JVM.match(words) is not None
 
 
 def _continues(title: str, words: str) -> bool:

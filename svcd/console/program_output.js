@@ -13,7 +13,7 @@ const NAMES = oneOf(
 );
 const TITLE = new RegExp(`^==> (${NAMES}) <==\\n?$`);
 const LAUNCHER = /application_\d+_\d+ stdout$/;
-const LAUNCHER_ERRORS = /application_\d+_\d+ stderr$/;
+const JVM_ERRORS = /(?:application|attempt)_\w+ stderr$/;
 const MOST_FILES = 200;
 
 const MAIN = ">>> Invoking Main class now >>>";
@@ -45,11 +45,15 @@ const SHOWN = oneOf(
   /tools\.pigstats\.\w+\.SimplePigStats/,
   /backend\.hadoop\.executionengine\.mapReduceLayer\.MapReduceLauncher/,
 );
+const WARNED = /WARN \[(?:main|uber-\w+)\] org\.apache\.hadoop\./;
 const WARNINGS = oneOf(
-  /WARN \[main\] org\.apache\.hadoop\.util\.NativeCodeLoader: Unable to load native-hadoop/,
-  /WARN \[main\] org\.apache\.hadoop\.metrics2\.impl\.MetricsSystemImpl: \w+ metrics system already initialized!/,
+  /util\.NativeCodeLoader: Unable to load native-hadoop/,
+  /metrics2\.impl\.MetricsSystemImpl: \w+ metrics system already initialized!/,
+  /security\.authentication\.server\.AuthenticationFilter: Unable to initialize FileSigner/,
+  /mapred\.LocalContainerLauncher: Returning, interrupted : /,
 );
-const FRAMEWORK = new RegExp(`${MOMENT.source}(?:${STEP.source}${LOGGER.source}(?!${SHOWN})|${WARNINGS})`);
+const STEPS = oneOf(new RegExp(`${STEP.source}${LOGGER.source}(?!${SHOWN})`), new RegExp(`${WARNED.source}${WARNINGS}`));
+const FRAMEWORK = new RegExp(`${MOMENT.source}${STEPS}`);
 const SPARK_MOMENT = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} /;
 const SPARK_STEP = /(?:INFO|DEBUG|TRACE) org\.(?:apache\.(?:spark|hadoop)|sparkproject)\.(?!examples\.)/;
 const SPARK_WARNING = /^WARNING: Using incubator modules: jdk\.incubator\.vector$/;
@@ -68,6 +72,7 @@ const JVM = beginning(
   /log4j:WARN No appenders could be found for logger /,
   /log4j:WARN Please initialize the log4j system properly\.$/,
   /log4j:WARN See http:\/\/logging\.apache\.org\/log4j\//,
+  /Error while trying to clean up previous job's temporary files/,
 );
 const LIBRARIES = oneOf(
   /java|javax|jdk|sun|com\.sun|scala|py4j|org\.antlr\.runtime/,
@@ -216,7 +221,7 @@ function ofLine(title, line, before) {
   const known =
     ((!before.phase || before.spark) && SPARK.test(words)) ||
     (FRAMEWORK.test(words) && (before.phase !== "program" || before.pig)) ||
-    (LAUNCHER_ERRORS.test(title) && JVM.test(words));
+    (JVM_ERRORS.test(title) && JVM.test(words));
   const continues = before.leftOut && title.endsWith(" syslog") && !MOMENT.test(words) && !EXCEPTION.test(words);
   if (known || continues) {
     const driver = before.phase ? {} : { heading: words.endsWith(EXECUTORS) ? words : "", within: "" };

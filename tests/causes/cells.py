@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 FOLDER: Final = "/causes"
 """In HDFS. `in` is a text, `there` a folder, `private` one of somebody else, `full` has a quota."""
@@ -58,6 +58,7 @@ ROOMY: Final = {
     "mapreduce.reduce.memory.mb": "384",
     "mapreduce.map.maxattempts": "1",
 }
+SMALL_JOB: Final = {"mapreduce.job.ubertask.enable": "true"}
 SMALL_CONTAINER: Final = {
     "mapreduce.map.memory.mb": "320",
     "mapreduce.map.java.opts": "-Xmx900m",
@@ -426,7 +427,30 @@ SPARK_JARS: Final = (
     _spark_jar("names", input=PLAIN, output=f"{PLAIN} out", copies=f"{PLAIN} out"),
 )
 
-CELLS: Final = (*PIG, *JARS, *STREAMING, *JAVA, *SHELL, *PYSPARK, *SPARK_SQL, *SPARK_JARS)
+# ---- small jobs, whose tasks run within their master --------------------------------------------
+
+
+def _small(cells: Sequence[Cell], *mistakes: str) -> Sequence[Cell]:
+    return [
+        evolve(each, type=f"Small{each.type}", configs={**each.configs, **SMALL_JOB})
+        for each in cells
+        if each.mistake in mistakes
+    ]
+
+
+SMALL: Final = (
+    *_small(PIG, "permission", "exception", "killed", "disk-full", "disk-full-local", "names"),
+    *_small(JARS, "permission", "class-missing", "class-missing-used", "exception", "oom-heap"),
+    *_small(JARS, "killed", "disk-full", "disk-full-local", "names"),
+    *_small(STREAMING, "syntax", "class-missing", "program-missing", "exception", "oom-heap"),
+    *_small(STREAMING, "signal", "disk-full-local", "names"),
+    *_small(JAVA, "exception-in-task", "killed-child", "names"),
+)
+"""Mistakes in tasks: what is seen of them differs, because a task has no container of its own."""
+
+CELLS: Final = (
+    *PIG, *JARS, *STREAMING, *JAVA, *SHELL, *PYSPARK, *SPARK_SQL, *SPARK_JARS, *SMALL,
+)  # fmt: skip
 
 ONE_A_CODE: Final = frozenset(
     {

@@ -25,7 +25,7 @@ _KILLED: Final = "Application application_"
 _CONTAINER: Final = "Container [pid="
 _LOST: Final = "Container released on a *lost* node"
 _TYPES: Final = ("Pig", "Jar", "Streaming", "Java", "Shell", "PySpark", "SparkSQL", "SparkJar")
-EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
+_LARGE: Final[Mapping[str, tuple[str, str]]] = {
     "Pig/input-missing": ("INPUT_MISSING", f"java.io.IOException: {_NO_INPUT}"),
     "Pig/output-exists": (
         "OUTPUT_EXISTS",
@@ -281,5 +281,12 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "SparkJar/disk-full": ("NO_SPACE", f"{_ABORTED}{_QUOTA}"),
     "SparkJar/disk-full-local": ("NO_SPACE", f"{_NO_SPACE} (Fault.java:"),
     **{f"{each}/names": ("", "") for each in _TYPES},
+}
+EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
+    **_LARGE,
+    **{
+        f"Small{name}": (code, text.replace("(streaming-", "(smallstreaming-"))
+        for name, (code, text) in _LARGE.items()
+    },
 }
 """Cell -> code and beginning of the text; "" stands for any text."""

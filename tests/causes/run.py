@@ -32,6 +32,7 @@ from tests.causes.cells import FOLDER, JAR, LITERAL, PLAIN, ROOMY, SOFT, Cell
 from tests.causes.expected import EXPECTED
 from tests.support.live import MASTER, WORKER, Tenant, seconds
 from tests.support.processes import Daemon, machine_processes, reactor, send, until
+from tests.support.yarn import works
 
 FIXTURES: Final = Path(__file__).parents[1] / "fixtures" / "causes"
 PROGRAMS: Final = FIXTURES / "programs"
@@ -269,8 +270,9 @@ class Programs:
         script = f"{name}{ENDINGS.get(cell.kind, ending)}"
         libs = {f"{name}-{JAR}": self._jar} if cell.jar else {}
         content = cell.script.replace("JAR", f"{name}-{JAR}")
-        mains = {script: content.encode()} if content and cell.type != "Streaming" else {}
-        if cell.type == "Streaming":
+        streams = cell.type in ("Streaming", "SmallStreaming")
+        mains = {script: content.encode()} if content and not streams else {}
+        if streams:
             libs = {script: content.encode()}
         elif cell.type == "SparkJar":
             mains, libs = libs, {}
@@ -316,8 +318,8 @@ class Programs:
                 mine = f"ID={engine}" in app["name"] or tag_of(f"{engine}@job-node") in str(
                     app.get("applicationTags")
                 )
-                least = 1 if is_launcher else 2
-                if mine and is_launcher == wanted and app["runningContainers"] >= least:
+                fits = mine and is_launcher == wanted and app["runningContainers"] > 0
+                if fits and (is_launcher or works(app)):
                     return app
             return None
 

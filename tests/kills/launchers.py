@@ -4,6 +4,9 @@ Jobs of each type on one cluster, one after the other; the launcher's JVM dies w
 it has just submitted its first child, while that runs, and after the last one has ended. Each time
 at most one child may run, and the execution ends `SUCCEEDED` with its whole result, or with
 `LAUNCHER_LOST` and nothing of it left in YARN or on a machine. The exit code is 1 when not so.
+
+In the cases `master` the JVM dies that runs a small job of MapReduce, master and tasks in one. YARN
+starts it again, and the job must end `SUCCEEDED` with its whole result.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from svcd.runtime.tasks import sleep
 from tests.kills.outage import Outage, Wrong
 from tests.support.live import seconds
 from tests.support.processes import machine_processes, reactor, send, until
+from tests.support.yarn import works
 
 ALIVE: Final = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING"})
 BOX: Final = "outage"
@@ -201,18 +205,18 @@ class Launchers(Outage):
         self._most = max(self._most, len(found.running()))
         return found
 
-    def launcher_pids(self) -> Sequence[int]:
-        """Java processes of launchers."""
+    def pids(self, program: str = "LauncherAM") -> Sequence[int]:
+        """Java processes of launchers, or of another class."""
         found = []
         for pid in machine_processes(self._daemon.state):
             words = _words(pid)
-            if words and words[0].endswith("/java") and any("LauncherAM" in w for w in words):
+            if words and words[0].endswith("/java") and any(program in w for w in words):
                 found.append(pid)
         return found
 
-    async def kill_launcher(self) -> bool:
+    async def kill(self, program: str) -> bool:
         """False: it has ended already."""
-        pids = self.launcher_pids()
+        pids = self.pids(program)
         for pid in pids:
             self.say(f"  kill -9 {pid}")
             os.kill(pid, signal.SIGKILL)
@@ -233,16 +237,13 @@ class Launchers(Outage):
 
         async def jvm() -> bool:
             await self.seen()
-            return bool(self.launcher_pids())
+            return bool(self.pids())
 
         await until(jvm, "the JVM of the launcher", LAUNCHED_S, LOOK_S)
         if moment == "submitted":
             await self.when("a child", lambda seen: bool(seen.children))
-        elif moment == "running" and kind != "Shell":
-            await self.when(
-                "a child's task",
-                lambda s: any(a["runningContainers"] > 1 for a in s.children.values()),
-            )
+        elif moment == "master" or (moment == "running" and kind != "Shell"):
+            await self.when("a child's task", lambda s: any(map(works, s.children.values())))
         elif moment == "running":
             await until(_exists(self.marks()), "the script", LAUNCHED_S, LOOK_S)
         elif moment == "ended" and kind == "Shell":
@@ -253,17 +254,19 @@ class Launchers(Outage):
                 "the last child's end", lambda s: len(s.children) >= least and not s.running()
             )
         at = seconds()
-        died = await self.kill_launcher()
+        died = await self.kill("MRAppMaster" if moment == "master" else "LauncherAM")
         info = await self._watched(execution)
         took = seconds() - at
         seen = await self.seen()
         failure = (info.get("failure") or {}).get("code", "")
         told = (
-            f"{kind} {moment}: {'killed' if died else 'launcher had gone'}, {info['status']}"
+            f"{kind} {moment}: {'killed' if died else 'it had gone'}, {info['status']}"
             f" {failure} after {took:.1f} s; {len(seen.children)} children, {self._most} at once:"
             f" {[(a['state'], a['finalStatus']) for a in seen.children.values()]}"
         )
         self.say(told)
+        if moment == "master" and (not died or info["status"] != "SUCCEEDED"):
+            raise Wrong(f"the master's second attempt must succeed: {info.get('failure')}")
         await self._check(kind, info, seen, died)
         return told
 
@@ -370,9 +373,9 @@ def _mine(pid: int, seen: Seen) -> bool:
 
 
 MOMENTS: Final = {
-    "Jar": ("starting", "submitted", "running", "ended"),
-    "Pig": ("starting", "submitted", "running", "ended"),
-    "Java": ("starting", "submitted", "running", "ended"),
+    "Jar": ("starting", "submitted", "running", "ended", "master"),
+    "Pig": ("starting", "submitted", "running", "ended", "master"),
+    "Java": ("starting", "submitted", "running", "ended", "master"),
     "Shell": ("starting", "running", "ended"),
     "Spark": ("starting", "submitted", "running", "ended"),
 }

@@ -19,6 +19,7 @@ from svcd.runtime.tasks import sleep
 from tests.support.disks import fill
 from tests.support.live import Tenant, machine_folders, seconds
 from tests.support.processes import Daemon, machine_processes, reactor, run, send, until
+from tests.support.yarn import works
 
 ACTIVE_S = 300.0
 IN_YARN_S = 240.0
@@ -92,12 +93,7 @@ class Outage:
         async def task() -> bool:
             reply = await send("GET", f"{links['Web UI']}/ws/v1/cluster/apps", limit_s=10.0)
             apps = ((reply.json or {}).get("apps") or {}).get("app", [])
-            return any(
-                app["name"].startswith("oozie:action:")
-                and app["state"] == "RUNNING"
-                and app["runningContainers"] >= 2
-                for app in apps
-            )
+            return any(app["name"].startswith("oozie:action:") and works(app) for app in apps)
 
         async def content() -> bool:
             return (await self.info(execution)).get("waiting") is None

@@ -229,15 +229,19 @@ class _Reading:
         return [_ended(row, str(row.get("id")), False) for row in rows]
 
     async def tasks(self, step: str, job_id: str, limit: int) -> Sequence[Part]:
-        """Logs of a map-reduce job's tasks: the failed ones, else the first few."""
+        """Logs of a map-reduce job's tasks: the failed ones, else the first few.
+
+        All tasks of a small job run in one container, the master's, whose files come once.
+        """
         tasks = await self._task_list(job_id)
         self._may_grow = self._may_grow or not tasks
         chosen = _failed(tasks) or [str(task.get("id")) for task in tasks[:_MOST_TASKS]]
-        parts: list[Part] = []
+        parts, read = list[Part](), set[str]()
         for task in chosen:
             for attempt in await self._attempts(job_id, task):
                 node, container = attempt.get("nodeHttpAddress"), attempt.get("assignedContainerId")
-                if isinstance(node, str) and isinstance(container, str):
+                if isinstance(node, str) and isinstance(container, str) and container not in read:
+                    read.add(container)
                     title = f"{step} {attempt.get('id')}"
                     parts += await self._container(f"http://{node}", container, title, limit)
         return parts

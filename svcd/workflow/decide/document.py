@@ -32,6 +32,7 @@ from typing import Final
 
 from attrs import field, frozen
 
+from svcd.model import small_jobs
 from svcd.model.ids import ExecutionId
 from svcd.model.job import DataSource, JobConfigs, JobType
 from svcd.model.redaction import listed, named
@@ -252,7 +253,7 @@ def _map_reduce(work: Work) -> str:
             f"$.job_configs.configs: {STREAMING_MAPPER} and {STREAMING_REDUCER} "
             "must be given together"
         )
-    configuration = _configuration({**made, **given, **_ONE_ATTEMPT})
+    configuration = _configuration({**made, **_apart(given), **given, **_ONE_ATTEMPT})
     return f"<map-reduce>{_NODES}{streaming}{configuration}</map-reduce>"
 
 
@@ -345,7 +346,13 @@ def _object_store(work: Work) -> dict[str, str]:
 
 
 def _configs(work: Work) -> dict[str, str]:
-    return {**_object_store(work), **_callers(work), **_ONE_ATTEMPT}
+    given = _callers(work)
+    return {**_object_store(work), **_apart(given), **given, **_ONE_ATTEMPT}
+
+
+def _apart(given: Mapping[str, str]) -> dict[str, str]:
+    """The option that keeps tasks in containers of their own, for a job whose options need it."""
+    return {small_jobs.ENABLED: "false"} if small_jobs.keeps_tasks_apart(given) else {}
 
 
 def _callers(work: Work) -> dict[str, str]:

@@ -16,12 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from svcd.model import small_jobs
 from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.spi import Machine
 from svcd.provisioning.distributions.vanilla import layout as places
 from svcd.provisioning.distributions.vanilla import topology
+from svcd.provisioning.distributions.vanilla.entries import Site
 from svcd.provisioning.distributions.vanilla.layout import holders, layout
-from svcd.provisioning.distributions.vanilla.sites import Properties, address_of
+from svcd.provisioning.distributions.vanilla.sites import Properties, address_of, asked
 from svcd.provisioning.distributions.vanilla.topology import (
     HISTORYSERVER,
     NAMENODE,
@@ -274,12 +276,28 @@ def job_settings(cluster: Cluster, machines: Sequence[Machine], machine: Machine
         "mapreduce.map.java.opts": f"-Xmx{sizes.task_heap}m",
         "mapreduce.reduce.java.opts": f"-Xmx{sizes.task_heap}m",
         "mapreduce.task.io.sort.mb": str(sizes.sort),
+        **_small_jobs(machine),
         "mapreduce.job.maps": "1" if shared else "2",
         "mapreduce.job.reduce.slowstart.completedmaps": "1.0" if shared else "0.5",
         "yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms": poll,
         "mapreduce.client.progressmonitor.pollinterval": poll,
         "mapreduce.client.completion.pollinterval": poll,
         "mapreduce.client.submit.file.replication": str(topology.replication(cluster)),
+    }
+
+
+def _small_jobs(machine: Machine) -> Properties:
+    """Small jobs run within their master: that saves the start of a Java virtual machine a task.
+
+    The tasks run one after the other. On servers a job of more than one map keeps its parallel
+    tasks, because nobody knows how long a map works on a small input.
+    """
+    apart = small_jobs.keeps_tasks_apart(asked(Site.MAPRED, machine.configs))
+    return {
+        small_jobs.ENABLED: "false" if apart else "true",
+        "mapreduce.job.ubertask.maxmaps": "4" if machine.root else "1",
+        "mapreduce.job.ubertask.maxreduces": "1",
+        "mapreduce.job.ubertask.maxbytes": str(16 << 20),
     }
 
 

@@ -48,6 +48,8 @@ _MOST_FOR_CONTAINERS_SHARED = 2048
 """MiB that a node manager offers at most on a machine that is a folder."""
 _STEP = 64
 """Sizes of containers are multiples of this many MiB."""
+_MASTERS_OWN = 80
+"""MiB of heap that a master of MapReduce uses beside the tasks that it runs."""
 
 
 @frozen
@@ -176,13 +178,16 @@ def task_sizes(machines: Sequence[Machine]) -> TaskSizes:
     if not offers or any(m.root for m in machines):
         return SHARED_SIZES
     unit = min(2048, max(SHARED_SIZES.task, _step(min(offers) // 8)))
-    master = max(SHARED_SIZES.launcher, unit)
+    heap = unit * 2 // 3
+    # a master that runs a small job's tasks needs the heap of a task beside its own; it is not
+    # larger than the smallest driver of Spark (see `hadoop`, the note on progress)
+    master = max(SHARED_SIZES.launcher, unit, min(_SPARK_LEAST, unit + 2 * _STEP))
     launcher = max(SHARED_SIZES.launcher, min(1024, unit))
     return TaskSizes(
         task=unit,
-        task_heap=unit * 2 // 3,
+        task_heap=heap,
         master=master,
-        master_heap=master * 2 // 3,
+        master_heap=max(master * 2 // 3, heap + _MASTERS_OWN),
         launcher=launcher,
         launcher_heap=launcher * 2 // 3,
         sort=max(SHARED_SIZES.sort, min(256, unit // 8)),

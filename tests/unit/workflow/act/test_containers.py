@@ -224,6 +224,22 @@ class Reading(Urls):
             [("job-node attempt_1 stderr", b"boom\n")],
         )
 
+    def test_the_logs_of_tasks_in_one_container_come_once(self) -> None:
+        """A small job runs all tasks in its master's."""
+        self.history()
+        tasks = [{"id": f"t_{kind}_0", "state": "SUCCEEDED"} for kind in "mr"]
+        self.answer(r"tasks$", {"tasks": {"task": tasks}})
+        for kind in "mr":
+            attempt = {
+                "id": f"attempt_{kind}",
+                "nodeHttpAddress": "c1-master-001:8042",
+                "assignedContainerId": "container_1_1_01_000002",
+            }
+            self.answer(f"t_{kind}_0/attempts$", {"taskAttempts": {"taskAttempt": [attempt]}})
+        real = parsed("job-killed-mapreduce-error")
+        output = self.result(self.containers.logs(self.place, real, 1000, 10.0))
+        self.assertEqual([part.title for part in output.parts], ["job-node attempt_m stderr"])
+
     def test_a_launchers_log(self) -> None:
         logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
         self.answer(r"127.1.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})

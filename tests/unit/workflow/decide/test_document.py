@@ -125,6 +125,22 @@ class Jar(SynchronousTestCase):
             + "</configuration></map-reduce>",
         )
 
+    def test_tasks_that_need_their_own_machine_stay_out_of_the_master(self) -> None:
+        """In each type that submits jobs of MapReduce, unless the caller says otherwise."""
+        heap = {"mapreduce.map.java.opts": "-Xmx900m"}
+        main = {"edp.java.main_class": "Main"}
+        apart = prop("mapreduce.job.ubertask.enable", "false")
+        for work in (JAR, PIG, evolve(JAR, type=JobType.JAVA, input=None, output=None)):
+            extra = main if work.type is JobType.JAVA else {}
+            small = evolve(work, configs=JobConfigs(configs=extra))
+            self.assertNotIn("ubertask", action_of(small))
+            large = evolve(work, configs=JobConfigs(configs={**extra, **heap}))
+            self.assertIn(apart, action_of(large))
+            word = {**extra, **heap, "mapreduce.job.ubertask.enable": True}
+            told = action_of(evolve(work, configs=JobConfigs(configs=word)))
+            self.assertIn(prop("mapreduce.job.ubertask.enable", "true"), told)
+            self.assertNotIn(apart, told)
+
     def test_the_callers_values_win(self) -> None:
         """Folders under either name, switches as given."""
         configs = JobConfigs(

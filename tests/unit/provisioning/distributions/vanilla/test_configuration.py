@@ -16,6 +16,7 @@ from svcd.provisioning.distributions.vanilla.configuration import files
 from svcd.provisioning.distributions.vanilla.entries import JVM_OPTIONS
 from svcd.provisioning.distributions.vanilla.hadoop import launcher_percent
 from svcd.provisioning.distributions.vanilla.layout import (
+    SHARED_SIZES,
     containers_mib,
     heap_mib,
     spark_sizes,
@@ -267,15 +268,28 @@ class TestSites(SynchronousTestCase):
         yarn = site(self.cluster, self.machines, self.worker, "yarn-site")
         self.assertIn("SVCD_MACHINE_ROOT", yarn["yarn.nodemanager.env-whitelist"].split(","))
 
-    def test_tasks_have_containers_of_their_own(self) -> None:
-        """A master that runs a failing task itself ends without a word; a caller may ask for it."""
-        name = "mapreduce.job.ubertask.enable"
-        shared = machines(self.cluster, root="/srv/cloud")
-        self.assertNotIn(name, site(self.cluster, shared, shared[0], "mapred-site"))
-        asked = made(MapReduce={name: True})
-        shared = machines(asked, root="/srv/cloud")
-        jobs = site(asked, shared, shared[0], "oozie/hadoop-conf/core-site")
-        self.assertEqual(jobs[name], "true")
+    def test_small_jobs_run_within_their_master(self) -> None:
+        """On servers only those without parallel tasks. The same in all that travels with jobs."""
+        uber = "mapreduce.job.ubertask"
+        for all_, maps in (
+            (self.machines, "1"), (machines(self.cluster, root="/srv/cloud"), "4")
+        ):  # fmt: skip
+            for name in ("mapred-site", "oozie/hadoop-conf/core-site"):
+                jobs = site(self.cluster, all_, all_[0], name)
+                self.assertEqual(jobs[f"{uber}.enable"], "true")
+                self.assertEqual(jobs[f"{uber}.maxmaps"], maps)
+                self.assertEqual(jobs[f"{uber}.maxbytes"], "16777216")
+
+    def test_caller_turns_small_jobs_off_or_their_tasks_need_more(self) -> None:
+        """Tasks with a heap of their own do not fit into the master; the caller's word wins."""
+        name, heap = "mapreduce.job.ubertask.enable", {"mapreduce.map.java.opts": "-Xmx1g"}
+        for asked, given in (
+            ({name: False}, "false"), (heap, "false"), ({**heap, name: True}, "true")
+        ):  # fmt: skip
+            of = made(MapReduce=asked)
+            all_ = machines(of)
+            for file in ("mapred-site", "oozie/hadoop-conf/core-site"):
+                self.assertEqual(site(of, all_, all_[0], file)[name], given)
 
     def test_values_are_escaped(self) -> None:
         """What a caller writes stays text."""
@@ -340,7 +354,18 @@ class TestSizes(SynchronousTestCase):
         all_ = machines(made())
         sizes = task_sizes(all_)
         self.assertEqual((sizes.task, sizes.task_heap, sizes.sort), (320, 213, 40))
-        self.assertEqual((sizes.master, sizes.launcher), (384, 384))
+        self.assertEqual((sizes.master, sizes.launcher), (448, 384))
+
+    def test_master_has_room_for_a_task(self) -> None:
+        """A small job runs in it. It is no larger than a driver of Spark, whose room is proven."""
+        worker = machines(made())[1]
+        for ram in (2048, *range(4096, 65537, 1024)):
+            servers = (evolve(worker, ram_mib=ram),)
+            sizes = task_sizes(servers)
+            self.assertGreaterEqual(sizes.master_heap, sizes.task_heap + 80)
+            self.assertGreaterEqual(sizes.master - sizes.master_heap, 96)
+            self.assertLessEqual(sizes.master, spark_sizes(servers).driver)
+        self.assertGreaterEqual(SHARED_SIZES.master_heap, SHARED_SIZES.task_heap + 80)
 
     def test_a_heap_that_was_asked_for_is_given(self) -> None:
         """0 means by the memory."""

@@ -1,0 +1,25 @@
+"""Small jobs of MapReduce run within their master ("uber"): which options keep a job from it. Pure.
+
+Tasks within the master use the master's heap and environment, and each has one attempt. So a job
+that asks for a heap, memory, an environment or attempts of its own gets containers of its own. The
+caller's word for or against it always wins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+ENABLED: Final = "mapreduce.job.ubertask.enable"
+_OF_TASKS: Final = re.compile(
+    r"(mapred|mapreduce)\.(job\.|admin\.)?((map|reduce|child)\.)+"
+    r"(java\.opts|memory\.mb|memory\.physical\.mb|cpu\.vcores|env(\..+)?|maxattempts|max\.attempts)"
+    r"|(mapreduce\.task\.)?io\.sort\.mb"
+    r"|yarn\.app\.mapreduce\.am\.(resource\.mb|command-opts|admin-command-opts)"
+)
+
+
+def keeps_tasks_apart(names: Iterable[str]) -> bool:
+    """Whether one of these options needs tasks in containers of their own."""
+    return any(_OF_TASKS.fullmatch(name) for name in names)
