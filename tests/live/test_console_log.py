@@ -47,7 +47,9 @@ class ProgramOutputTests(ConsoleCase):
         def walk(page: Any) -> None:
             page.goto("/console/")
             logs = {e.name: e.read_text(encoding="utf-8") for e in RECORDED.glob("*.txt")}
-            for each in ("pyspark-syntax", "pyspark-oom-container", "sparksql-syntax"):
+            for each in (
+                "pyspark-syntax", "pyspark-oom-container", "sparksql-syntax", "smalljar-exception"
+            ):  # fmt: skip
                 parts = of_cause(each).items()
                 logs[each] = "".join(f"==> {title} <==\n{text}" for title, text in parts)
             for name, recorded in sorted(logs.items()):
