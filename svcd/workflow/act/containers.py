@@ -5,7 +5,9 @@ All reads are best effort and bounded: the result lacks a part that cannot be re
 Note: proof of the end. A node manager says below each file whether the container still runs; it
 looks at the container before it reads the file. So a file is whole when nothing is said. A file
 without such a line, a job that the job history does not know yet, and an application without a
-container prove nothing.
+container prove nothing. The tasks of a small job run in its master's container, which runs 5 s
+longer than the job: there the end of the task in the job history is the proof. The master itself
+may write a few lines more.
 
 Source: Hadoop 3.5, ResourceManager, NodeManager and MapReduce History Server REST APIs;
 NMWebServices.getContainerLogFile.
@@ -37,6 +39,10 @@ _FILES: Final = ("stdout", "stderr", "syslog")
 _APPLICATION: Final = re.compile(r"application_\d+_\d+\Z")
 _JOB: Final = re.compile(r"job_\d+_\d+\Z")
 _CONTAINER: Final = re.compile(r"container_\w+")
+_MASTERS: Final = re.compile(r"container_(?:e\d+_)?\d+_\d+_\d+_0*1\Z")
+"""The first container of an application, which has its master."""
+_ENDED: Final = frozenset({"SUCCEEDED", "FAILED", "KILLED"})
+"""States of a task's attempt in the job history that are its last."""
 _MOST_TASKS: Final = 5
 """Tasks of one job whose logs svcd reads."""
 _MOST_APPLICATIONS: Final = 5
@@ -243,7 +249,8 @@ class _Reading:
                 if isinstance(node, str) and isinstance(container, str) and container not in read:
                     read.add(container)
                     title = f"{step} {attempt.get('id')}"
-                    parts += await self._container(f"http://{node}", container, title, limit)
+                    over = attempt.get("state") in _ENDED and bool(_MASTERS.match(container))
+                    parts += await self._container(f"http://{node}", container, title, limit, over)
         return parts
 
     async def application(self, action: Action, step: str, id_: str, limit: int) -> Sequence[Part]:
@@ -276,7 +283,10 @@ class _Reading:
         app = (await self._json(f"{base}/ws/v1/cluster/apps/{id_}")).get("app")
         return app if isinstance(app, dict) else {}
 
-    async def _container(self, node: str, container: str, title: str, limit: int) -> Sequence[Part]:
+    async def _container(
+        self, node: str, container: str, title: str, limit: int, over: bool = False
+    ) -> Sequence[Part]:
+        """The files of a container. over: its program has ended, whatever the container does."""
         parts, is_there = [], False
         for name in _FILES:
             url = f"{node}/ws/v1/node/containerlogs/{container}/{name}?size=-{limit}"
@@ -285,7 +295,7 @@ class _Reading:
                 continue
             is_there = True
             found, ended = _plain(page, limit)
-            self._may_grow = self._may_grow or not ended
+            self._may_grow = self._may_grow or not (ended or over)
             content = last_lines(found, limit)
             if content.strip():
                 parts.append(Part(title=f"{title} {name}".strip(), content=content))

@@ -240,6 +240,31 @@ class Reading(Urls):
         output = self.result(self.containers.logs(self.place, real, 1000, 10.0))
         self.assertEqual([part.title for part in output.parts], ["job-node attempt_m stderr"])
 
+    def test_the_log_of_a_small_jobs_task_is_whole_when_the_task_has_ended(self) -> None:
+        """The master's container runs on for seconds; that of another program may still write."""
+        real = parsed("job-killed-mapreduce-error")
+        runs = b"This log file belongs to a running container"
+        page = FRAMED.replace(b"****", runs + b" (container_1) and so may not be complete.\n****")
+        for number, state, may_grow in (
+            (1, "SUCCEEDED", False),
+            (1, "RUNNING", True),
+            (2, "SUCCEEDED", True),
+        ):
+            self.history()
+            self.answer(r"tasks$", {"tasks": {"task": [{"id": "t_m_0", "state": "SUCCEEDED"}]}})
+            container = f"container_1_1_01_{number:06}"
+            attempt = {
+                "id": "attempt_m",
+                "state": state,
+                "nodeHttpAddress": "c1-master-001:8042",
+                "assignedContainerId": container,
+            }
+            self.answer(r"t_m_0/attempts$", {"taskAttempts": {"taskAttempt": [attempt]}})
+            self.answer(f"{container}/stderr", page)
+            output = self.result(self.containers.logs(self.place, real, 1000, 10.0))
+            self.assertEqual([part.content for part in output.parts], [b"boom\n"])
+            self.assertEqual(output.may_grow, may_grow, (number, state))
+
     def test_a_launchers_log(self) -> None:
         logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
         self.answer(r"127.1.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
