@@ -98,6 +98,8 @@ def action_conf(machines: Sequence[Machine], machine: Machine) -> Properties:
         # by default Pig sets a second collector, and waits 5 s between two checks of its jobs
         "pig.gc.default.params": "-XX:+UseSerialGC",
         "pig.jobcontrol.sleep": "200",
+        # each node has it; Pig finds a class of its own in it, and would copy it for each job
+        "pig.predeployed.jars": "svcd-hadoop-helpers.jar",
     }
 
 

@@ -144,6 +144,11 @@ class TestSites(SynchronousTestCase):
             waits = [25 * 2**n for n in range(int(found[f"{option}retries"]))]
             self.assertGreaterEqual(sum(waits), sum(400 * 2**n for n in range(5)))
 
+    def test_pig_copies_no_jar_that_each_node_has(self) -> None:
+        """Pig finds a class of its own in the helpers' jar."""
+        found = site(self.cluster, self.machines, self.master, "oozie/action-conf/default")
+        self.assertEqual(found["pig.predeployed.jars"], "svcd-hadoop-helpers.jar")
+
     def test_nothing_of_one_machine_travels_with_jobs(self) -> None:
         """Oozie's view of Hadoop names no folder of a machine."""
         shared = machines(self.cluster, root="/srv/cloud")
