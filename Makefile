@@ -7,7 +7,7 @@ STATE ?= state
 IMAGE := $(STATE)/image/vanilla-3.5.0
 export PYTHON
 
-.PHONY: venv demo test simulate kills causes secrets faults run lint docs bench image digests format clean
+.PHONY: venv demo test simulate kills causes secrets faults run lint docs bench image digests classes format clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
@@ -40,6 +40,9 @@ image: $(VENV)/.run ## Build the software tree; WITHOUT=spark leaves Spark out, 
 digests: venv ## Write the digests of all jars of the image again; SPARK=4.2.0 for those of Spark
 	@$(if $(SPARK),:,scripts/need jdk maven)
 	@$(BIN)/python -m svcd.provisioning.distributions.vanilla.image.$(if $(SPARK),pin_archive $(SPARK),pin)
+
+classes: venv ## Write the lists of classes again, after a training run with the tree IMAGE
+	@$(BIN)/python -m svcd.provisioning.distributions.vanilla.image.class_lists $(IMAGE)
 
 demo: image ## Build a cluster of real Hadoop on this machine, run jobs on it, delete it
 	@$(BIN)/svcd demo --state-dir $(STATE)/demo --image $(IMAGE) $(ARGS)

@@ -11,8 +11,9 @@ import signal
 from collections import Counter
 from pathlib import Path
 
+from svcd.provisioning.distributions.vanilla.image import class_data
 from tests.live.test_main_job import vanilla_prefix
-from tests.support.processes import ROOT, DaemonCase, Ended, run, until
+from tests.support.processes import ROOT, DaemonCase, Ended, machine_processes, run, until
 
 TEXTS = {"a.txt": "to be or not to be\n", "b/c.txt": "not two ü\n", ".hidden": "no no\n"}
 EXPECTED = Counter(" ".join((TEXTS["a.txt"], TEXTS["b/c.txt"])).split())
@@ -31,6 +32,21 @@ class RunTests(DaemonCase):
     async def svcd(self, *arguments: str) -> Ended:
         return await run("svcd", *arguments, environment=self.environment, limit_s=RUN_S)
 
+    def check_class_data(self, state: Path) -> None:
+        """The daemons of the cluster have mapped the archives of a tree that has them."""
+        prefix = vanilla_prefix()
+        if not (prefix / class_data.PROGRAM).exists():
+            return  # a tree of an older recipe
+        found = Counter[str]()
+        for pid in machine_processes(state):
+            try:
+                text = Path(f"/proc/{pid}/maps").read_text()
+            except OSError:
+                continue  # a command that has ended
+            found.update(each for each in class_data.NAMES if f"/class-data/{each}.jsa" in text)
+        self.assertEqual(found["oozie"], 1)
+        self.assertGreaterEqual(found["hadoop"], 5)
+
     async def test_word_count_from_a_folder(self) -> None:
         """Three commands; then a broken script, an output that exists, and an interrupt."""
         self.folder = Path(self.mktemp()).absolute()
@@ -40,6 +56,7 @@ class RunTests(DaemonCase):
         self.environment = {"SVCD_SERVER_STATE_DIR": str(daemon.state)}
         made = await self.svcd("cluster", "create", "first", "--plugin", "vanilla", "--wait")
         self.assertEqual(made.code, 0, made)
+        self.check_class_data(daemon.state)
         for name, text in TEXTS.items():
             self.file(f"text/{name}", text)
         pig = str(ROOT / "docs" / "examples" / "count.pig")

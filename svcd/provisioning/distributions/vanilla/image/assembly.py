@@ -9,6 +9,7 @@ import shutil
 import zipfile
 from pathlib import Path
 
+from svcd.provisioning.distributions.vanilla.image import class_data
 from svcd.provisioning.distributions.vanilla.image.classfile import AVRO_RENAMES, adapt_jar
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.jdk import Java
@@ -30,6 +31,7 @@ def add_spark(stage: Path, jars: Path, jdk: Java, work: Path) -> None:
     (stage / "spark/python/svcd").mkdir()
     for module in sorted((RECIPE / "spark/python").glob("*.py")):
         put(stage / "spark/python/svcd" / module.name, module.read_bytes())
+    _class_list(stage, "spark")
     # objstore:// and the socket factory of machines that share a host
     link(stage / "hadoop/lib/svcd-hadoop-helpers.jar", stage / "spark/jars")
     lib = f"{stage}/spark/jars/*"
@@ -69,6 +71,13 @@ def lay_out(stage: Path, jars: Path, jdk: Java) -> None:
     put(stage / "oozie/conf/adminusers.txt", b"")
     put(stage / "java/opens", (etc / "opens").read_bytes())
     put(stage / "java/recorded", f"{jdk.home}\n".encode())
+    _class_list(stage, "hadoop")
+    _class_list(stage, "oozie")
+
+
+def _class_list(stage: Path, name: str) -> None:
+    """The classes of an archive of class data."""
+    put(stage / f"java/classes/{name}.gz", (RECIPE / f"classes/{name}.gz").read_bytes())
 
 
 def _adapt_pig(folder: Path, stage: Path) -> None:
@@ -103,6 +112,7 @@ def _scripts(stage: Path) -> None:
     for name in SCRIPTS:
         source = _SCRIPT_OF.get(name, name)
         put(stage / "bin" / name, (RECIPE / "bin" / source).read_bytes(), 0o755)
+    put(stage / class_data.PROGRAM, (RECIPE / class_data.PROGRAM).read_bytes(), 0o755)
     put(stage / "java/bin/java", (RECIPE / "bin" / "java").read_bytes(), 0o755)
 
 

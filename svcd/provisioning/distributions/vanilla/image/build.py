@@ -8,6 +8,10 @@ made in a folder beside the prefix, checked there, and exchanged with the prefix
 whoever looks at the prefix sees the old tree or the new one. A lock beside the prefix keeps a
 second build out. The tree names no folder of this machine except java/recorded, which is a hint:
 the tree works wherever it is copied.
+
+Archives of class data are valid at one place, so they are made last, in the tree at the prefix. A
+build that finds a tree up to date makes those that are missing or do not fit. They never make a
+build fail.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
+from svcd.provisioning.distributions.vanilla.image import class_data
 from svcd.provisioning.distributions.vanilla.image.archive import (
     SETTING,
     Archive,
@@ -80,7 +85,9 @@ __all__ = [
 Progress = Callable[[str], None]
 
 # these decide nothing about the tree
-_NOT_RECIPE = frozenset(("README.md", "defaults.py", "pin.py", "pin_archive.py", "sbom.py"))
+_NOT_RECIPE = frozenset(
+    ("README.md", "class_lists.py", "defaults.py", "pin.py", "pin_archive.py", "sbom.py")
+)
 
 
 @dataclass(frozen=True)
@@ -160,6 +167,13 @@ def build(
     prefix = prefix.absolute()
     stamp, left_out = recipe_stamp(), frozenset(without)
     if not force and is_current(prefix, without=left_out):
+        if class_data.is_complete(prefix):
+            return _result(prefix, started, made=False)
+        try:
+            with locked(prefix, progress):
+                _class_data(prefix, progress)
+        except OSError as error:
+            progress(f"no class data, so starts take longer: {explained(error, prefix)}")
         return _result(prefix, started, made=False)
     jdk = find_jdk()
     try:
@@ -180,12 +194,19 @@ def build(
                 if "spark" not in left_out:
                     carry_over(prefix, stage, PACKAGES)
                 exchange(stage, prefix)
+            _class_data(prefix, progress)
     except OSError as error:
         raise ImageError(explained(error, prefix)) from error
     add_tree(list_file(os.environ), prefix, progress)
     done = _result(prefix, started, made=True)
     progress(f"built {prefix}: {done.size_bytes // 2**20} MiB in {done.seconds:.0f} s")
     return done
+
+
+def _class_data(prefix: Path, progress: Progress) -> None:
+    progress("making class data: about a minute of processor time")
+    if why := class_data.make(prefix, progress):
+        progress(f"no class data, so starts take longer: {why}")
 
 
 def versions(recipe: Path = RECIPE) -> dict[str, str]:

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from svcd.provisioning.distributions.vanilla.image import class_data
 from svcd.provisioning.distributions.vanilla.image.archive import LIST as ARCHIVE_LIST
 from svcd.provisioning.distributions.vanilla.image.archive import read_archive
 from svcd.provisioning.distributions.vanilla.image.artifacts import LIST, Artifact, parse
@@ -109,6 +110,8 @@ SPARK_FILES = (
 )
 PACKAGES = "spark/python/packages"
 """The operator's own Python packages: a build keeps them, and no check looks at them."""
+OTHERS = (PACKAGES, class_data.FOLDER)
+"""The folders of a tree whose files are not of the build."""
 
 FILE_LIST = "files.sha256"
 """The digests of the files of a tree, for `sha256sum -c` too; without itself and image.json."""
@@ -207,11 +210,11 @@ def released(recipe: Path = RECIPE) -> tuple[Artifact, ...]:
 
 
 def digests(prefix: Path) -> dict[str, str]:
-    """Path to SHA-256 of each file of the tree that a build records, without those of PACKAGES."""
+    """Path to SHA-256 of each file of the tree that a build records, without those of OTHERS."""
     found = {}
     for path in sorted(prefix.rglob("*")):
         name = path.relative_to(prefix).as_posix()
-        if name.startswith(f"{PACKAGES}/"):
+        if name.startswith(tuple(f"{folder}/" for folder in OTHERS)):
             continue
         if path.is_file() and name not in (FILE_LIST, "image.json"):
             found[name] = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -14,8 +14,8 @@ from pathlib import Path
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 
 # what a build writes at the most; the archive of Spark is never on the disk as a whole
-DISK_NEEDED_BYTES = 250 * 2**20
-DISK_SPARK_BYTES = 250 * 2**20
+DISK_NEEDED_BYTES = 500 * 2**20
+DISK_SPARK_BYTES = 450 * 2**20
 
 _HINTS = {
     errno.EACCES: ": name a prefix that you can write to",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import subprocess
+from hashlib import sha256
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -19,7 +21,7 @@ class ScriptTestCase(SynchronousTestCase):
         self.prefix = self.folder / "prefix"
         for name in ("bin", "java/bin", "hadoop/lib", "pig/lib", "oozie/lib"):
             (self.prefix / name).mkdir(parents=True)
-        for name in ("hadoop", "pig", "oozied", "spark-submit"):
+        for name in ("class-data", "hadoop", "pig", "oozied", "spark-submit"):
             shutil.copy(RECIPE / "bin" / name, self.prefix / "bin")
         shutil.copy(RECIPE / "bin/spark-submit", self.prefix / "bin/spark-class")
         for name in ("hdfs", "yarn", "mapred"):
@@ -105,6 +107,244 @@ class JavaTest(ScriptTestCase):
         (self.prefix / "java/recorded").write_text(f"{home}\n")
         (home / "bin/java").write_text("#!/bin/sh\necho recorded\n")
         self.assertEqual(self.run_script("java/bin/java", SVCD_JAVA_HOME="")[1], ["recorded"])
+
+
+class ClassDataTest(ScriptTestCase):
+    """Which JVMs get an archive of class data."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        (self.prefix / "spark/jars").mkdir(parents=True)
+        (self.prefix / "spark/jars/s.jar").touch()
+        sharelib = self.prefix / "oozie/sharelib/pig"
+        sharelib.mkdir(parents=True)
+        (sharelib / "pig.jar").touch()
+        self.lib = f"{self.prefix}/hadoop/lib"
+        self.jars = f"{self.lib}/a.jar:{self.lib}/b.jar"
+        self.spark = f"{self.prefix}/spark/jars"
+        self.own = self.folder / "container"
+        self.own.mkdir()
+        for name, jars in (("hadoop", self.jars), ("spark", f"{self.spark}/s.jar")):
+            (self.prefix / "class-data").mkdir(exist_ok=True)
+            (self.prefix / f"class-data/{name}.jsa").touch()
+            (self.prefix / f"class-data/{name}.path").write_text(f"17.0.15\n{jars}\n")
+
+    def started(self, *arguments: str, **environ: str) -> list[str]:
+        """What the JVM is started with, after the flags that all have."""
+        flags = {"SVCD_JVM_FLAGS": ""} | environ
+        code, said, errors = self.run_script("java/bin/java", *arguments, **flags)
+        self.assertEqual((code, errors), (0, ""))
+        return said[1:]
+
+    def with_data(self, name: str) -> list[str]:
+        """The options that name an archive."""
+        return [
+            "-XX:+UnlockDiagnosticVMOptions",
+            "-XX:ArchiveRelocationMode=0",
+            f"-XX:SharedArchiveFile={self.prefix}/class-data/{name}.jsa",
+        ]
+
+    def test_daemon(self) -> None:
+        """Its class path begins with the jars of the archive."""
+        path = f"{self.jars}:{self.prefix}/hadoop/res:/conf"
+        self.assertEqual(
+            self.started("-Xmx1m", "-cp", path, "Main", "-cp", "x"),
+            [*self.with_data("hadoop"), "-Xmx1m", "-cp", path, "Main", "-cp", "x"],
+        )
+
+    def test_command_line(self) -> None:
+        """The tree's own script writes such a class path."""
+        _, said, _ = self.run_script("bin/hadoop", "fs", "-ls", HADOOP_CONF_DIR="/conf")
+        self.assertEqual(
+            [each for each in said if each.startswith("-XX:Shared")], self.with_data("hadoop")[2:]
+        )
+
+    def test_container(self) -> None:
+        """The jars come first; what follows them keeps its order."""
+        conf = "/conf"
+        path = f"{self.own}:{conf}:{conf}:{self.lib}/*:job.jar/*:job.jar/lib/*:{self.own}/*"
+        self.assertEqual(
+            self.started("-Xmx1m", "Main", CLASSPATH=path),
+            [
+                *self.with_data("hadoop"),
+                "-cp",
+                f"{self.jars}:{self.own}:{conf}:{conf}:job.jar/*:job.jar/lib/*:{self.own}/*",
+                "-Xmx1m",
+                "Main",
+            ],
+        )
+
+    def test_container_of_spark(self) -> None:
+        """The folder for uploaded jars of Spark is not there."""
+        path = f"{self.own}:{self.own}/__spark_libs__/*:{self.spark}/*"
+        self.assertEqual(
+            self.started("Main", CLASSPATH=path),
+            [
+                *self.with_data("spark"),
+                "-cp",
+                f"{self.spark}/s.jar:{self.own}:{self.own}/__spark_libs__/*",
+                "Main",
+            ],
+        )
+
+    def test_launcher_with_jars_of_the_share_library(self) -> None:
+        """They are of this tree, and their place does not matter."""
+        (self.own / "pig.jar").touch()
+        path = f"{self.own}:{self.own}/*:/conf:{self.lib}/*"
+        self.assertEqual(
+            self.started("Main", CLASSPATH=path),
+            [
+                *self.with_data("hadoop"),
+                "-cp", f"{self.jars}:{self.own}:{self.own}/*:/conf", "Main",
+            ],
+        )  # fmt: skip
+
+    def test_jars_of_the_user_before_those_of_the_tree(self) -> None:
+        """Their place matters: the class path stays as it is."""
+        (self.own / "mine.jar").touch()
+        for before in (f"{self.own}/*", f"{self.own}/mine.jar"):
+            path = f"{self.own}:{before}:/conf:{self.lib}/*"
+            self.assertEqual(self.started("Main", CLASSPATH=path), ["Main"])
+
+    def test_class_path_of_the_command_line_wins(self) -> None:
+        """CLASSPATH is of no importance then."""
+        path = f"/conf:{self.lib}/*"
+        self.assertEqual(self.started("-cp", "/x", "Main", CLASSPATH=path), ["-cp", "/x", "Main"])
+        self.assertEqual(self.started("-cp", path, "Main"), ["-cp", path, "Main"])
+
+    def test_archive_of_another_java(self) -> None:
+        """Without it the JVM uses the archive of its own classes."""
+        home = self.make_java("next", "17.0.16")
+        said = self.started("-cp", f"{self.jars}:/conf", "Main", SVCD_JAVA_HOME=str(home))
+        self.assertEqual(said, ["-cp", f"{self.jars}:/conf", "Main"])
+
+    def test_no_archive(self) -> None:
+        """Missing, half made, or not wanted."""
+        arguments = ("-cp", f"{self.jars}:/conf", "Main")
+        self.assertEqual(self.started(*arguments, SVCD_CLASS_DATA="no"), [*arguments])
+        (self.prefix / "class-data/hadoop.path").unlink()
+        self.assertEqual(self.started(*arguments), [*arguments])
+        shutil.rmtree(self.prefix / "class-data")
+        self.assertEqual(self.started(*arguments), [*arguments])
+
+    def test_training_run(self) -> None:
+        """Each JVM writes a list of its own, whatever archives there are."""
+        lists = self.prefix / "class-data/lists"
+        lists.mkdir()
+        option, *others = self.started("-cp", f"{self.jars}:/conf", "Main")
+        self.assertRegex(option, rf"^-XX:DumpLoadedClassList={lists}/hadoop-[0-9]+$")
+        self.assertEqual(others, ["-cp", f"{self.jars}:/conf", "Main"])
+        self.assertEqual(self.started("-cp", "/x", "Main"), ["-cp", "/x", "Main"])
+
+
+_DUMPING = """\
+#!/bin/sh
+# stands for a JVM: an archive is the class path of its dump
+for each; do
+  case $each in
+    -XX:SharedArchiveFile=*) archive=${each#*=} ;;
+    -XX:SharedClassListFile=*) classes=${each#*=} ;;
+    -Xshare:dump) dump=1 ;;
+  esac
+  [ "$last" = -cp ] && path=$each
+  last=$each
+done
+if [ -n "$dump" ]; then echo "$path $(cat "$classes")" >"$archive"; exit; fi
+if [ -n "$archive" ]; then [ "$(head -n 1 "$archive" | cut -d' ' -f1)" = "$path" ]; exit; fi
+echo 'openjdk version "17.0.15" 2025-04-15' >&2
+"""
+
+
+class ArchivesTest(ScriptTestCase):
+    """bin/class-data, which makes and checks the archives."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        (self.java / "bin/java").write_text(_DUMPING)
+        for name in ("hadoop", "oozie"):
+            (self.prefix / "java/classes").mkdir(exist_ok=True)
+            data = gzip.compress(f"classes-of-{name}".encode())
+            (self.prefix / f"java/classes/{name}.gz").write_bytes(data)
+        self.data = self.prefix / "class-data"
+
+    def class_data(self, *arguments: str) -> tuple[int, list[str], str]:
+        """Exit code, lines of output, errors."""
+        return self.run_script("bin/class-data", *arguments)
+
+    def test_archives_are_made_once(self) -> None:
+        """For the jars of each folder of the tree, with their class path and digests beside."""
+        made = [f"made {self.data}/{name}.jsa" for name in ("hadoop", "oozie")]
+        self.assertEqual(self.class_data(), (0, made, ""))
+        self.assertEqual(self.class_data(), (0, [], ""))
+        lib = f"{self.prefix}/hadoop/lib"
+        jars = f"{lib}/a.jar:{lib}/b.jar"
+        self.assertEqual(
+            {each.name for each in self.data.iterdir()},
+            {"hadoop.jsa", "hadoop.path", "oozie.jsa", "oozie.path", "files.sha256"},
+        )
+        archive = (self.data / "hadoop.jsa").read_text()
+        self.assertEqual(archive, f"{jars} classes-of-hadoop\n")
+        self.assertEqual((self.data / "hadoop.path").read_text(), f"17.0.15\n{jars}\n")
+        self.assertIn(
+            f"{sha256(archive.encode()).hexdigest()}  hadoop.jsa",
+            (self.data / "files.sha256").read_text().splitlines(),
+        )
+        for option in ("--fits", "--check"):
+            self.assertEqual(self.class_data(option), (0, [], ""))
+
+    def test_archives_of_another_place(self) -> None:
+        """A tree that was copied gets its own."""
+        self.class_data()
+        there = self.prefix.rename(self.prefix.with_name("there"))
+        self.prefix, self.data = there, there / "class-data"
+        code, _, errors = self.class_data("--fits")
+        self.assertEqual((code, len(errors.splitlines())), (1, 2))
+        self.assertIn(
+            f"{self.data}/oozie.jsa is missing, damaged, or not made for these jars and Java",
+            errors,
+        )
+        self.assertEqual(len(self.class_data()[1]), 2)
+        self.assertEqual(self.class_data("--check"), (0, [], ""))
+
+    def test_archive_of_other_jars(self) -> None:
+        """Only this one is made again."""
+        self.class_data()
+        (self.prefix / "oozie/lib/new.jar").touch()
+        self.assertEqual(self.class_data()[1], [f"made {self.data}/oozie.jsa"])
+        self.assertEqual(self.class_data("--check"), (0, [], ""))
+
+    def test_changed_archive(self) -> None:
+        """A JVM may take it: its digest tells."""
+        self.class_data()
+        with (self.data / "hadoop.jsa").open("a") as archive:
+            archive.write("x")
+        self.assertEqual(self.class_data("--fits")[0], 0)
+        code, _, errors = self.class_data("--check")
+        self.assertEqual((code, len(errors.splitlines())), (1, 1))
+        self.assertIn(f"{self.data}/hadoop.jsa is missing, damaged", errors)
+
+    def test_failed_dump(self) -> None:
+        """The last words of the JVM, and nothing is left."""
+        script = _DUMPING.replace(
+            "if [ -n", '[ -z "$dump" ] || { echo no room; exit 1; }\nif [ -n', 1
+        )
+        (self.java / "bin/java").write_text(script)
+        code, _, errors = self.class_data()
+        self.assertEqual(code, 1)
+        self.assertEqual(
+            errors.splitlines(),
+            [
+                "class-data: the dump failed: no room",
+                f"class-data: {self.data}/hadoop.jsa cannot be made",
+            ],
+        )
+        self.assertEqual(list(self.data.iterdir()), [])
+
+    def test_usage(self) -> None:
+        """Unknown words, and a machine without Java."""
+        self.assertEqual(self.class_data("--frob")[0], 2)
+        (self.java / "bin/java").write_text("#!/bin/sh\necho broken >&2\nexit 1\n")
+        self.assertEqual(self.class_data(), (2, [], "class-data: broken\n"))
 
 
 class LauncherTest(ScriptTestCase):

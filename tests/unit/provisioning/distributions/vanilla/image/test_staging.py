@@ -22,20 +22,20 @@ class RoomTest(SynchronousTestCase):
 
     def test_enough(self) -> None:
         """With and without Spark."""
-        self.assertEqual(room_problem(Path("/x"), 500 * 2**20, spark=True), "")
-        self.assertEqual(room_problem(Path("/x"), 250 * 2**20, spark=False), "")
+        self.assertEqual(room_problem(Path("/x"), 950 * 2**20, spark=True), "")
+        self.assertEqual(room_problem(Path("/x"), 500 * 2**20, spark=False), "")
 
     def test_too_little_for_spark(self) -> None:
         """The way without Spark is offered when it fits."""
         self.assertEqual(
-            room_problem(Path("/x"), 499 * 2**20, spark=True),
-            "/x has 499 MiB left and a build needs 500: free some, or name another prefix, or leave"
+            room_problem(Path("/x"), 949 * 2**20, spark=True),
+            "/x has 949 MiB left and a build needs 950: free some, or name another prefix, or leave"
             " Spark out (--without spark)",
         )
 
     def test_too_little(self) -> None:
         """No build fits."""
-        for spark, needed in ((True, 500), (False, 250)):
+        for spark, needed in ((True, 950), (False, 500)):
             self.assertEqual(
                 room_problem(Path("/x"), 2**20, spark=spark),
                 f"/x has 1 MiB left and a build needs {needed}: free some, or name another prefix",

@@ -60,6 +60,14 @@ def empty_tree(prefix: Path, stamp: str = "0", *, spark: bool = True) -> None:
     seal(prefix)
 
 
+def without_class_data(prefix: Path) -> None:
+    """Gives a tree a program that tells that an archive of class data is missing."""
+    program = put(prefix, "bin/class-data")
+    program.write_text("#!/bin/sh\necho 'class-data: x.jsa is missing' >&2\nexit 1\n")
+    program.chmod(0o755)
+    seal(prefix)
+
+
 def seal(prefix: Path) -> None:
     """Writes the digests of the files as they are."""
     put(prefix, FILE_LIST).write_text(file_list(digests(prefix)))

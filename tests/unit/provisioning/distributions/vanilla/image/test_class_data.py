@@ -1,0 +1,82 @@
+"""The archives of class data, with a program that stands for the one of the tree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.provisioning.distributions.vanilla.image.build import build, recipe_stamp
+from svcd.provisioning.distributions.vanilla.image.class_data import fault, make, remedy
+from svcd.provisioning.distributions.vanilla.image.layout import digests, verify
+from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree, put, seal
+
+_PROGRAM = """\
+#!/bin/sh
+data=${0%/bin/*}/class-data
+case $* in
+  --*) [ -e "$data/hadoop.jsa" ] || { echo "class-data: it is missing" >&2; exit 1; } ;;
+  *) mkdir -p "$data" && touch "$data/hadoop.jsa" && echo "made it" ;;
+esac
+"""
+_REFUSING = "#!/bin/sh\necho first >&2\necho 'class-data: no room' >&2\nexit 1\n"
+
+
+class ClassDataTest(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.prefix = Path(self.mktemp()) / "vanilla"
+        empty_tree(self.prefix, recipe_stamp())
+        self.said: list[str] = []
+
+    def program(self, text: str) -> None:
+        """Puts a program into the tree."""
+        path = put(self.prefix, "bin/class-data")
+        path.write_text(text)
+        path.chmod(0o755)
+        seal(self.prefix)
+
+    def test_made(self) -> None:
+        """The program tells what it makes."""
+        self.program(_PROGRAM)
+        self.assertEqual(fault(self.prefix), "it is missing")
+        self.assertEqual(make(self.prefix, self.said.append), "")
+        self.assertEqual(self.said, ["made it"])
+        self.assertEqual(fault(self.prefix), "")
+        self.assertEqual(remedy(self.prefix), f"{self.prefix}/bin/class-data")
+
+    def test_not_made(self) -> None:
+        """The last line of its errors."""
+        self.program(_REFUSING)
+        self.assertEqual(make(self.prefix, self.said.append), "no room")
+        (self.prefix / "bin/class-data").write_text("#!/bin/sh\nexit 3\n")
+        self.assertEqual(make(self.prefix, self.said.append), "it ended with 3")
+        (self.prefix / "bin/class-data").chmod(0o644)
+        self.assertIn("bin/class-data did not run: ", make(self.prefix, self.said.append))
+
+    def test_tree_of_an_older_recipe(self) -> None:
+        """It has no archives, and none are missing."""
+        self.assertEqual(fault(self.prefix), "")
+
+    def test_files_are_not_of_the_build(self) -> None:
+        """No digest, and no problem of the tree."""
+        self.program(_PROGRAM)
+        before = digests(self.prefix)
+        make(self.prefix, self.said.append)
+        self.assertTrue((self.prefix / "class-data/hadoop.jsa").exists())
+        self.assertEqual(digests(self.prefix), before)
+        self.assertEqual(verify(self.prefix, run=False), [])
+
+    def test_build_makes_missing_ones(self) -> None:
+        """A tree that is up to date, but was copied; the next build has nothing to do."""
+        self.program(_PROGRAM)
+        self.assertFalse(build(self.prefix, self.said.append).made)
+        line = "making class data: about a minute of processor time"
+        self.assertEqual(self.said, [line, "made it"])
+        self.assertFalse(build(self.prefix, self.said.append).made)
+        self.assertEqual(self.said, [line, "made it"])
+
+    def test_build_without_them(self) -> None:
+        """It is none of its failures."""
+        self.program(_REFUSING)
+        self.assertFalse(build(self.prefix, self.said.append).made)
+        self.assertEqual(self.said[1:], ["no class data, so starts take longer: no room"])
