@@ -38,6 +38,7 @@ from svcd.cli.show import as_text
 from svcd.cli.start_doctor import examine_start
 from svcd.embedded.host import image_prefix
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
+from svcd.provisioning.distributions.vanilla.image import class_data
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.jdk import find_jre
 from svcd.provisioning.distributions.vanilla.image.layout import (
@@ -208,6 +209,11 @@ def _tree(prefix: Path) -> Finding:
     if problems:
         return Finding("vanilla software", False, problems[0], build_command(prefix))
     spark = "" if has_spark(read_record(prefix)) else ", without Spark"
+    if why := class_data.fault(prefix):
+        return Finding(
+            "vanilla software", False, f"complete, but daemons and jobs start later: {why}",
+            class_data.remedy(prefix), warning=True,
+        )  # fmt: skip
     return Finding("vanilla software", True, f"complete in {prefix}{spark}")
 
 

@@ -109,7 +109,7 @@ def verify(
     sbom: bool,
 ) -> int:
     """Check a software tree: PREFIX, or embedded.image_prefix in the state folder."""
-    from svcd.provisioning.distributions.vanilla.image import layout
+    from svcd.provisioning.distributions.vanilla.image import class_data, layout
 
     tree = _prefix(prefix, config, flags)
     if _is_foreign(tree, layout.read_record(tree)):
@@ -120,6 +120,9 @@ def verify(
         print(f"svcd image verify: {problem}", file=sys.stderr)
     if problems:
         print(f"to build it: {layout.build_command(tree)}", file=sys.stderr)
+    elif why := class_data.fault(tree):
+        text = f"daemons and jobs start later: {why}; to make it: {class_data.remedy(tree)}"
+        print(f"svcd image verify: warning: {text}", file=sys.stderr)
     if sbom and tree.is_dir():
         from svcd.provisioning.distributions.vanilla.image.sbom import sbom as document
 

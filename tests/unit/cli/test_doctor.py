@@ -15,7 +15,10 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.cli.doctor import examine
 from svcd.cli.finding import Finding
 from svcd.settings import load
-from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree
+from tests.unit.provisioning.distributions.vanilla.image.trees import (
+    empty_tree,
+    without_class_data,
+)
 
 
 class DoctorTests(SynchronousTestCase):
@@ -235,6 +238,21 @@ class DoctorTests(SynchronousTestCase):
         (tree / "java/opens").unlink()
         finding = self.findings("plugins.enabled=vanilla")["vanilla software"]
         self.assertEqual(finding.remedy, f"svcd image build vanilla {tree} --without spark")
+
+    def test_software_without_class_data(self) -> None:
+        """A warning: everything works, and starts later."""
+        tree = self.state / "image" / "vanilla-3.5.0"
+        empty_tree(tree)
+        without_class_data(tree)
+        finding = self.findings("plugins.enabled=vanilla")["vanilla software"]
+        self.assertEqual(
+            (finding.word, finding.text, finding.remedy),
+            (
+                "warn",
+                "complete, but daemons and jobs start later: x.jsa is missing",
+                f"{tree}/bin/class-data",
+            ),
+        )
 
     def test_identity_service(self) -> None:
         """Answering, answering wrongly, and not there."""

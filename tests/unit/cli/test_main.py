@@ -22,7 +22,10 @@ from svcd.cli.show import as_json, as_yaml
 from svcd.model.controls import visible
 from svcd.provisioning.distributions.vanilla.image.build import recipe_stamp
 from svcd.settings import schema
-from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree
+from tests.unit.provisioning.distributions.vanilla.image.trees import (
+    empty_tree,
+    without_class_data,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -332,6 +335,20 @@ class ImageTests(_Case):
         self.assertEqual((code, out), (1, ""))
         self.assertIn(f"svcd image verify: {prefix} does not exist", err)
         self.assertIn(f"svcd image build vanilla {prefix}", err)
+
+    def test_verify_warns_of_missing_class_data(self) -> None:
+        """The tree is complete: exit code 0. Only `bin/hadoop version` is played."""
+        prefix = self.folder / "tree"
+        empty_tree(prefix)
+        (prefix / "bin/hadoop").write_text("#!/bin/sh\necho Hadoop 3.5.0\n")
+        without_class_data(prefix)
+        code, out, err = self.ran("image", "verify", "vanilla", str(prefix))
+        self.assertEqual((code, out.partition(" is ")[0]), (0, str(prefix)))
+        self.assertEqual(
+            err,
+            "svcd image verify: warning: daemons and jobs start later: x.jsa is missing;"
+            f" to make it: {prefix}/bin/class-data\n",
+        )
 
     def test_build_of_a_tree_that_is_there(self) -> None:
         """It says so; the choice is a part of the question."""
