@@ -240,6 +240,7 @@ class Bake:
         await self._copy(host, tree)
         check = server_image.verify(tree.list_sha256, tree.hadoop)
         await self._on(host, "checking the software on the server", check, step_s)
+        await self._on(host, "making class data", server_image.CLASS_DATA, step_s)
         await self._on(host, "cleaning the server", server_image.CLEAN, step_s)
         self._remote.forget(host)
         await self._stop(server)

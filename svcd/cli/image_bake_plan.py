@@ -33,7 +33,7 @@ from svcd.model.choices import listed, nearest
 from svcd.model.cloud import Flavor, Image, Network, Server
 from svcd.provisioning.decide.checks import ssh_port
 from svcd.provisioning.decide.facts import PROBLEM, SSH_PORT
-from svcd.provisioning.distributions.vanilla.server_image import PACKAGES_MIB
+from svcd.provisioning.distributions.vanilla.server_image import CLASS_DATA_MIB, PACKAGES_MIB
 
 MARK: Final = "svcd_bake"
 BEAT: Final = "svcd_bake_beat"
@@ -255,7 +255,8 @@ def _too_small(flavor: Flavor, base: Image, tree_mib: int) -> str:
     if flavor.ram_mib < ram_mib:
         return f"has {flavor.ram_mib} MiB of memory, and {ram_mib} MiB are needed"
     system_mib = max(_SYSTEM_MIB, (base.size_bytes or 0) >> 20)
-    disk_gib = max(base.min_disk_gib, math.ceil((system_mib + tree_mib + PACKAGES_MIB) / 1024))
+    software_mib = tree_mib + PACKAGES_MIB + CLASS_DATA_MIB
+    disk_gib = max(base.min_disk_gib, math.ceil((system_mib + software_mib) / 1024))
     if 0 < flavor.disk_gib < disk_gib:
         return (
             f"has a disk of {flavor.disk_gib} GiB, and the base image with the software needs"

@@ -12,7 +12,7 @@ from typing import Final
 
 from attrs import field, frozen
 
-from svcd.provisioning.distributions.vanilla.image import layout
+from svcd.provisioning.distributions.vanilla.image import class_data, layout
 
 _PIECE_BYTES: Final = 8 << 20
 """Bytes of files in one piece."""
@@ -37,9 +37,14 @@ class Tree:
 
     @classmethod
     def at(cls, prefix: Path) -> Tree:
-        """The tree at `prefix`, which is complete. Raises OSError."""
+        """The tree at `prefix`, which is complete. Raises OSError.
+
+        Without its archives of class data, which are valid at this prefix only.
+        """
         files = []
         for folder, folders, names in os.walk(prefix):
+            if Path(folder) == prefix and class_data.FOLDER in folders:
+                folders.remove(class_data.FOLDER)
             links = [each for each in folders if (Path(folder) / each).is_symlink()]
             for name in (*names, *links):
                 path = Path(folder) / name

@@ -62,6 +62,8 @@ class BakeCase(SynchronousTestCase):
         (self.tree / "bin" / "hadoop").write_text("#!/bin/sh\n")
         (self.tree / "bin" / "hadoop").chmod(0o700)
         (self.tree / "files.sha256").write_text("0  bin/hadoop\n")
+        (self.tree / "class-data").mkdir()  # valid on this machine only
+        (self.tree / "class-data/hadoop.jsa").touch()
         (self.tree / "image.json").write_text(json.dumps({"versions": {"hadoop": "3.5.0"}}))
         self.wanted = Wanted(
             name=NAME,
@@ -161,7 +163,7 @@ class WholeTests(BakeCase):
         )
         self.assertEqual(scripts[4:6], [server_image.EMPTY, server_image.UNPACK])
         self.assertIn("files.sha256", scripts[6])
-        self.assertEqual(scripts[7:], [server_image.CLEAN])
+        self.assertEqual(scripts[7:], [server_image.CLASS_DATA, server_image.CLEAN])
         self.assertEqual({each.user for each in self.remote.ran}, {"svcd"})
         with tarfile.open(fileobj=io.BytesIO(self.remote.ran[5].stdin)) as archive:
             members = [(each.name, oct(each.mode), each.uid) for each in archive]

@@ -167,7 +167,7 @@ class ChoiceTests(SynchronousTestCase):
         self.refused(text, NOT_FOUND, pool="net")
 
     def test_a_small_disk(self) -> None:
-        """1 GiB of system, 421 MiB of software and 700 MiB of packages."""
+        """1 GiB of system, 421 MiB of software, 700 MiB of packages and 450 MiB of class data."""
         text = (
             "the flavor tiny has a disk of 1 GiB, and the base image with the software needs"
             " 3 GiB; large enough: small"

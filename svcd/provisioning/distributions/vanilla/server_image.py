@@ -19,6 +19,8 @@ PACKAGES: Final = ("openjdk-17-jre-headless", "e2fsprogs", "python3", "sudo")
 """The packages that a server needs beside the software tree, by their names in Debian."""
 PACKAGES_MIB: Final = 700
 """Room on the server's disk for these packages, their lists and downloads."""
+CLASS_DATA_MIB: Final = 450
+"""Room for the archives of class data, which are made on the server."""
 
 _GUARD: Final = """\
 set -eu
@@ -70,6 +72,16 @@ sudo tar -x --no-same-owner -C {PREFIX}
 """
 """Adds the files of the tar archive on stdin to the software tree. Safe to repeat."""
 
+CLASS_DATA: Final = f"""{_GUARD}
+[ -x {PREFIX}/bin/class-data ] || exit 0
+timeout 480 sudo {PREFIX}/bin/class-data ||
+    echo "no class data: daemons and jobs of clusters will start later" >&2
+"""
+"""Makes the archives of class data, which depend on the tree's place and on the server's Java.
+
+A server can do without them, so this step does not fail. A tree of an older recipe has none.
+"""
+
 _CLEAN: Final = """\
 set -eu
 if command -v apt-get >/dev/null; then
@@ -100,7 +112,7 @@ cloud-init makes the keys of the SSH server and the id anew at the first boot of
 
 def room(tree_mib: int) -> str:
     """Checks that the disk of the server has room. tree_mib: size of the software tree."""
-    needed = tree_mib + PACKAGES_MIB
+    needed = tree_mib + PACKAGES_MIB + CLASS_DATA_MIB
     return f"""{_GUARD}
 free=$(df -Pm / | awk 'NR == 2 {{print $4}}')
 if [ "$free" -lt {needed} ]; then
