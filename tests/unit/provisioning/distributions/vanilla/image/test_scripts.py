@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 import subprocess
 from hashlib import sha256
@@ -322,6 +323,34 @@ class ArchivesTest(ScriptTestCase):
         code, _, errors = self.class_data("--check")
         self.assertEqual((code, len(errors.splitlines())), (1, 1))
         self.assertIn(f"{self.data}/hadoop.jsa is missing, damaged", errors)
+        self.assertEqual(self.class_data(), (0, [f"made {self.data}/hadoop.jsa"], ""))
+        self.assertEqual(self.class_data("--check"), (0, [], ""))
+
+    def test_digests_that_were_not_written(self) -> None:
+        """The program was killed before its last step: the next run ends well."""
+        self.class_data()
+        (self.data / "files.sha256").unlink()
+        self.assertEqual(self.class_data("--check")[0], 1)
+        self.assertEqual(self.class_data()[0], 0)
+        self.assertEqual(self.class_data("--check"), (0, [], ""))
+
+    def test_archives_of_a_careful_administrator(self) -> None:
+        """Each user can read them, whatever the umask is."""
+        before = os.umask(0o077)
+        self.addCleanup(os.umask, before)
+        self.assertEqual(self.class_data()[0], 0)
+        paths = (self.data, *self.data.iterdir())
+        closed = [each.name for each in paths if not each.stat().st_mode & 0o004]
+        self.assertEqual(closed, [])
+
+    def test_classes_that_cannot_be_read(self) -> None:
+        """The reason is in the last line, which is what a build shows."""
+        (self.prefix / "java/classes/hadoop.gz").write_bytes(b"no archive")
+        code, _, errors = self.class_data()
+        (line,) = errors.splitlines()
+        self.assertEqual(code, 1)
+        self.assertIn(f"class-data: {self.data}/hadoop.jsa cannot be made: ", line)
+        self.assertIn("not in gzip format", line)
 
     def test_failed_dump(self) -> None:
         """The last words of the JVM, and nothing is left."""
@@ -333,10 +362,7 @@ class ArchivesTest(ScriptTestCase):
         self.assertEqual(code, 1)
         self.assertEqual(
             errors.splitlines(),
-            [
-                "class-data: the dump failed: no room",
-                f"class-data: {self.data}/hadoop.jsa cannot be made",
-            ],
+            [f"class-data: {self.data}/hadoop.jsa cannot be made: the dump failed: no room"],
         )
         self.assertEqual(list(self.data.iterdir()), [])
 
