@@ -107,6 +107,29 @@ class StepTests(ScriptCase):
         self.assertEqual((done.returncode, done.stderr), (100, "E: Failed to fetch\n"))
 
 
+class ClassDataTests(ScriptCase):
+    """The step that makes class data, in a tree at another place."""
+
+    def made(self, body: str) -> subprocess.CompletedProcess[str]:
+        """The step, with the program `class-data` of this body."""
+        self.program("class-data", body)
+        self.program("sudo", f'echo "$*" >>{self.log}; exec "$@"')
+        script = server_image.CLASS_DATA.replace(f"{server_image.PREFIX}/bin", str(self.bin))
+        return self.sh(script.replace("480", "1"))
+
+    def test_it_takes_too_long(self) -> None:
+        """Root ends it, because the login user may not; the bake goes on."""
+        done = self.made("sleep 30")
+        text = "no class data: daemons and jobs of clusters will start later\n"
+        self.assertEqual((done.returncode, done.stderr), (0, text))
+        self.assertEqual(self.log.read_text(), f"timeout 1 {self.bin}/class-data\n")
+
+    def test_it_is_made(self) -> None:
+        """Nothing is said."""
+        done = self.made("exit 0")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
 class DocsTests(SynchronousTestCase):
     def test_virt_customize_installs_the_same_packages(self) -> None:
         """And puts the tree at the same place."""

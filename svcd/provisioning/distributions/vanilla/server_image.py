@@ -74,12 +74,13 @@ sudo tar -x --no-same-owner -C {PREFIX}
 
 CLASS_DATA: Final = f"""{_GUARD}
 [ -x {PREFIX}/bin/class-data ] || exit 0
-timeout 480 sudo {PREFIX}/bin/class-data ||
+sudo timeout 480 {PREFIX}/bin/class-data ||
     echo "no class data: daemons and jobs of clusters will start later" >&2
 """
 """Makes the archives of class data, which depend on the tree's place and on the server's Java.
 
 A server can do without them, so this step does not fail. A tree of an older recipe has none.
+`timeout` runs as root, because no other user may end a program of root.
 """
 
 _CLEAN: Final = """\
