@@ -7,7 +7,8 @@ the registration removes all that the bake has made.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, Protocol, TypeVar
 
 from attrs import evolve, frozen
@@ -147,9 +148,15 @@ class Bake:
     async def _remove(self, unfinished: bool) -> str:
         """Remove the objects of the bake; see `Objects.remove`."""
         limits = self._limits
+        with self._removal():
+            return await self._objects.remove(unfinished, limits.remove_s, limits.poll_s)
+
+    @contextmanager
+    def _removal(self) -> Iterator[None]:
+        """A removal, which goes on at the first call of `stop`."""
         self._removing = True
         try:
-            return await self._objects.remove(unfinished, limits.remove_s, limits.poll_s)
+            yield
         finally:
             self._removing = False
 
@@ -220,7 +227,8 @@ class Bake:
                 text = f"another svcd image bake of {self._wanted.name} has just begun"
                 raise CommandError(f"{text}: wait for its end", REFUSED) from None
             known = _command_error(error) if isinstance(error, CloudError) else self._interrupted()
-            left = await self._objects.remove_keypair(public)  # the cloud may have made it
+            with self._removal():
+                left = await self._objects.remove_keypair(public)  # the cloud may have made it
             raise CommandError("; ".join(filter(None, (str(known), left))), known.code) from None
         return Host(address="", port=22, user="", private_key=private)
 

@@ -91,6 +91,8 @@ class Objects:
             why = await self._delete(*pair) if is_ours else ""
         except CloudError as error:
             why = "" if error.kind is Fault.NOT_FOUND else error.text
+        except CancelledError:
+            why = "interrupted"
         return left_over({pair: why}) if why else ""
 
     async def _delete(self, kind: str, id_: str) -> str:

@@ -368,6 +368,36 @@ class EndTests(BakeCase):
             self.assertIn(why, str(self.refused()))
             self.assertEqual(self.left(), [])
 
+    def test_ctrl_c_while_it_removes_the_key_pair(self) -> None:
+        """The first one changes nothing; the second one ends the removal, which is told."""
+        path = "/os-keypairs"
+        for times, is_unsure in ((1, False), (2, True)):
+            self.setUp()
+            self.rig.faults.add(
+                FaultRule(where="compute", method="POST", path=path, effect=Effect.RESET_AFTER)
+            )
+            self.rig.faults.add(
+                FaultRule(where="compute", method="GET", path=path, after=1, delay_s=5.0,
+                          effect=Effect.DELAY)
+            )  # fmt: skip
+            out: list[object] = []
+            bake = self.bake()
+            running = Deferred.fromCoroutine(bake.run())
+            running.addBoth(out.append)
+            for _ in range(3000):
+                if self.rig.cloud.core.state.keypairs.values():
+                    break
+                self.rig.clock.advance(0.01)
+            self.rig.clock.advance(1.0)
+            for _ in range(times):
+                if bake.stop(CommandError("interrupted", INTERRUPTED)):
+                    running.cancel()
+            for _ in range(60):
+                self.rig.clock.advance(0.5)
+            self.assertIn("broke off", str(out[0]))
+            self.assertEqual(f"NOT removed: key pair {OBJECT} (interr" in str(out[0]), is_unsure)
+            self.assertEqual(self.left(), [f"key pair {OBJECT}"] if is_unsure else [])
+
     def test_a_key_pair_of_another_bake(self) -> None:
         """It stays."""
         self.killed(lambda: bool(self.rig.cloud.core.state.keypairs.values()))
