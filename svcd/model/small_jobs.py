@@ -15,8 +15,9 @@ ENABLED: Final = "mapreduce.job.ubertask.enable"
 _OF_TASKS: Final = re.compile(
     r"(mapred|mapreduce)\.(job\.|admin\.)?((map|reduce|child)\.)+"
     r"(java\.opts|memory\.mb|memory\.physical\.mb|cpu\.vcores|env(\..+)?|maxattempts|max\.attempts)"
+    r"|mapreduce\.(map|reduce)\.resource\..+|mapreduce\.admin\.user\.env"
     r"|(mapreduce\.task\.)?io\.sort\.mb"
-    r"|yarn\.app\.mapreduce\.am\.(resource\.mb|command-opts|admin-command-opts)"
+    r"|yarn\.app\.mapreduce\.am\.(resource\.(mb|memory|memory-mb)|command-opts|admin-command-opts)"
 )
 
 

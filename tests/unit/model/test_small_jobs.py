@@ -14,7 +14,10 @@ class TestSmallJobs(SynchronousTestCase):
             "mapreduce.map.env",
             "mapreduce.map.env.RATES",
             "mapreduce.map.maxattempts",
+            "mapreduce.map.resource.memory-mb",
+            "mapreduce.reduce.resource.yarn.io/gpu",
             "mapreduce.admin.map.child.java.opts",
+            "mapreduce.admin.user.env",
             "mapred.child.java.opts",
             "mapred.reduce.child.java.opts",
             "mapred.child.env",
@@ -23,6 +26,7 @@ class TestSmallJobs(SynchronousTestCase):
             "mapreduce.task.io.sort.mb",
             "io.sort.mb",
             "yarn.app.mapreduce.am.command-opts",
+            "yarn.app.mapreduce.am.resource.memory-mb",
         ):
             self.assertTrue(keeps_tasks_apart(["mapred.input.dir", name]), name)
 
@@ -37,6 +41,7 @@ class TestSmallJobs(SynchronousTestCase):
             "mapreduce.map.output.compress",
             "yarn.app.mapreduce.am.log.level",
             "yarn.app.mapreduce.am.staging-dir",
+            "yarn.app.mapreduce.am.resource.cpu-vcores",
         ):
             self.assertFalse(keeps_tasks_apart([name]), name)
         self.assertFalse(keeps_tasks_apart([]))
