@@ -181,4 +181,5 @@ class VirtualClock:
                 return
             heapq.heappop(self._heap)
             if call.active() and call.getTime() > at:
+                call.activate_delay()  # an earlier time, from now on, comes to `_again`
                 self._push(call)

@@ -132,6 +132,16 @@ class VirtualClockTests(SynchronousTestCase):
         self.clock.advance(100.0)
         self.assertEqual(ran, ["last"])
 
+    def test_call_that_is_delayed_and_then_brought_forward_runs(self) -> None:
+        """It runs at the last moment that it was given, also when the clock was read between."""
+        call = self.clock.callLater(5, self.note, "once")
+        call.delay(3)
+        self.assertEqual(self.clock.next_call_in(), 8.0)
+        call.reset(6)
+        self.assertEqual(self.clock.next_call_in(), 6.0)
+        self.clock.advance(20)
+        self.assertEqual(self.seen, [(106.0, "once")])
+
     def test_delayed_call_runs_at_the_new_moment_only(self) -> None:
         """Both `delay` and `reset` move a call later or earlier."""
         first = self.clock.callLater(1, self.note, "first")
