@@ -21,7 +21,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
-from twisted.internet.error import ConnectError
+from twisted.internet.error import ConnectError, DNSLookupError
 from twisted.internet.interfaces import IProtocolFactory, IReactorTime, IStreamClientEndpoint
 from twisted.internet.protocol import connectionDone
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
@@ -101,7 +101,14 @@ class _Endpoint:
             creator = owner.policy.creatorForNetloc(uri.host, uri.port)
             endpoint = wrapClientTLS(creator, endpoint)
         connecting: Deferred[Any] = endpoint.connect(protocolFactory)
-        return connecting
+        return connecting.addErrback(_no_host)
+
+
+def _no_host(failure: Failure) -> Failure:
+    """The error for a text that cannot be the name of a host, as for a name that nobody has."""
+    if failure.check(ValueError):
+        return Failure(DNSLookupError(str(failure.value)))
+    return failure
 
 
 def _checked(connection: Any, term: fencing.Term | None) -> _Turn:

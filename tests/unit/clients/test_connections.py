@@ -156,6 +156,15 @@ class AgentTests(SynchronousTestCase):
         self.agent.request(b"GET", b"https://127.0.0.1:82/x").addErrback(lambda _: None)
         self.assertEqual(self.connected().value()[:2], b"\x16\x03")
 
+    def test_a_text_that_is_no_name_of_a_host(self) -> None:
+        """Nothing was sent, as when no host has the name."""
+        http = HttpClient(self.agent, self.reactor, engine_error)
+        for url in ("http://a..b/x", "https://a..b/x", "http://-a/x"):
+            asked = Deferred.fromCoroutine(http.request("GET", url))
+            error = self.failureResultOf(asked, PortError).value
+            self.assertEqual(error.kind, Fault.UNREACHABLE, url)
+        self.assertEqual(self.reactor.tcpClients, [])
+
     def test_another_scheme_is_refused(self) -> None:
         """Without a connection."""
         asked = self.agent.request(b"GET", b"ftp://127.0.0.1/x")
