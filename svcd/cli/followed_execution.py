@@ -50,6 +50,7 @@ class Followed:
         self._keeps = True
         self._refreshes = True
         self._cluster: ClusterFollower | None = None
+        self._shows_cluster = True
 
     def to_its_end(self) -> int:
         """Follow until the execution has ended; return the exit code of its result.
@@ -116,8 +117,19 @@ class Followed:
     def _waits_for_cluster(self, execution: Any) -> bool:
         """Whether the job waits for its cluster, whose progress is shown then."""
         id_ = execution.get("cluster_id")
-        if not id_ or execution["info"]["status"] != "Pending":
+        if not id_ or not self._shows_cluster or execution["info"]["status"] != "Pending":
             return False
+        try:
+            return self._cluster_works(id_)
+        except CommandError as error:
+            if error.code == UNREACHABLE or isinstance(error, OutOfTime):
+                raise
+            self._session.note(f"the progress of the cluster cannot be read: {error}")
+            self._shows_cluster = False
+            return False
+
+    def _cluster_works(self, id_: str) -> bool:
+        """Whether svcd works on the cluster. Shows its progress. Raises CommandError."""
         if self._cluster is None:
             body = self._session.api.one(f"/clusters/{safe(id_)}", "cluster")
             if body is None or rests(body):

@@ -45,6 +45,19 @@ class RunCase(FakeServiceMixin, SynchronousTestCase):
             "run", self.file("count.pig", content), "--on", "first", *PLACES, *more
         )
 
+    def transient(self) -> Said:
+        """A run on a cluster of its own, whose template is made of the cluster `first`."""
+        cluster = self.api.cluster(self.cluster_id)
+        groups = [
+            {k: g[k] for k in ("name", "count", "flavor_id", "node_processes")}
+            for g in cluster["node_groups"]
+        ]
+        body = {"name": "small", "plugin_name": "fake", "engine_version": "0.1",
+                "node_groups": groups}  # fmt: skip
+        self.api.post("/cluster-templates", body)
+        self.shown.step_s = 0.01
+        return self.shown.run("run", self.file("count.pig"), "--transient", "small", *PLACES)
+
     def executions(self) -> list[Any]:
         return list(self.api.get("/job-executions")["job_executions"])
 
@@ -150,16 +163,7 @@ class RunTests(RunCase):
 
     def test_transient_cluster(self) -> None:
         """A cluster of the template for this job alone."""
-        cluster = self.api.cluster(self.cluster_id)
-        groups = [
-            {k: g[k] for k in ("name", "count", "flavor_id", "node_processes")}
-            for g in cluster["node_groups"]
-        ]
-        body = {"name": "small", "plugin_name": "fake", "engine_version": "0.1",
-                "node_groups": groups}  # fmt: skip
-        self.api.post("/cluster-templates", body)
-        self.shown.step_s = 0.01
-        said = self.shown.run("run", self.file("count.pig"), "--transient", "small", *PLACES)
+        said = self.transient()
         self.assertEqual(said.code, 0, said)
         self.assertIn("image plain; --image names another", said.err)
         self.assertRegex(said.err, r"\nrun-[0-9a-f]{8}: Spawning\n")
@@ -309,6 +313,20 @@ class FaultTests(RunCase):
         self.shown.before = away
         said = self.pig()
         self.assertEqual((said.code, len(broken)), (0, 3), said)
+
+    def test_cluster_that_cannot_be_read(self) -> None:
+        """The command follows the job without the cluster's progress, and says so once."""
+        begun: list[str] = []
+
+        def refuse(method: str, path: str) -> int | None:
+            if path.endswith("/execute"):
+                begun.append(path)
+            return 403 if begun and "/clusters/" in path else None
+
+        self.shown.before = refuse
+        said = self.transient()
+        self.assertEqual((said.code, len(begun)), (0, 1), said)
+        self.assertEqual(said.err.count("the progress of the cluster cannot be read: "), 1)
 
     def test_log_that_is_not_completed(self) -> None:
         """The command ends with the job's result, and says how to see the rest."""
