@@ -8,8 +8,10 @@ build, and are copied nowhere. A tree without them works, and starts later.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 FOLDER = "class-data"
@@ -18,6 +20,8 @@ NAMES = ("hadoop", "oozie", "spark")
 PROGRAM = f"bin/{FOLDER}"
 MOST_S = 900.0
 """Time to make all of them; they take a minute of processor time."""
+_END_S = 10.0
+"""Time for the program to end when it is told to."""
 
 _PASSED = frozenset(("PATH", "HOME", "LANG", "TMPDIR", "SVCD_JAVA_HOME"))
 
@@ -49,15 +53,33 @@ def _run(prefix: Path, progress: Callable[[str], None], *arguments: str) -> str:
     command = [str(prefix.absolute() / PROGRAM), *arguments]
     environ = {key: value for key, value in os.environ.items() if key in _PASSED}
     try:
-        done = subprocess.run(
-            command, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", timeout=MOST_S, check=False,
+        program = subprocess.Popen(
+            command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
         )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except OSError as error:
         return f"{command[0]} did not run: {error}"
-    for line in done.stdout.splitlines():
+    try:
+        output, errors = program.communicate(timeout=MOST_S)
+    except subprocess.TimeoutExpired:
+        _end(program)
+        return f"{command[0]} did not end within {MOST_S:g} s"
+    except BaseException:  # Ctrl-C, or the end of a build that was told to stop
+        _end(program)
+        raise
+    for line in output.splitlines():
         progress(line)
-    if done.returncode == 0:
+    if program.returncode == 0:
         return ""
-    said = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
+    said = errors.strip().splitlines() or [f"it ended with {program.returncode}"]
     return said[-1].removeprefix(f"{FOLDER}: ")
+
+
+def _end(program: subprocess.Popen[str]) -> None:
+    """Ends the program and its JVM. It removes what is half made."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(program.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            program.communicate(timeout=_END_S)
+            return

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.provisioning.distributions.vanilla.image import class_data
 from svcd.provisioning.distributions.vanilla.image.build import build, recipe_stamp
 from svcd.provisioning.distributions.vanilla.image.class_data import fault, make, remedy
 from svcd.provisioning.distributions.vanilla.image.layout import digests, verify
@@ -18,6 +20,13 @@ case $* in
   --*) [ -e "$data/hadoop.jsa" ] || { echo "class-data: it is missing" >&2; exit 1; } ;;
   *) mkdir -p "$data" && touch "$data/hadoop.jsa" && echo "made it" ;;
 esac
+"""
+_ENDLESS = """\
+#!/bin/sh
+cd "${0%/bin/*}" && touch half
+trap 'rm half' EXIT
+trap 'exit 143' TERM
+sh -c 'echo $$ >jvm; exec sleep 60'
 """
 _REFUSING = "#!/bin/sh\necho first >&2\necho 'class-data: no room' >&2\nexit 1\n"
 
@@ -52,6 +61,18 @@ class ClassDataTest(SynchronousTestCase):
         self.assertEqual(make(self.prefix, self.said.append), "it ended with 3")
         (self.prefix / "bin/class-data").chmod(0o644)
         self.assertIn("bin/class-data did not run: ", make(self.prefix, self.said.append))
+
+    def test_too_late(self) -> None:
+        """The program is ended with the JVM that it has started, and removes what is half made."""
+        self.program(_ENDLESS)
+        self.patch(class_data, "MOST_S", 3.0)
+        self.assertEqual(
+            make(self.prefix, self.said.append),
+            f"{self.prefix.absolute()}/bin/class-data did not end within 3 s",
+        )
+        self.assertFalse((self.prefix / "half").exists())
+        jvm = int((self.prefix / "jvm").read_text())
+        self.assertRaises(ProcessLookupError, os.kill, jvm, 0)
 
     def test_tree_of_an_older_recipe(self) -> None:
         """It has no archives, and none are missing."""
