@@ -219,6 +219,21 @@ class ClassDataTest(ScriptTestCase):
         said = self.started("-cp", f"{self.jars}:/conf", "Main", SVCD_JAVA_HOME=str(home))
         self.assertEqual(said, ["-cp", f"{self.jars}:/conf", "Main"])
 
+    def test_archive_of_other_jars(self) -> None:
+        """A container gets the jars of its tree: the tree was copied, or a jar came or went."""
+        path = f"/conf:{self.lib}/*"
+        fitting = (self.prefix / "class-data/hadoop.path").read_text()
+        copied = fitting.replace(str(self.prefix), "/elsewhere")
+        (self.prefix / "class-data/hadoop.path").write_text(copied)
+        self.assertEqual(self.started("Main", CLASSPATH=path), ["Main"])
+        (self.prefix / "class-data/hadoop.path").write_text(fitting)
+        self.assertIn("-cp", self.started("Main", CLASSPATH=path))
+        (self.prefix / "hadoop/lib/c.jar").touch()
+        self.assertEqual(self.started("Main", CLASSPATH=path), ["Main"])
+        (self.prefix / "hadoop/lib/c.jar").unlink()
+        (self.prefix / "hadoop/lib/b.jar").unlink()
+        self.assertEqual(self.started("Main", CLASSPATH=path), ["Main"])
+
     def test_no_archive(self) -> None:
         """Missing, half made, or not wanted."""
         arguments = ("-cp", f"{self.jars}:/conf", "Main")
