@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from urllib.parse import unquote
 
 from svcd.model.redaction import shown_url
 from svcd.web.tree import segments_of
@@ -34,8 +35,9 @@ def decoded(names: Sequence[str], values: tuple[bytes, ...]) -> dict[str, str] |
 def shown(value: bytes | str) -> str:
     """`value` for use in a message: printable, at most 200 characters, without secrets of a URL."""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-    if "@" in text:
-        text = shown_url(text)
+    plain = unquote(text)  # a client has to quote a URL to make it one segment of a path
+    if "@" in plain and (masked := shown_url(plain)) != plain:
+        text = masked
     if not text.isprintable():
         text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= 200 else text[:200] + "…"

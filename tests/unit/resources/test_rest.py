@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import quote
 
 from twisted.internet.defer import CancelledError
 from twisted.logger import globalLogPublisher
@@ -327,9 +328,11 @@ class ObservabilityTests(_Tests):
         globalLogPublisher.addObserver(observer)
         self.addCleanup(globalLogPublisher.removeObserver, observer)
         api = self.service(log__access=True)
-        answer = api.call("GET", "/x/http://alice:hush@odd/v1.0/demo")
-        self.assertIn("odd/v1.0", stream.getvalue())
-        self.assertNotIn("hush", stream.getvalue() + answer.body.decode())
+        for url in ("http://alice:hush@odd/v1.0", quote("http://alice:hush@odd/v1.0", safe="")):
+            answer = api.call("GET", f"/x/{url}/demo")
+            self.assertIn("odd/v1.0", stream.getvalue())
+            self.assertNotIn("hush", stream.getvalue() + answer.body.decode())
+            stream.truncate(0)
 
     def test_metrics_are_rendered_once_a_second(self) -> None:
         """They need no token and cost much."""
