@@ -253,7 +253,7 @@ class ClusterEvent:
     began, ended: of this attempt of the step on this machine; both None for requests, changes of
     status and findings, `ended` None while the step goes on. waited_for: the step whose end let
     this one begin; None when svcd does not know it. number: within the cluster, from 1, written by
-    the store.
+    the store. The store leaves out values that are defaults: a default never changes.
     """
 
     at: Timestamp
