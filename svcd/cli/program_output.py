@@ -125,11 +125,13 @@ _FRAMEWORK: Final = _pattern(
     r"(?:(?:SecurityLogger\.)?org\.apache\.(?:hadoop|pig)|org\.eclipse\.jetty)\."
     r"(?!examples\.|tools\.pigstats\.\w+\.SimplePigStats|backend\.hadoop\.executionengine"
     r"\.mapReduceLayer\.MapReduceLauncher)"
-    r"|WARN \[(?:main|uber-\w+)\] org\.apache\.hadoop\."
-    r"(?:util\.NativeCodeLoader: Unable to load native-hadoop"
-    r"|metrics2\.impl\.MetricsSystemImpl: \w+ metrics system already initialized!"
-    r"|security\.authentication\.server\.AuthenticationFilter: Unable to initialize FileSigner"
-    r"|mapred\.LocalContainerLauncher: Returning, interrupted : ))"
+    r"|WARN \[(?:main|uber-\w+)\] org\.apache\."
+    r"(?:hadoop\.util\.NativeCodeLoader: Unable to load native-hadoop"
+    r"|hadoop\.metrics2\.impl\.MetricsSystemImpl: \w+ metrics system already initialized!"
+    r"|hadoop\.security\.authentication\.server\.AuthenticationFilter: Unable to initialize"
+    r" FileSigner"
+    r"|hadoop\.mapred\.LocalContainerLauncher: Returning, interrupted : "
+    r"|pig\.data\.SchemaTupleBackend: SchemaTupleBackend has already been initialized\Z))"
 )
 """Steps of Hadoop and Pig, except Hadoop's examples, the progress of Pig's jobs and statistics."""
 _SPARK: Final = _pattern(

@@ -45,12 +45,13 @@ const SHOWN = oneOf(
   /tools\.pigstats\.\w+\.SimplePigStats/,
   /backend\.hadoop\.executionengine\.mapReduceLayer\.MapReduceLauncher/,
 );
-const WARNED = /WARN \[(?:main|uber-\w+)\] org\.apache\.hadoop\./;
+const WARNED = /WARN \[(?:main|uber-\w+)\] org\.apache\./;
 const WARNINGS = oneOf(
-  /util\.NativeCodeLoader: Unable to load native-hadoop/,
-  /metrics2\.impl\.MetricsSystemImpl: \w+ metrics system already initialized!/,
-  /security\.authentication\.server\.AuthenticationFilter: Unable to initialize FileSigner/,
-  /mapred\.LocalContainerLauncher: Returning, interrupted : /,
+  /hadoop\.util\.NativeCodeLoader: Unable to load native-hadoop/,
+  /hadoop\.metrics2\.impl\.MetricsSystemImpl: \w+ metrics system already initialized!/,
+  /hadoop\.security\.authentication\.server\.AuthenticationFilter: Unable to initialize FileSigner/,
+  /hadoop\.mapred\.LocalContainerLauncher: Returning, interrupted : /,
+  /pig\.data\.SchemaTupleBackend: SchemaTupleBackend has already been initialized$/,
 );
 const STEPS = oneOf(new RegExp(`${STEP.source}${LOGGER.source}(?!${SHOWN})`), new RegExp(`${WARNED.source}${WARNINGS}`));
 const FRAMEWORK = new RegExp(`${MOMENT.source}${STEPS}`);

@@ -356,6 +356,8 @@ class OpenTests(SynchronousTestCase):
             " interrupted : java.lang.InterruptedException",
             "[uber-SubtaskRunner] org.apache.hadoop.metrics2.impl.MetricsSystemImpl: MRAppMaster"
             " metrics system already initialized!",
+            "[uber-SubtaskRunner] org.apache.pig.data.SchemaTupleBackend: SchemaTupleBackend has"
+            " already been initialized",
         ):
             self.assertEqual(shown(f"==> a attempt_1_2_m_3_0 syslog <==\n{at} {words}\n"), "")
         failed = f"{at} [uber-SubtaskRunner] org.apache.hadoop.mapred.LocalContainerLauncher: Ex\n"
