@@ -11,12 +11,12 @@ import re
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 import click
-from attrs import evolve
+from attrs import evolve, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.selectreactor import SelectReactor
 from twisted.python.failure import Failure
@@ -229,6 +229,21 @@ class _Login:
         self._token = Secret(fresh)
 
 
+@frozen
+class Screen:
+    """The progress. Its reader may go, as `| tee` at Ctrl-C; a removal goes on without it."""
+
+    session: Session
+
+    def note(self, text: str) -> None:
+        with suppress(OSError):
+            self.session.note(text)
+
+    def draw(self, text: str) -> None:
+        with suppress(OSError):
+            self.session.draw(text)
+
+
 def bake(session: Session, settings: Settings, wanted: Wanted) -> Image:
     """The finished image. Runs a reactor of its own. Raises CommandError."""
     from svcd.service import connect_rules
@@ -259,7 +274,8 @@ def bake(session: Session, settings: Settings, wanted: Wanted) -> Image:
         Networks(Rest(http, login, "network", ("network",), "/v2.0"), found.door.tenant),
     )
     remote = SshRemote(reactor, reactor, settings.ssh, connect_rules(cloud))
-    work = Bake(services, remote, reactor, wanted, session)
+    screen = Screen(session)
+    work = Bake(services, remote, reactor, wanted, screen)
 
     async def whole() -> Image:
         try:
@@ -287,7 +303,7 @@ def bake(session: Session, settings: Settings, wanted: Wanted) -> Image:
                 reactor.callFromThread(each)
 
     reactor.callWhenRunning(begin)
-    with _signals(stop, session):
+    with _signals(stop, screen):
         reactor.run(installSignalHandlers=False)
     (result,) = out
     if isinstance(result, Failure):
@@ -297,22 +313,30 @@ def bake(session: Session, settings: Settings, wanted: Wanted) -> Image:
 
 
 @contextmanager
-def _signals(stop: Callable[[CommandError], None], session: Session) -> Iterator[None]:
-    """Let Ctrl-C, SIGTERM and `--timeout` stop the bake in place of an exception in the reactor."""
+def _signals(stop: Callable[[CommandError], None], screen: Screen) -> Iterator[None]:
+    """Let Ctrl-C, SIGTERM, the end of the terminal and `--timeout` stop the bake.
+
+    They must raise no exception in the reactor.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     errors = {
         signal.SIGINT: CommandError("interrupted", INTERRUPTED),
         signal.SIGTERM: CommandError("interrupted", INTERRUPTED),
+        signal.SIGHUP: CommandError("interrupted", INTERRUPTED),
         signal.SIGALRM: OutOfTime("--timeout ran out", TIMED_OUT),
     }
 
     def caught(number: int, _frame: object) -> None:
-        session.note("stopping; removing what this bake has made (once more: at once)")
+        screen.note("stopping; removing what this bake has made (once more: at once)")
         stop(errors[signal.Signals(number)])
 
-    former = {number: signal.signal(number, caught) for number in errors}
+    former = {
+        number: signal.signal(number, caught)
+        for number in errors
+        if signal.getsignal(number) is not signal.SIG_IGN  # as after nohup
+    }
     try:
         yield
     finally:

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import io
-from contextlib import redirect_stdout
+import os
+import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.cli.image_bake_command import Screen
 from svcd.cli.images import IMAGES
 from svcd.cli.session import Session
 from tests.support.commands import Said
 from tests.unit.cli.test_run import RunCase
 
 BAKE = ("image", "bake", "vanilla", "--base", "plain", "--flavor", "m1.small")
+
+
+class ScreenTests(SynchronousTestCase):
+    def test_a_reader_that_has_gone(self) -> None:
+        """As `| tee` after Ctrl-C: the bake goes on, and removes what it has made."""
+        read, write = os.pipe()
+        os.close(read)
+        with redirect_stderr(io.TextIOWrapper(io.FileIO(write, "w"), write_through=True)):
+            screen = Screen(Session())
+            screen.note("removing")
+            self.assertRaises(BrokenPipeError, print, "x", file=sys.stderr)
 
 
 class CommandTests(RunCase):
