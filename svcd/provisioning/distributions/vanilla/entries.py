@@ -15,6 +15,7 @@ from importlib import resources
 
 from attrs import frozen
 
+from svcd.model import small_jobs
 from svcd.model.template import ConfigValue
 from svcd.provisioning.distributions.spi import ConfigEntry, Scope
 from svcd.provisioning.distributions.vanilla.topology import (
@@ -255,6 +256,9 @@ ABSENT_PREFIXES = (
 )
 ABSENT_PARTS = ("kerberos", "keytab", ".https.", ".https-", "keystore", "truststore", "proxyuser")
 
+_OURS: Mapping[str, str] = {small_jobs.ENABLED: "true"}
+"""Defaults of svcd for which people look here, in place of those of Hadoop."""
+
 
 @frozen
 class Default:
@@ -331,7 +335,7 @@ def _of_file(site: Site) -> Iterator[ConfigEntry]:
     travels = site is Site.SPARK  # with each job, from the machine that submits it
     for default in defaults(site):
         if _usable(default.name):
-            kind, value = _typed(default.value)
+            kind, value = _typed(_OURS.get(default.name, default.value))
             yield ConfigEntry(
                 name=default.name,
                 description=default.description,

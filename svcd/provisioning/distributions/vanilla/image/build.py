@@ -204,7 +204,7 @@ def build(
 
 
 def _class_data(prefix: Path, progress: Progress) -> None:
-    progress("making class data: about a minute of processor time")
+    progress("making class data, with which daemons and jobs start sooner: one to two minutes")
     if why := class_data.make(prefix, progress):
         progress(f"no class data, so starts take longer: {why}")
 

@@ -91,7 +91,7 @@ class ClassDataTest(SynchronousTestCase):
         """A tree that is up to date, but was copied; the next build has nothing to do."""
         self.program(_PROGRAM)
         self.assertFalse(build(self.prefix, self.said.append).made)
-        line = "making class data: about a minute of processor time"
+        line = "making class data, with which daemons and jobs start sooner: one to two minutes"
         self.assertEqual(self.said, [line, "made it"])
         self.assertFalse(build(self.prefix, self.said.append).made)
         self.assertEqual(self.said, [line, "made it"])
