@@ -105,7 +105,7 @@ class _Endpoint:
 
 
 def _no_host(failure: Failure) -> Failure:
-    """The error for a text that cannot be the name of a host, as for a name that nobody has."""
+    """A text that cannot be the name of a host has the error of a name that does not exist."""
     if failure.check(ValueError):
         return Failure(DNSLookupError(str(failure.value)))
     return failure

@@ -290,7 +290,7 @@ def _small_jobs(machine: Machine) -> Properties:
     """Small jobs run within their master: that saves the start of a Java virtual machine a task.
 
     The tasks run one after the other. On servers a job of more than one map keeps its parallel
-    tasks, because nobody knows how long a map works on a small input.
+    tasks, because svcd does not know how long a map works on a small input.
     """
     apart = small_jobs.keeps_tasks_apart(asked(Site.MAPRED, machine.configs))
     return {
