@@ -199,7 +199,9 @@ def build(
         raise ImageError(explained(error, prefix)) from error
     add_tree(list_file(os.environ), prefix, progress)
     done = _result(prefix, started, made=True)
-    progress(f"built {prefix}: {done.size_bytes // 2**20} MiB in {done.seconds:.0f} s")
+    more = class_data.size_bytes(prefix)
+    added = f" and {more // 2**20} MiB of class data" if more else ""
+    progress(f"built {prefix}: {done.size_bytes // 2**20} MiB{added} in {done.seconds:.0f} s")
     return done
 
 

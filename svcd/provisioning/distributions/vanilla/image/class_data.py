@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -43,35 +45,52 @@ def fault(prefix: Path) -> str:
     return _run(prefix, lambda line: None, "--check")
 
 
+def size_bytes(prefix: Path) -> int:
+    """What the archives take of the disk; 0 for a tree without them."""
+    return sum(archive.stat().st_size for archive in (prefix / FOLDER).glob("*.jsa"))
+
+
 def remedy(prefix: Path) -> str:
     """The command that makes the archives."""
     return str(prefix / PROGRAM)
 
 
 def _run(prefix: Path, progress: Callable[[str], None], *arguments: str) -> str:
-    """Runs the program and passes its lines on; its last complaint when it fails."""
+    """Runs the program and passes its lines on as they come; its last complaint when it fails."""
     command = [str(prefix.absolute() / PROGRAM), *arguments]
     environ = {key: value for key, value in os.environ.items() if key in _PASSED}
-    try:
-        program = subprocess.Popen(
-            command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
-        )  # fmt: skip
-    except OSError as error:
-        return f"{command[0]} did not run: {error}"
-    try:
-        output, errors = program.communicate(timeout=MOST_S)
-    except subprocess.TimeoutExpired:
-        _end(program)
-        return f"{command[0]} did not end within {MOST_S:g} s"
-    except BaseException:  # Ctrl-C, or the end of a build that was told to stop
-        _end(program)
-        raise
-    for line in output.splitlines():
-        progress(line)
-    if program.returncode == 0:
-        return ""
-    said = errors.strip().splitlines() or [f"it ended with {program.returncode}"]
+    with tempfile.TemporaryFile("w+", errors="replace") as errors:
+        try:
+            program = subprocess.Popen(
+                command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=errors, text=True, errors="replace", start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            return f"{command[0]} did not run: {error}"
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            _end(program)
+
+        timer = threading.Timer(MOST_S, give_up)
+        timer.start()
+        try:
+            for line in program.stdout or ():
+                progress(line.rstrip("\n"))
+            program.wait()
+        finally:  # also Ctrl-C, and the end of a build that was told to stop
+            timer.cancel()
+            if program.poll() is None:
+                _end(program)
+            if program.stdout:
+                program.stdout.close()
+        if late.is_set():
+            return f"{command[0]} did not end within {MOST_S:g} s"
+        if program.returncode == 0:
+            return ""
+        errors.seek(0)
+        said = errors.read().strip().splitlines() or [f"it ended with {program.returncode}"]
     return said[-1].removeprefix(f"{FOLDER}: ")
 
 
@@ -81,5 +100,5 @@ def _end(program: subprocess.Popen[str]) -> None:
         with suppress(ProcessLookupError):
             os.killpg(program.pid, number)
         with suppress(subprocess.TimeoutExpired):
-            program.communicate(timeout=_END_S)
+            program.wait(timeout=_END_S)
             return

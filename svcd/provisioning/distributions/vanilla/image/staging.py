@@ -7,15 +7,20 @@ import errno
 import fcntl
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 
 # what a build writes at the most; the archive of Spark is never on the disk as a whole
 DISK_NEEDED_BYTES = 500 * 2**20
 DISK_SPARK_BYTES = 450 * 2**20
+MOST_WAIT_S = 1800.0
+"""Longest wait for another build of the same prefix."""
+_LOOK_S = 0.5
 
 _HINTS = {
     errno.EACCES: ": name a prefix that you can write to",
@@ -53,14 +58,31 @@ def check_room(folder: Path, *, spark: bool) -> None:
 
 @contextmanager
 def locked(prefix: Path, progress: Callable[[str], None]) -> Iterator[None]:
-    """Keeps a second build of the same prefix out."""
+    """Keeps a second build of the same prefix out.
+
+    Raises: ImageError when another build does not end.
+    """
     with prefix.with_name(f".{prefix.name}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             progress(f"waiting for another build of {prefix}")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            _wait_for(lock, prefix)
         yield
+
+
+def _wait_for(lock: TextIO, prefix: Path) -> None:
+    deadline = time.monotonic() + MOST_WAIT_S
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        if time.monotonic() > deadline:
+            raise ImageError(
+                f"another build of {prefix} has not ended in {MOST_WAIT_S:g} s: end it, or name"
+                " another prefix"
+            )
+        time.sleep(_LOOK_S)
 
 
 @contextmanager

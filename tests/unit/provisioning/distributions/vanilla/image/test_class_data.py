@@ -9,7 +9,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.vanilla.image import class_data
 from svcd.provisioning.distributions.vanilla.image.build import build, recipe_stamp
-from svcd.provisioning.distributions.vanilla.image.class_data import fault, make, remedy
+from svcd.provisioning.distributions.vanilla.image.class_data import (
+    fault,
+    make,
+    remedy,
+    size_bytes,
+)
 from svcd.provisioning.distributions.vanilla.image.layout import digests, verify
 from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree, put, seal
 
@@ -20,6 +25,13 @@ case $* in
   --*) [ -e "$data/hadoop.jsa" ] || { echo "class-data: it is missing" >&2; exit 1; } ;;
   *) mkdir -p "$data" && touch "$data/hadoop.jsa" && echo "made it" ;;
 esac
+"""
+_SLOW = """\
+#!/bin/sh
+cd "${0%/bin/*}" && mkfifo seen
+echo first
+read -r line <seen
+echo "$line"
 """
 _ENDLESS = """\
 #!/bin/sh
@@ -52,6 +64,21 @@ class ClassDataTest(SynchronousTestCase):
         self.assertEqual(self.said, ["made it"])
         self.assertEqual(fault(self.prefix), "")
         self.assertEqual(remedy(self.prefix), f"{self.prefix}/bin/class-data")
+        (self.prefix / "class-data/hadoop.jsa").write_bytes(b"12345")
+        self.assertEqual(size_bytes(self.prefix), 5)
+
+    def test_lines_come_at_once(self) -> None:
+        """Somebody waits for minutes; the program of this test ends when its first line is told."""
+        self.program(_SLOW)
+        self.patch(class_data, "MOST_S", 20.0)
+
+        def tell(line: str) -> None:
+            self.said.append(line)
+            if line == "first":
+                (self.prefix / "seen").write_text("second\n")
+
+        self.assertEqual(make(self.prefix, tell), "")
+        self.assertEqual(self.said, ["first", "second"])
 
     def test_not_made(self) -> None:
         """The last line of its errors."""

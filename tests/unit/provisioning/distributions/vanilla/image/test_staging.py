@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import errno
+from contextlib import ExitStack
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.provisioning.distributions.vanilla.image import staging
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.staging import (
     carry_over,
     exchange,
     explained,
+    locked,
     removed_unless_told,
     room_problem,
 )
@@ -75,6 +78,36 @@ class StageTest(SynchronousTestCase):
         self.assertTrue((self.prefix / "new").exists())
         self.assertTrue((self.stage / "old").exists())
         self.assertFalse((self.prefix / "old").exists())
+
+    def test_other_build_that_does_not_end(self) -> None:
+        """It is waited for, and not for ever."""
+        said: list[str] = []
+        self.patch(staging, "MOST_WAIT_S", 0.0)
+
+        def second() -> None:
+            with locked(self.prefix, said.append):
+                self.fail("two builds at once")
+
+        with locked(self.prefix, said.append):
+            error = self.assertRaises(ImageError, second)
+        self.assertEqual(said, [f"waiting for another build of {self.prefix}"])
+        self.assertEqual(
+            str(error),
+            f"another build of {self.prefix} has not ended in 0 s: end it, or name another prefix",
+        )
+
+    def test_other_build_ends(self) -> None:
+        """The next one goes on."""
+        said: list[str] = []
+        first = ExitStack()
+        first.enter_context(locked(self.prefix, said.append))
+
+        def told(line: str) -> None:
+            said.append(line)
+            first.close()
+
+        with locked(self.prefix, told):
+            self.assertEqual(said, [f"waiting for another build of {self.prefix}"])
 
     def test_first_tree(self) -> None:
         """Nothing is left aside."""
