@@ -201,7 +201,9 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.DAEMON_DIED: _cluster(
         "A daemon started on a machine and then stopped by itself.",
-        "read the quoted log; correct the configuration or use a flavor with more memory",
+        "read the quoted log; correct the configuration or use a flavor with more memory; "
+        "when the log misses classes, `svcd image verify vanilla PREFIX` finds damage of the "
+        "software tree",
     ),
     Code.DAEMON_TIMEOUT: _cluster(
         "A daemon started on a machine and did not answer in its time.",
