@@ -309,8 +309,8 @@ class Rest(Routed[Route]):
         """The last checks, and the handler. dry: or the method that plans."""
         if made.exists is not None:
             await made.exists(call, **values)
-            if body is not None:
-                refuse_if_gone(body)
+        if body is not None:  # the connection may be lost since it has come
+            refuse_if_gone(body)
         call.read_query()
         shape = made.spec.body
         if isinstance(shape, Shape):

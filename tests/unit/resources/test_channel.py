@@ -225,6 +225,31 @@ class ChannelTests(SynchronousTestCase):
         self.assertEqual((shown.status, shown.json), (200, {"node_group_templates": []}))
         peer.service.close()
 
+    def test_caller_that_leaves_while_its_key_is_looked_up(self) -> None:
+        """As during its login: the database of several daemons takes its time."""
+        peer = Connected()
+        waiting: Deferred[None] = Deferred()
+        store = peer.rest._store
+
+        class Slow:
+            async def read(self, work: Any) -> Any:
+                await waiting
+                return await store.read(work)
+
+        self.patch(peer.rest, "_store", Slow())
+        body = NGT % b"x"
+        peer.channel.dataReceived(
+            b"POST /v1.0/demo/node-group-templates HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\n"
+            b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+        )
+        peer.channel.connectionLost(Failure(ConnectionLost()))
+        waiting.callback(None)
+        self.assertEqual(peer.service.activity()["calls"], 0)
+        self.assertEqual(self.flushLoggedErrors(ValueError), [])
+        shown = peer.service.call("GET", "/v1.0/demo/node-group-templates")
+        self.assertEqual((shown.status, shown.json), (200, {"node_group_templates": []}))
+        peer.service.close()
+
     def test_a_drain_closes_idle_connections_at_once(self) -> None:
         """They have had their answer."""
         peer = Connected()
