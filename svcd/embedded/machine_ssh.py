@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -43,6 +42,7 @@ from zope.interface import implementer
 
 from svcd.embedded.machine_forward import ForwardingConnection
 from svcd.embedded.machine_limits import Room, Shares
+from svcd.embedded.machine_processes import session_leader
 from svcd.runtime.ssh_channel import NO_LOG, PIECE_BYTES, WINDOW_BYTES
 
 _LOGIN_GRACE_S: Final = 30.0
@@ -81,23 +81,6 @@ class Door:
     addresses: tuple[str, ...]
     authorized: Callable[[], Sequence[Key]]
     environment: Mapping[str, str]
-
-
-def session_leader(
-    reactor: IReactorProcess, protocol: ProcessProtocol, door: Door, shell: str, *words: str
-) -> Any:
-    """Start `sh -c shell words…` in a session of its own; its pid names session and group.
-
-    Raises OSError. No working folder is given, so that the reactor can spawn without a fork.
-    """
-    setsid = shutil.which("setsid", path=door.environment["PATH"]) or "/usr/bin/setsid"
-    return reactor.spawnProcess(
-        protocol,
-        setsid,
-        ["setsid", "/bin/sh", "-c", shell, *words],
-        env=dict(door.environment),
-        path=None,
-    )
 
 
 @implementer(IPushProducer)
@@ -275,7 +258,7 @@ class Session(channel.SSHChannel):
             return 0
         command = _Command(self)
         try:
-            session_leader(self._reactor, command, self._door, shell, *words)
+            session_leader(self._reactor, command, self._door.environment, shell, *words)
         except OSError as error:
             self.writeExtended(_STDERR, f"svcd: cannot start a process: {error}\n".encode())
             return 0

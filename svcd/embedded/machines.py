@@ -22,7 +22,8 @@ from twisted.python.failure import Failure
 from svcd.embedded.cloud.guests import GuestError, Guests, GuestSpec
 from svcd.embedded.machine_files import MachineFiles, is_safe_name, safe_name
 from svcd.embedded.machine_limits import Room
-from svcd.embedded.machine_ssh import Door, Server, session_leader
+from svcd.embedded.machine_processes import SessionLeaders, session_leader
+from svcd.embedded.machine_ssh import Door, Server
 from svcd.embedded.processes import Processes
 from svcd.runtime import open_files
 from svcd.runtime.tasks import DeadlineExceeded, sleep, with_deadline
@@ -235,7 +236,7 @@ class LoopbackMachines(Guests):
             session_leader(
                 self._reactor,
                 _UserData(machine.files.spec.name, said),
-                machine.door(),
+                machine.door().environment,
                 _SCRIPT,
                 str(script),
                 said,
@@ -252,7 +253,11 @@ class LoopbackMachines(Guests):
             if attempt:
                 await sleep(self._clock, 0.1 * attempt)
             work = getProcessOutputAndValue(
-                "/bin/rm", ["-rf", "--", str(path)], env={}, reactor=self._reactor
+                "/bin/rm",
+                ["-rf", "--", str(path)],
+                env={},
+                path=None,
+                reactor=SessionLeaders(self._reactor),
             )  # type: ignore[no-untyped-call]
             try:
                 _, said, _ = await with_deadline(
