@@ -29,6 +29,8 @@ _POLL_S: Final = 5.0
 """The default of `workflow.poll_s`."""
 _QUIET_S: Final = 60.0
 _LOOK_S: Final = 0.2
+_IDLE_S: Final = 10.0
+"""A connection that was idle for longer is not used again: `server.idle_timeout_s` would end it."""
 _LONGEST_S: Final = 3600.0
 _SHARE: Final = 5.0
 _JOB_MS: Final = 3.0
@@ -67,6 +69,7 @@ class _Following:
         self._daemon = daemon
         self._told = told
         self._connection: Connection = connect(daemon.port)
+        self._used_at = time.perf_counter()
         self._number = itertools.count()
 
     def figures(self, engines: int, each: int, watchers: int, quick: bool) -> Iterator[Figure]:
@@ -198,8 +201,16 @@ class _Following:
         data = body if isinstance(body, bytes) else b"" if body is None else _encoded(body)
         kind = "application/octet-stream" if isinstance(body, bytes) else "application/json"
         sent = request(method, f"/v1.1/{self._told['tenant']}{path}", data, kind)
-        answer = self._connection.exchange(sent)
+        answer = self._connected().exchange(sent)
+        self._used_at = time.perf_counter()
         return json.loads(answer) if answer else None
+
+    def _connected(self) -> Connection:
+        """A connection that the daemon has not closed because it was idle."""
+        if time.perf_counter() - self._used_at > _IDLE_S:
+            self._connection.close()
+            self._connection = connect(self._daemon.port)
+        return self._connection
 
 
 def _encoded(body: object) -> bytes:
