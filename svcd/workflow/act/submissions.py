@@ -17,6 +17,7 @@ from svcd.model.job import Execution, ExecutionStatus
 from svcd.runtime.tasks import Backoff
 from svcd.workflow.act.endings import Endings
 from svcd.workflow.act.engine_jobs import EngineJobs
+from svcd.workflow.act.rows import Place
 from svcd.workflow.act.tasks import ExecutionTasks, Means
 from svcd.workflow.decide import failures, lifecycle, planner, submission
 from svcd.workflow.decide.failures import Code
@@ -68,24 +69,30 @@ class Submissions(ExecutionTasks):
             return None
         self._running.add(id_)
         try:
-            again = await self._passes(id_)
+            again, place = await self._passes(id_)
         finally:
             self._running.discard(id_)
         row = await self._rows.find(id_)
         if row is not None and planner.is_to_tidy(row):
             self._endings.wake(id_)
-        elif row is not None and row.workflow_job_id is not None and not lifecycle.is_over(row):
-            place = await self._rows.place(row)
-            if place is not None:
-                await self._jobs.follow(place, row)
+        elif (
+            row is not None
+            and place is not None
+            and row.workflow_job_id is not None
+            and not lifecycle.is_over(row)
+        ):
+            await self._jobs.follow(place, row)
         return again
 
-    async def _passes(self, id_: ExecutionId) -> float | None:
-        """Plan and perform until no work is left (None), or only a wait (seconds)."""
+    async def _passes(self, id_: ExecutionId) -> tuple[float | None, Place | None]:
+        """Plan and perform until no work is left (None), or only a wait (seconds).
+
+        Also returns the place of the execution in the last pass.
+        """
         while True:
             row, cluster = await self._rows.with_cluster(id_)
             if row is None:
-                return None
+                return None, None
             if row.workflow_dir is not None:
                 self._endings.repeated(id_)
             place = None if cluster is None else self._rows.place_on(cluster)
@@ -101,7 +108,7 @@ class Submissions(ExecutionTasks):
                     row = await self._rows.change(id_, moved) or row
                 step = follows.step
             if not isinstance(step, Again):
-                return await self._conclude(step, row, cluster)
+                return await self._conclude(step, row, cluster), place
 
     async def _conclude(self, step: Step, row: Execution, cluster: Cluster | None) -> float | None:
         """Write the result of a pass; return the seconds until the next one."""
