@@ -320,11 +320,12 @@ class EngineJobs:
         action = running[0].engine_record.launched
         console = "" if action is None else action.console_url
         metrics = await self._manager.metrics(place, console)
+        writes: dict[ExecutionId, Callable[[Execution], Execution]] = {}
         for row in running:
             measured = with_progress(row, progress_of(row, metrics), metrics)
             if measured is not row and measured != row:
-                write = partial(with_progress, found=measured.progress, metrics=metrics)
-                await self._rows.change(row.id, write)
+                writes[row.id] = partial(with_progress, found=measured.progress, metrics=metrics)
+        await self._rows.change_each(writes)
         if not rows:
             return
         memory = self._memory.get(cluster_id, Memory())

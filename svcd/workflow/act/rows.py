@@ -8,7 +8,7 @@ show only one of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from attrs import field, frozen
@@ -29,6 +29,8 @@ from svcd.workflow.decide.addresses import ways_to
 _STEP: Final = "job"
 _MOST_SHOWN: Final = 1000
 """Waits in events whose end this daemon still has to record; it drops the oldest beyond."""
+_ROWS: Final = 20
+"""Rows that one transaction changes; each may hold a megabyte."""
 
 
 @frozen
@@ -168,28 +170,56 @@ class Rows:
         Raises ServiceUnavailable after many lost races.
         """
 
-        async def write(tx: Tx) -> tuple[bool, tuple[Execution, Execution] | None]:
-            row = await tx.executions.find(id_)
-            if row is None:
-                return True, None
-            after = change(row)
-            if after.delete_requested and lifecycle.is_tidy(after):
-                await tx.executions.drop(id_)
-                return True, (row, after)
-            if after == row:
-                return True, (row, row)
-            saved = await tx.executions.save(after)
-            if saved:
-                await self.notify(tx, after)
-            return saved, (row, after)
-
         async def attempt() -> tuple[bool, tuple[Execution, Execution] | None]:
-            return await self._store.tx(write)
+            return await self._store.tx(lambda tx: self._write(tx, id_, change))
 
         changed = await until_saved(f"job execution {id_}", attempt)
-        if changed is None:
-            return None
-        before, after = changed
+        return None if changed is None else await self._written(*changed)
+
+    async def change_each(
+        self, changes: Mapping[ExecutionId, Callable[[Execution], Execution]]
+    ) -> None:
+        """`change` for each row, with some rows in one transaction.
+
+        For what changes on very many rows at once: the end of a transaction costs more than a row.
+        """
+        ids = sorted(changes)  # two transactions with the same rows take them in the same order
+        for at in range(0, len(ids), _ROWS):
+            await self._change_part({id_: changes[id_] for id_ in ids[at : at + _ROWS]})
+
+    async def _change_part(
+        self, part: Mapping[ExecutionId, Callable[[Execution], Execution]]
+    ) -> None:
+        async def write(tx: Tx) -> Sequence[tuple[bool, tuple[Execution, Execution] | None]]:
+            return [await self._write(tx, id_, change) for id_, change in part.items()]
+
+        outcomes = await self._store.tx(write)
+        for (id_, change), (saved, changed) in zip(part.items(), outcomes, strict=True):
+            if not saved:
+                await self.change(id_, change)
+            elif changed is not None:
+                await self._written(*changed)
+
+    async def _write(
+        self, tx: Tx, id_: ExecutionId, change: Callable[[Execution], Execution]
+    ) -> tuple[bool, tuple[Execution, Execution] | None]:
+        """False: another writer was faster. The states before and after; None: the row is gone."""
+        row = await tx.executions.find(id_)
+        if row is None:
+            return True, None
+        after = change(row)
+        if after.delete_requested and lifecycle.is_tidy(after):
+            await tx.executions.drop(id_)
+            return True, (row, after)
+        if after == row:
+            return True, (row, row)
+        saved = await tx.executions.save(after)
+        if saved:
+            await self.notify(tx, after)
+        return saved, (row, after)
+
+    async def _written(self, before: Execution, after: Execution) -> Execution:
+        """Count and record what has been committed; return `after`."""
         self._metrics.execution_written(before, after, self._clock.seconds())
         await self._record_wait(before, after)
         return after

@@ -304,3 +304,20 @@ class PlanTests(SynchronousTestCase):
         plan = [row[3] for row in connection.execute(asked, {"tenant_id": "x", "most": 9})]
         self.assertIn("INDEX executions_open (tenant_id=?)", " ".join(plan))
         connection.close()
+
+    def test_pruning_reads_only_what_is_old_enough(self) -> None:
+        """Neither running executions, nor those that `workflow.keep_days` keeps."""
+        connection = sqlite3.connect(":memory:")
+        for text in (CREATE, *scripts(0, "then")):
+            connection.executescript(translate(text))
+        plans = []
+        for text in (executions._ENDED, executions._PRUNE):
+            named = dict.fromkeys(re.findall(r":(\w+)", text), "x")
+            plan = [row[3] for row in connection.execute("explain query plan " + text, named)]
+            plans.append([line for line in plan if line.startswith(("SCAN", "SEARCH", "USE"))])
+        connection.close()
+        (reads,), deletes = plans
+        self.assertTrue(reads.startswith("SEARCH executions USING INDEX executions_ended ("), reads)
+        self.assertIn("created_at<?", reads)
+        self.assertEqual(len(deletes), 3)  # the row, its cluster, its logins
+        self.assertTrue(all(line.startswith("SEARCH ") for line in deletes), deletes)
