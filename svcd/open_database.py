@@ -11,6 +11,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,12 +65,11 @@ async def open_database(
         shared = PostgresDatabase(reactor, settings.database, taken, sharing=sharing)
         await shared.open()
         return Opened(shared, shared.leases)
-    return Opened(
-        _sqlite(Path(url.removeprefix("sqlite:///")) if url else folder.path / "svcd.sqlite")
-    )
+    path = Path(url.removeprefix("sqlite:///")) if url else folder.path / "svcd.sqlite"
+    return Opened(_sqlite(path, partial(reactor.callLater, 0.0)))
 
 
-def _sqlite(path: Path) -> SqliteDatabase:
+def _sqlite(path: Path, soon: Callable[[Callable[[], object]], object]) -> SqliteDatabase:
     with contextlib.suppress(OSError):  # opening the database reports the fault
         path.touch(0o600)  # SQLite itself makes the file readable for all users
-    return SqliteDatabase(path)
+    return SqliteDatabase(path, soon=soon)

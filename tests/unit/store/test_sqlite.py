@@ -6,12 +6,13 @@ import json
 import re
 import sqlite3
 import tracemalloc
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from attrs import evolve
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock, deferLater
 from twisted.logger import LogEvent, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
@@ -21,7 +22,7 @@ from svcd.model.cluster import ClusterEvent
 from svcd.model.ids import ClusterId
 from svcd.model.secret import Secret
 from svcd.store import clusters, data, executions, templates
-from svcd.store.database import SchemaError
+from svcd.store.database import Conflict, SchemaError, Sql
 from svcd.store.migrations import CREATE, newest, scripts, steps
 from svcd.store.offline.check import FAMILIES
 from svcd.store.sealer import MemorySealer
@@ -266,6 +267,254 @@ class FileStoreTests(
         with self.assertRaises(SchemaError) as raised:
             SqliteDatabase(Path("/nonexistent/folder/db"))
         self.assertIn("/nonexistent/folder/db", str(raised.exception))
+
+
+class _Turns:
+    """The turns of a reactor: `soon` for a database, and `run` for the test."""
+
+    def __init__(self) -> None:
+        self._calls: list[Callable[[], object]] = []
+
+    def soon(self, call: Callable[[], object]) -> None:
+        self._calls.append(call)
+
+    def run(self) -> bool:
+        """One turn. Returns whether there was anything to do."""
+        calls, self._calls = self._calls, []
+        for call in calls:
+            call()
+        return bool(calls)
+
+
+class TogetherStoreTests(
+    _Sqlite,
+    StoreContract,
+    FamiliesContract,
+    LooseTrustsContract,
+    JobCredentialsContract,
+    ChangesContract,
+    KeptAnswersContract,
+    ExecutionLogsContract,
+):
+    """A file whose transactions wait for the end of the turn, as in a daemon."""
+
+    def setUp(self) -> None:
+        self.turns = _Turns()
+        self.database = SqliteDatabase(Path(self.mktemp()), soon=self.turns.soon)
+        self.sealer = MemorySealer()
+        self.store = SqlStore(self.database, self.sealer)
+        self.result(self.store.open(at(0)))
+
+    def result(self, work: Coroutine[Any, Any, T]) -> T:
+        return cast("T", now(self._later(Deferred.fromCoroutine(work))))
+
+    def successResultOf(self, deferred: Any) -> Any:
+        return super().successResultOf(self._later(deferred))
+
+    def failureResultOf(self, deferred: Any, *expected: Any) -> Any:
+        return super().failureResultOf(self._later(deferred), *expected)
+
+    def _later(self, deferred: Deferred[T]) -> Deferred[T]:
+        """`deferred`, after as many turns as there are."""
+        while self.turns.run():
+            pass
+        return deferred
+
+
+_NUMBER: ContextVar[int] = ContextVar("number", default=0)
+
+
+class TogetherTests(SynchronousTestCase):
+    """Transactions of one turn of the reactor, and their commit."""
+
+    def setUp(self) -> None:
+        self.turns = _Turns()
+        self.path = Path(self.mktemp())
+        self.database = SqliteDatabase(self.path, soon=self.turns.soon)
+        self.successResultOf(Deferred.fromCoroutine(self.database.script("create table t (n)")))
+        self.ran: list[str] = []
+        self.database._connection.set_trace_callback(self.ran.append)
+        self.other = sqlite3.connect(self.path, isolation_level=None)
+        self.addCleanup(self.other.close)
+
+    def tearDown(self) -> None:
+        self.successResultOf(Deferred.fromCoroutine(self.database.close()))
+
+    def add(self, number: int, then: Callable[[], object] = int) -> Deferred[int]:
+        """A transaction that adds a row and calls `then`; its result is the number."""
+
+        async def work(sql: Sql) -> int:
+            await sql.later("insert into t (n) values (:n)", {"n": number})
+            await sql.one("select 1")
+            then()
+            return number
+
+        return Deferred.fromCoroutine(self.database.tx(work))
+
+    def rows(self) -> list[int]:
+        """The rows that another process reads."""
+        return [n for (n,) in self.other.execute("select n from t order by rowid")]
+
+    def test_two_of_one_turn_have_one_commit(self) -> None:
+        """The statements, in their order."""
+        both = [self.add(1), self.add(2)]
+        self.assertEqual(self.ran, [])
+        self.turns.run()
+        self.assertEqual([self.successResultOf(each) for each in both], [1, 2])
+        self.assertEqual(
+            [" ".join(text.split()[:2]) for text in self.ran],
+            ["begin immediate"]
+            + ["savepoint one", "insert into", "select 1", "release one"] * 2
+            + ["commit"],
+        )
+
+    def test_nobody_hears_of_a_result_before_the_commit(self) -> None:
+        """The first caller that hears of its row could read all of them in another process."""
+        seen: list[list[int]] = []
+        for number in (1, 2, 3):
+            self.add(number).addCallback(lambda _: seen.append(self.rows()))
+        self.turns.run()
+        self.assertEqual(seen, [[1, 2, 3]] * 3)
+
+    def test_nobody_reads_what_waits_for_its_commit(self) -> None:
+        """A read before the end of the turn runs before the transaction."""
+
+        async def count(sql: Sql) -> Any:
+            return await sql.one("select count(*) from t")
+
+        added = self.add(1)
+        self.assertEqual(now(Deferred.fromCoroutine(self.database.read(count))), (0,))
+        self.turns.run()
+        self.successResultOf(added)
+        self.assertEqual(now(Deferred.fromCoroutine(self.database.read(count))), (1,))
+
+    def test_an_error_takes_back_only_its_own_changes(self) -> None:
+        """The others are committed, and have their results."""
+
+        def fail() -> None:
+            raise KeyError("mine")
+
+        first, second, third = self.add(1), self.add(2, fail), self.add(3)
+        self.turns.run()
+        self.assertEqual(self.successResultOf(first), 1)
+        self.assertEqual(self.failureResultOf(second, KeyError).value.args, ("mine",))
+        self.assertEqual(self.successResultOf(third), 3)
+        self.assertEqual(self.rows(), [1, 3])
+
+    def test_a_conflict_of_a_delayed_write_reaches_its_own_caller(self) -> None:
+        """Two of one turn want the same name: the first one gets it."""
+        self.database._connection.execute("create unique index one_n on t (n)")
+
+        async def work(sql: Sql) -> str:
+            await sql.later("insert into t (n) values (7)")
+            return "mine"
+
+        first, second = (Deferred.fromCoroutine(self.database.tx(work)) for _ in range(2))
+        self.turns.run()
+        self.assertEqual(self.successResultOf(first), "mine")
+        self.failureResultOf(second, Conflict)
+        self.assertEqual(self.rows(), [7])
+
+    def test_a_locked_file_is_unavailable_for_all(self) -> None:
+        """Nobody waits for the busy time-out a second time, and the next turn serves."""
+        self.database._connection.execute("pragma busy_timeout=1")
+        self.other.execute("begin immediate")
+        both = [self.add(1), self.add(2)]
+        self.ran.clear()
+        self.turns.run()
+        for each in both:
+            error = self.failureResultOf(each, ServiceUnavailable).value
+            self.assertIn("database is locked; nothing was changed, try again", str(error))
+        self.assertEqual(self.ran, ["begin immediate"])
+        self.other.execute("rollback")
+        third = self.add(3)
+        self.turns.run()
+        self.assertEqual(self.successResultOf(third), 3)
+        self.assertEqual(self.rows(), [3])
+
+    def test_a_commit_that_fails_is_unavailable_for_all(self) -> None:
+        """A constraint that SQLite checks at the commit stands for a disk that fails there."""
+        execute = self.database._connection.execute
+        execute("create table child (n references t (n) deferrable initially deferred)")
+        execute("create unique index one_n on t (n)")
+
+        def orphan() -> None:
+            execute("insert into child (n) values (99)")
+
+        both = [self.add(1), self.add(2, orphan)]
+        self.turns.run()
+        for each in both:
+            self.failureResultOf(each, sqlite3.IntegrityError)
+        self.assertEqual(self.rows(), [])
+        third = self.add(3)
+        self.turns.run()
+        self.assertEqual(self.successResultOf(third), 3)
+
+    def test_a_full_file_takes_back_the_changes_of_all_before(self) -> None:
+        """SQLite ends the whole transaction. Those behind it run in the next turn."""
+        execute = self.database._connection.execute
+        (pages,) = execute("pragma page_count").fetchone()
+        execute(f"pragma max_page_count={pages}")
+
+        def fill() -> None:
+            execute("insert into t (n) values (zeroblob(100000))")
+
+        first, second, third = self.add(1), self.add(2, fill), self.add(3)
+        self.turns.run()
+        for each in (first, second):
+            error = self.failureResultOf(each, ServiceUnavailable).value
+            self.assertIn("full; nothing was changed, try again", str(error))
+        self.assertNoResult(third)
+        self.turns.run()
+        self.assertEqual(self.successResultOf(third), 3)
+        self.assertEqual(self.rows(), [3])
+
+    def test_sixty_four_share_a_commit(self) -> None:
+        """The reactor serves others before the next ones."""
+        many = [self.add(number) for number in range(65)]
+        self.turns.run()
+        self.assertEqual(self.rows(), list(range(64)))
+        self.assertNoResult(many[64])
+        self.turns.run()
+        self.assertEqual([self.successResultOf(each) for each in many], list(range(65)))
+        self.assertEqual(self.ran.count("commit"), 2)
+
+    def test_a_caller_that_gives_up_before_the_turn_changes_nothing(self) -> None:
+        """The transaction of the other one runs."""
+        first, second = self.add(1), self.add(2)
+        first.cancel()
+        self.failureResultOf(first, CancelledError)
+        self.turns.run()
+        self.assertEqual(self.successResultOf(second), 2)
+        self.assertEqual(self.rows(), [2])
+
+    def test_a_caller_that_writes_again_waits_for_the_next_turn(self) -> None:
+        """Its second transaction is not part of the commit that it has just heard of."""
+        again: list[Deferred[int]] = []
+        self.add(1).addCallback(lambda _: again.append(self.add(2)))
+        self.turns.run()
+        self.assertEqual(self.rows(), [1])
+        self.turns.run()
+        self.assertEqual(self.successResultOf(again[0]), 2)
+
+    def test_work_has_the_context_of_its_caller(self) -> None:
+        """Its log lines have the id of their own request."""
+        seen: list[int] = []
+        for number in (1, 2):
+            token = _NUMBER.set(number)
+            self.add(number, lambda: seen.append(_NUMBER.get()))
+            _NUMBER.reset(token)
+        self.turns.run()
+        self.assertEqual(seen, [1, 2])
+
+    def test_close_commits_those_that_wait(self) -> None:
+        """A stop does not lose them, and the turn that comes after it does nothing."""
+        added = self.add(1)
+        self.successResultOf(Deferred.fromCoroutine(self.database.close()))
+        self.assertEqual(self.successResultOf(added), 1)
+        self.turns.run()
+        self.assertEqual(self.rows(), [1])
+        self.database = SqliteDatabase(self.path)
 
 
 class PlanTests(SynchronousTestCase):
