@@ -77,6 +77,8 @@ def _parsed(text: str) -> IPv4Address | IPv6Address | None:
 
 def _plain(text: str) -> str:
     """An address in its usual form: an IPv4 address that is mapped into IPv6 as IPv4."""
+    if ":" not in text and text[:1] != "[" and text[-1:] != "]":  # IPv4 has one form
+        return text
     address = _parsed(text.removeprefix("[").removesuffix("]"))
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return str(address.ipv4_mapped)

@@ -21,7 +21,6 @@ would be one of these; a transaction that stays open (of any database of the ser
 from __future__ import annotations
 
 import functools
-from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -151,7 +150,7 @@ class Journal:
     def __init__(self, sql: Sql) -> None:
         self._sql = sql
         self.tenants: set[str] = set()
-        self.expiring: Counter[str] = Counter()
+        self.expiring: dict[str, int] = {}
 
     async def note(
         self, tenant_id: str, kind: str, id_: str, version: int, word: Word, expires: bool = False
@@ -172,7 +171,7 @@ class Journal:
             "expires": int(gone or expires),
         }
         if gone or expires:
-            self.expiring[tenant_id] += 1
+            self.expiring[tenant_id] = self.expiring.get(tenant_id, 0) + 1
         await self._sql.later(_noting(feed), values)
 
     async def here(self, now_s: float) -> Cursor:

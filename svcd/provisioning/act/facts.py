@@ -100,11 +100,18 @@ class FactReader:
         Requests with the same token share one read that begins after all of them have arrived.
         Raises CloudError, PlatformTimeout.
         """
-        session = self.session(caller)
+        made: list[CloudSession] = []
+
+        def session() -> CloudSession:
+            """Made by the caller whose read the others share."""
+            if not made:
+                made.append(self.session(caller))
+            return made[0]
+
         who = (caller.tenant_id, caller.token.reveal() if caller.token is not None else "")
 
         async def flavors() -> object:
-            return {f.id: f for f in await session.flavors()}
+            return {f.id: f for f in await session().flavors()}
 
         wanted: dict[str, _Read] = {}
 
@@ -116,13 +123,13 @@ class FactReader:
 
         also("flavors", flavors)
         if image_id is not None:
-            also("image", lambda: _missing_is_none(session.image(image_id)), image_id)
+            also("image", lambda: _missing_is_none(session().image(image_id)), image_id)
         if keypair is not None:
-            also("keypair", lambda: _missing_is_none(session.keypair(keypair)), keypair)
+            also("keypair", lambda: _missing_is_none(session().keypair(keypair)), keypair)
         if networks:
-            also("networks", session.networks)
+            also("networks", lambda: session().networks())
         if quota:
-            also("quota", session.quota)
+            also("quota", lambda: session().quota())
 
         try:
             results: list[Any] = await with_deadline(
@@ -141,9 +148,9 @@ class FactReader:
         read: dict[str, Any] = dict(zip(wanted, results, strict=True))
         image_found = read.get("image")
         if image_id is not None and not (image_found and is_registered(image_found)):
-            read["images"] = await self._choices(session.images())
+            read["images"] = await self._choices(session().images())
         if keypair is not None and read["keypair"] is None:
-            read["keypairs"] = await self._choices(session.keypairs())
+            read["keypairs"] = await self._choices(session().keypairs())
         return evolve(facts, **read)
 
     async def _choices(self, reading: Coroutine[Any, Any, Sequence[T]]) -> Sequence[T]:
