@@ -168,6 +168,7 @@ class Controller:
     def forget(self) -> None:
         """Drop the memory of executions and engines whose leases this daemon has lost."""
         self.jobs.retain(self._leases.holds)
+        self.rows.retain(self._leases.holds)
 
     def active(self) -> int:
         """The number of executions that svcd starts or tidies up now, without running ones."""
@@ -195,6 +196,7 @@ class Controller:
                 self._leases, id_, partial(self.jobs.orphan, id_, "the cluster was deleted")
             )
         self.jobs.retain(due.at_engines.__contains__)
+        self.rows.retain(due.at_engines.__contains__)
         results = await gather(
             [partial(self._turn, each, rows) for each, rows in due.at_engines.items()],
             ENGINES_AT_ONCE,

@@ -81,6 +81,7 @@ class Rows:
         self._metrics = metrics or WorkMetrics()
         self._shown: dict[tuple[ClusterId, str], ExecutionId] = {}
         self._unfinished: Sequence[Execution] = ()
+        self._places: dict[ClusterId, Place] = {}
 
     # ---- reading ----
 
@@ -120,12 +121,25 @@ class Rows:
         return None if cluster is None else self.place_on(cluster)
 
     def place_on(self, cluster: Cluster) -> Place | None:
-        """The place of a cluster's executions; None when the cluster has no engine."""
+        """The place of a cluster's executions; None when the cluster has no engine.
+
+        It depends on the row of the cluster alone, and each write of a row changes its version.
+        """
+        known = self._places.get(cluster.id)
+        if known is not None and known.cluster.version == cluster.version:
+            return known
         endpoints = self._engines.endpoints(cluster)
         if endpoints is None:
             return None
         key = self._sealer.open(cluster.management_private_key)
-        return Place(cluster, endpoints, ways_to(cluster, endpoints, key))
+        place = Place(cluster, endpoints, ways_to(cluster, endpoints, key))
+        self._places[cluster.id] = place
+        return place
+
+    def retain(self, wanted: Callable[[ClusterId], bool]) -> None:
+        """Drop the places on all other clusters."""
+        for cluster_id in [each for each in self._places if not wanted(each)]:
+            del self._places[cluster_id]
 
     async def secrets(self, row: Execution) -> Sequence[Secret]:
         """The secrets of its data sources, logins and configurations.

@@ -4,9 +4,10 @@ from attrs import evolve
 
 from svcd.embedded.faults import Effect, FaultRule
 from svcd.errors import ServiceUnavailable
-from svcd.model.cluster import ClusterStatus
+from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import ClusterId, http_date, iso_seconds
 from svcd.model.job import Execution, ExecutionStatus
+from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.settings import Workflow
@@ -381,6 +382,26 @@ class Clusters(WorkflowCase):
         self.clock.advance(60)
         self.assertEqual(self.idle, 4)
         self.assertEqual(self.execution(first.id).status, S.SUCCEEDED)
+
+    def test_the_place_of_executions_follows_the_row_of_the_cluster(self) -> None:
+        """It is made once for each version of the row, and dropped with the last execution."""
+        rows = self.controller.rows
+        before = rows.place_on(self.run_to_end(self._found()))
+        self.assertIs(rows.place_on(self.run_to_end(self._found())), before)
+        self.set_cluster(management_private_key=self.sealer.seal(Secret("another key")))
+        after = rows.place_on(self.run_to_end(self._found()))
+        assert before is not None and after is not None
+        self.assertGreater(after.cluster.version, before.cluster.version)
+        self.assertNotEqual(after.cluster, before.cluster)
+        rows.retain(lambda id_: id_ == CLUSTER)
+        self.assertIs(rows.place_on(after.cluster), after)
+        self.run_to_end(self.controller.tick())
+        self.assertIsNot(rows.place_on(after.cluster), after)
+
+    async def _found(self) -> Cluster:
+        found = await self.controller.rows.cluster(CLUSTER)
+        assert found is not None
+        return found
 
 
 _AM = (
