@@ -6,10 +6,9 @@ The handler of the request that acts keeps its answer, in the transaction of its
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import Any, TypeVar
 
-from svcd.errors import ServiceUnavailable
+from svcd.errors import ServiceUnavailable, SvcdError
 from svcd.model.idempotency import KeyedRequest
 from svcd.ports.store import Store
 from svcd.resources._route import Call, Route
@@ -46,15 +45,19 @@ async def once(store: Store, keyed: KeyedRequest, act: Callable[[], Awaitable[T]
     """The result of `act`; the JSON of the first answer when another request has the key.
 
     A request that fails looks again: a twin of it may have succeeded meanwhile, or its own
-    commit, whose answer was lost.
+    commit, whose answer was lost. When it cannot look, it does not blame the caller: a name that is
+    taken, for example, may be that of its twin.
     """
     kept = await store.read(lambda tx: tx.kept_answers.admit(keyed))
     if kept is None:
         try:
             return await act()
-        except Exception:
-            with suppress(ServiceUnavailable):  # the caller gets the first fault
+        except Exception as fault:
+            try:
                 kept = await store.read(lambda tx: tx.kept_answers.find(keyed))
+            except ServiceUnavailable:
+                if isinstance(fault, SvcdError) and fault.status < 500:
+                    raise
             if kept is None:
                 raise
     return kept

@@ -10,7 +10,7 @@ import treq
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.testing import Answer, Effect, FakeService
+from svcd.testing import Answer, Effect, FakeService, FaultRule
 from tests.support.fakes import WORKER, Api, cluster_body
 
 SOURCE = {"name": "in", "type": "hdfs", "url": "/in"}
@@ -316,6 +316,29 @@ class FaultTests(_Case):
         self.assertEqual(len(self.clusters()), 1)
         self.svcd.advance(5)
         self.assertEqual(self.trusts(), 1)
+
+    def test_twin_whose_answer_cannot_be_read(self) -> None:
+        """The other one may not hear of a conflict with it: it sends the request again."""
+        given_back: list[str] = []
+        refused: list[str] = []
+
+        def refuse_the_look(where: str, kind: str, path: str) -> FaultRule | None:
+            """The look comes after the twin has given its trust back."""
+            if where == "identity" and kind == "DELETE":
+                given_back.append(path)
+            if where == "store" and kind == "read" and given_back and not refused:
+                refused.append(kind)
+                return FaultRule(where="store")
+            return None
+
+        self.svcd.faults.add(where="compute", effect=Effect.DELAY, delay_s=2.0)
+        starting = [self.start(self.cluster()) for _ in range(2)]
+        self.svcd.faults.listen(refuse_the_look)
+        found = self.svcd.result_of(gatherResults(starting))
+        self.assertEqual(sorted(code for code, _, _ in found), [202, 503])
+        (first,) = [body for code, _, body in found if code == 202]
+        self.assertEqual(self.svcd.result_of(self.start(self.cluster())), (202, True, first))
+        self.assertEqual(len(self.clusters()), 1)
 
     def test_different_bodies_at_once(self) -> None:
         """One acts, the other is refused."""
