@@ -2,9 +2,9 @@
 
 Note: transactions. In SQLite a transaction runs alone, and the families rely on that. Here each
 transaction is SERIALIZABLE, which has the same effect: of two transactions in conflict the server
-rolls one back, and `tx` runs that one again from its beginning. `begin` is sent with the first
-statement. A read of one statement needs no transaction. When a read asks for a second statement,
-it is run again from its beginning on one snapshot.
+rolls one back, and `tx` runs that one again from its beginning, one at a time of those of this
+daemon. `begin` is sent with the first statement. A read of one statement needs no transaction. When
+a read asks for a second statement, it is run again from its beginning on one snapshot.
 """
 
 from __future__ import annotations
@@ -14,17 +14,26 @@ import functools
 import itertools
 import random
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any, TypeVar, cast
 
 import psycopg2
 from attrs import frozen
 from psycopg2 import errorcodes
+from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
 
 from svcd.errors import InvalidData, ServiceUnavailable
 from svcd.ports.store import DatabaseFigures
-from svcd.runtime.tasks import Loop, shielded, sleep
+from svcd.runtime.tasks import DeadlineExceeded, Loop, shielded, sleep, with_deadline
 from svcd.settings import Database as DatabaseSettings
 from svcd.store.changes import Feed
 from svcd.store.database import (
@@ -379,6 +388,7 @@ class PostgresDatabase:
                 sharing.wall,
             )
         self.repeated = 0
+        self._turns = DeferredLock()
         self._announced: set[str] = set()
         self._announcing = Loop(reactor, "announcements", _IDLE_S, self._announce)
 
@@ -464,18 +474,36 @@ class PostgresDatabase:
 
     async def _repeat(self, work: Callable[[_Statements], Awaitable[T]], begin: str) -> T:
         for attempt in range(1, _ATTEMPTS + 1):
-            session = await self._pool.acquire()
-            try:
-                return await _once(session, work, begin)
-            except _Again:
-                self.repeated += 1
-            finally:
-                self._pool.release(session)
+            # the turn comes before the session: nobody waits for a turn with a session
+            async with self._turn() if attempt > 1 else contextlib.nullcontext():
+                session = await self._pool.acquire()
+                try:
+                    return await _once(session, work, begin)
+                except _Again:
+                    self.repeated += 1
+                finally:
+                    self._pool.release(session)
             await sleep(self._clock, self._rng.random() * _PAUSE_S * attempt)
         raise ServiceUnavailable(
             f"the database rolled a change back {_ATTEMPTS} times in favour of others:"
             " nothing was changed, try again"
         )
+
+    @contextlib.asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """One at a time of those that were rolled back: side by side they would meet again."""
+        try:
+            waiting = self._turns.acquire()
+            await with_deadline(self._clock, self._settings.wait_s, "turn", waiting)
+        except DeadlineExceeded:
+            raise ServiceUnavailable(
+                f"the database rolled a change back, and others that it had rolled back took longer"
+                f" than {self._settings.wait_s:g} s: nothing was changed, try again later"
+            ) from None
+        try:
+            yield
+        finally:
+            self._turns.release()
 
     async def _script(self, text: str) -> None:
         why: Exception | None = None

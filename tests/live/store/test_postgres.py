@@ -16,6 +16,7 @@ from svcd.errors import IdempotencyKeyReused
 from svcd.model.changes import Changes, Cursor
 from svcd.model.ids import ClusterId
 from svcd.ports.store import Page, Tx
+from svcd.runtime.tasks import sleep
 from svcd.settings import Database, Limits
 from svcd.store.changes import _part as feed_part
 from svcd.store.changes import cut, excess
@@ -335,6 +336,59 @@ class PostgresStoreTests(
         requests = [Deferred.fromCoroutine(request(number)) for number in range(20)]
         drive(_awaited(gatherResults(requests)))
         self.assertEqual(sorted(runs), list(range(20)))
+
+    async def add_at_once(self, count: int) -> tuple[list[object], int]:
+        """`count` transactions that count the tenant's rows before one of them adds its own.
+
+        Returns what each ended with, and how many ran again at the same time at the most.
+        """
+        begun, again, most = 0, 0, 0
+
+        def request(number: int) -> Deferred[object]:
+            runs = 0
+
+            async def work(tx: Tx) -> None:
+                nonlocal begun, again, most, runs
+                runs += 1
+                if runs > 1:
+                    again += 1
+                    most = max(most, again)
+                try:
+                    await tx.data_sources.add(source(number))
+                    await tx.data_sources.page(TENANT, Page())  # sends the insert
+                    if runs == 1:
+                        begun += 1
+                        while begun < count:
+                            await sleep(own_reactor(), 0.01)
+                finally:
+                    again -= runs > 1
+
+            return Deferred.fromCoroutine(self.store.tx(work)).addErrback(lambda f: f.value)
+
+        ended = await gatherResults([request(number) for number in range(count)])
+        return ended, most
+
+    def test_those_that_were_rolled_back_run_one_at_a_time(self) -> None:
+        """All of them succeed, though each has counted the rows of the tenant."""
+        ended, most = drive(self.add_at_once(4))
+        self.assertEqual((ended, most), ([None] * 4, 1))
+        self.assertEqual(len(self.tx(lambda tx: tx.data_sources.page(TENANT, Page()))), 4)
+
+    def test_the_wait_for_a_turn_ends(self) -> None:
+        """Nothing of the others is in the database."""
+        settings = Database(url=self.url, wait_s=0.5)
+        drive(self.database.close())
+        self.database = PostgresDatabase(own_reactor(), settings, self.fail)
+        self.store = SqlStore(self.database, self.store._sealer)
+        drive(self._open())
+        self.database._turns.acquire()
+        ended, _ = drive(self.add_at_once(3))
+        refused = [str(each) for each in ended if each is not None]
+        self.assertIn(len(refused), (1, 2))
+        for each in refused:
+            self.assertIn("took longer than 0.5 s: nothing was changed", each)
+        rows = self.tx(lambda tx: tx.data_sources.page(TENANT, Page()))
+        self.assertEqual(len(rows), 3 - len(refused))
 
     def dump(self, table: str) -> str:
         rows = execute(self.url, f"select * from {table}")
