@@ -12,15 +12,19 @@ from collections.abc import Iterable
 from typing import Final
 
 ENABLED: Final = "mapreduce.job.ubertask.enable"
-_OF_TASKS: Final = re.compile(
+MOST_BYTES: Final = 16 << 20
+"""Input of a small job."""
+OF_TASKS: Final = (
     r"(mapred|mapreduce)\.(job\.|admin\.)?((map|reduce|child)\.)+"
     r"(java\.opts|memory\.mb|memory\.physical\.mb|cpu\.vcores|env(\..+)?|maxattempts|max\.attempts)"
     r"|mapreduce\.(map|reduce)\.resource\..+|mapreduce\.admin\.user\.env"
     r"|(mapreduce\.task\.)?io\.sort\.mb"
     r"|yarn\.app\.mapreduce\.am\.(resource\.(mb|memory|memory-mb)|command-opts|admin-command-opts)"
 )
+"""A regular expression of Python and Java: names of options that need tasks in containers."""
+_PATTERN: Final = re.compile(OF_TASKS)
 
 
 def keeps_tasks_apart(names: Iterable[str]) -> bool:
     """Whether one of these options needs tasks in containers of their own."""
-    return any(_OF_TASKS.fullmatch(name) for name in names)
+    return any(_PATTERN.fullmatch(name) for name in names)

@@ -440,13 +440,17 @@ def _small(cells: Sequence[Cell], *mistakes: str) -> Sequence[Cell]:
 
 SMALL: Final = (
     *_small(PIG, "permission", "exception", "killed", "disk-full", "disk-full-local", "names"),
+    *_small(PIG, "input-missing", "output-exists", "scheme-wrong"),
     *_small(JARS, "permission", "class-missing", "class-missing-used", "exception", "oom-heap"),
     *_small(JARS, "killed", "disk-full", "disk-full-local", "names"),
     *_small(STREAMING, "syntax", "class-missing", "program-missing", "exception", "oom-heap"),
     *_small(STREAMING, "signal", "disk-full-local", "names"),
     *_small(JAVA, "exception-in-task", "killed-child", "names"),
 )
-"""Mistakes in tasks: what is seen of them differs, because a task has no container of its own."""
+"""Mistakes in tasks: what is seen of them differs, because a task has no container of its own.
+
+Those of Pig without a function of the user's run in the launcher.
+"""
 
 CELLS: Final = (
     *PIG, *JARS, *STREAMING, *JAVA, *SHELL, *PYSPARK, *SPARK_SQL, *SPARK_JARS, *SMALL,

@@ -282,11 +282,15 @@ _LARGE: Final[Mapping[str, tuple[str, str]]] = {
     "SparkJar/disk-full-local": ("NO_SPACE", f"{_NO_SPACE} (Fault.java:"),
     **{f"{each}/names": ("", "") for each in _TYPES},
 }
+
+
+def _of_small(text: str) -> str:
+    """`text` with the names of the small job's files."""
+    return text.replace("(streaming-", "(smallstreaming-").replace("<file pig-", "<file smallpig-")
+
+
 EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     **_LARGE,
-    **{
-        f"Small{name}": (code, text.replace("(streaming-", "(smallstreaming-"))
-        for name, (code, text) in _LARGE.items()
-    },
+    **{f"Small{name}": (code, _of_small(text)) for name, (code, text) in _LARGE.items()},
 }
 """Cell -> code and beginning of the text; "" stands for any text."""

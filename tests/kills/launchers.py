@@ -5,6 +5,8 @@ it has just submitted its first child, while that runs, and after the last one h
 at most one child may run, and the execution ends `SUCCEEDED` with its whole result, or with
 `LAUNCHER_LOST` and nothing of it left in YARN or on a machine. The exit code is 1 when not so.
 
+The steps of a `SmallPig` job run within the launcher, without a child.
+
 In the cases `master` the JVM dies that runs a small job of MapReduce, master and tasks in one. YARN
 starts it again, and the job must end `SUCCEEDED` with its whole result.
 """
@@ -106,7 +108,9 @@ counts.map(lambda pair: "%s\\t%d" % pair).saveAsTextFile(sys.argv[2])
 LINES = b"one two two\n"
 SLEPT = "0\tone two two"
 COUNTED = "one\t1\ntwo\t2"
-EXPECTED: Final = {"Jar": SLEPT, "Java": SLEPT, "Pig": COUNTED, "Spark": COUNTED}
+EXPECTED: Final = {
+    "Jar": SLEPT, "Java": SLEPT, "Pig": COUNTED, "SmallPig": COUNTED, "Spark": COUNTED
+}  # fmt: skip
 
 
 @frozen(kw_only=True)
@@ -141,7 +145,7 @@ class Launchers(Outage):
         match kind:
             case "Jar":
                 return self._job
-            case "Pig":
+            case "Pig" | "SmallPig":
                 return await self.tenant.new_pig_job(name, PIG.encode())
             case "Spark":
                 return await self.tenant.new_job(name, kind, {f"{name}.py": SPARK.encode()})
@@ -167,6 +171,8 @@ class Launchers(Outage):
         params: dict[str, str] = {}
         if kind in ("Jar", "Java"):
             configs = {**SLEEP, "svcd.examples.sleep.ms": str(int(task_s * 1000))}
+        if kind == "Pig":
+            configs["pig.auto.local.enabled"] = "false"
         if kind == "Java":
             configs["edp.java.main_class"] = "org.svcd.kills.Submit"
             args = [f"objstore://{BOX}/in", out]
@@ -240,7 +246,11 @@ class Launchers(Outage):
             return bool(self.pids())
 
         await until(jvm, "the JVM of the launcher", LAUNCHED_S, LOOK_S)
-        if moment == "submitted":
+        if kind == "SmallPig" and moment == "running":
+            await until(self._steps, "a step within the launcher", LAUNCHED_S, 0.01)
+        elif kind == "SmallPig" and moment == "ended":
+            await until(self._listed, "a file of the result", LAUNCHED_S, 0.01)
+        elif moment == "submitted":
             await self.when("a child", lambda seen: bool(seen.children))
         elif moment == "master" or (moment == "running" and kind != "Shell"):
             await self.when("a child's task", lambda s: any(map(works, s.children.values())))
@@ -270,6 +280,14 @@ class Launchers(Outage):
         await self._check(kind, info, seen, died)
         return told
 
+    async def _steps(self) -> bool:
+        """Whether a launcher has files of a step of Pig in its container."""
+        return any(Path(f"/proc/{pid}/cwd/steps").exists() for pid in self.pids())
+
+    async def _listed(self) -> bool:
+        """Whether a step has written a file of the result."""
+        return bool((await self._output()).strip())
+
     async def _watched(self, execution: str) -> Mapping[str, Any]:
         """After its end; all children are counted until then."""
 
@@ -284,6 +302,8 @@ class Launchers(Outage):
     async def _check(self, kind: str, info: Mapping[str, Any], seen: Seen, died: bool) -> None:
         if seen.running():
             raise Wrong(f"{seen.running()} run after the end of the execution")
+        if kind == "SmallPig" and seen.children:
+            raise Wrong(f"small steps have run outside the launcher: {sorted(seen.children)}")
         if self._most > 1:
             raise Wrong(f"{self._most} children at the same time")
         if info["status"] == "SUCCEEDED":
@@ -375,6 +395,7 @@ def _mine(pid: int, seen: Seen) -> bool:
 MOMENTS: Final = {
     "Jar": ("starting", "submitted", "running", "ended", "master"),
     "Pig": ("starting", "submitted", "running", "ended", "master"),
+    "SmallPig": ("starting", "running", "ended"),
     "Java": ("starting", "submitted", "running", "ended", "master"),
     "Shell": ("starting", "running", "ended"),
     "Spark": ("starting", "submitted", "running", "ended"),

@@ -7,7 +7,9 @@ with SVCD_LIVE_IMAGE set a fresh tree is built first. Skipped when there is none
 from __future__ import annotations
 
 import atexit
+import gzip
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -16,6 +18,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
+from svcd.model import small_jobs
 from svcd.provisioning.distributions.vanilla.image.build import (
     ImageError,
     build,
@@ -140,6 +143,57 @@ r = FOREACH few GENERATE js.shout(w), hex(255), INVOKE(w)length();
 STORE r INTO 'out';
 """
 
+# Each EXEC ends a batch of steps.
+SMALL = r"""
+SET mapreduce.output.fileoutputformat.compress true;
+SET mapreduce.output.fileoutputformat.compress.codec org.apache.hadoop.io.compress.GzipCodec;
+lines = LOAD 'in.txt' USING TextLoader() AS (line:chararray);
+words = FOREACH lines GENERATE FLATTEN(TOKENIZE(line)) AS word;
+counts = FOREACH (GROUP words BY word) GENERATE group, COUNT(words) AS n;
+sorted = ORDER counts BY n;
+STORE sorted INTO 'sorted';
+EXEC;
+few = LOAD 'few.txt' AS (w:chararray);
+other = FOREACH (GROUP few BY w) GENERATE group, COUNT(few) AS n;
+joined = JOIN counts BY n, other BY n;
+STORE joined INTO 'joined';
+EXEC;
+loud = STREAM few THROUGH `tr a-z A-Z`;
+STORE loud INTO 'loud';
+EXEC;
+DEFINE hex InvokeForString('java.lang.Integer.toHexString', 'int');
+numbers = FOREACH few GENERATE hex(255);
+STORE numbers INTO 'numbers';
+EXEC;
+SET pig.auto.local.enabled false;
+STORE few INTO 'apart';
+EXEC;
+SET pig.auto.local.enabled true;
+STORE few INTO 'here';
+"""
+HERE_OR_APART = [
+    "here",
+    "here",
+    "here",
+    "apart",
+    "apart",
+    "apart",
+    "apart",
+    "apart",
+    "apart",
+    "here",
+]
+"""The steps of this script: three for an order, three for a join, and one for each other batch."""
+HEAP = """
+few = LOAD 'few.txt' AS (w:chararray);
+STORE few INTO 'before';
+EXEC;
+SET mapreduce.map.java.opts '-Xmx300m';
+STORE few INTO 'after';
+EXEC;
+STORE few INTO 'last';
+"""
+
 
 # By reflection: the class is not public.
 HOSTS = """
@@ -209,8 +263,8 @@ class ImageTest(SynchronousTestCase):
             'shout.outputSchema = "w:chararray";\nfunction shout(w) { return w.toUpperCase(); }\n'
         )
 
-    def pig(self, script: str) -> None:
-        """Runs a script in local mode; its last words are the failure."""
+    def pig(self, script: str, *options: str, mode: str = "local") -> str:
+        """Runs a script, by default in local mode; its last words are the failure."""
         (self.folder / "script.pig").write_text(script)
         environ = {
             "PATH": os.environ["PATH"],
@@ -220,8 +274,9 @@ class ImageTest(SynchronousTestCase):
             **{key: value for key, value in os.environ.items() if key == "SVCD_JAVA_HOME"},
         }
         settings = ["-Dmapreduce.task.io.sort.mb=16", f"-Dpig.temp.dir={self.folder}/tmp"]
+        settings += options
         done = subprocess.run(
-            [str(self.prefix / "bin/pig"), *settings, "-x", "local", "-l", ".", "script.pig"],
+            [str(self.prefix / "bin/pig"), *settings, "-x", mode, "-l", ".", "script.pig"],
             cwd=self.folder,
             env=environ,
             capture_output=True,
@@ -230,6 +285,19 @@ class ImageTest(SynchronousTestCase):
             check=False,
         )
         self.assertEqual(done.returncode, 0, done.stderr[-4000:])
+        return done.stderr
+
+    def steps(self, script: str, is_small: str = "true") -> list[str]:
+        """Where each step of a script ran, within Pig's JVM or apart."""
+        log = self.pig(
+            script,
+            f"-D{small_jobs.ENABLED}={is_small}",
+            f"-Dsvcd.pig.options.of.tasks={small_jobs.OF_TASKS}",
+            "-Dmapreduce.framework.name=local",
+            mode="small",
+        )
+        found = re.findall("will run in-process|cannot be converted run in-process", log)
+        return ["here" if each.startswith("will") else "apart" for each in found]
 
     def rows(self, name: str = "out") -> list[tuple[str, ...]]:
         """The stored rows, sorted."""
@@ -311,6 +379,24 @@ class ImageTest(SynchronousTestCase):
         """Functions in JavaScript and both kinds of invoker."""
         self.pig(FUNCTIONS)
         self.assertEqual(self.rows(), [("CAT", "ff", "3"), ("DOG", "ff", "3")])
+
+    def test_small_steps_of_pig(self) -> None:
+        """One after the other and of Pig's own functions: here, with the options of the script."""
+        self.assertEqual(self.steps(SMALL), HERE_OR_APART)
+        (part,) = (self.folder / "sorted").glob("part-*")
+        self.assertEqual(part.suffix, ".gz")
+        rows = [row.split("\t") for row in gzip.decompress(part.read_bytes()).decode().splitlines()]
+        self.assertEqual([n for _, n in rows], sorted(n for _, n in rows))
+        self.assertEqual(rows[-1], ["the", "4"])
+        self.assertEqual(list((self.folder / "steps").rglob("*.xml")), [])
+
+    def test_pig_steps_that_need_containers(self) -> None:
+        """None runs here after the script has set a heap, or where small jobs are turned off."""
+        self.assertEqual(self.steps(HEAP), ["here", "apart", "apart"])
+        shutil.rmtree(self.folder / "before")
+        for name in ("after", "last"):
+            shutil.rmtree(self.folder / name)
+        self.assertEqual(self.steps(HEAP, is_small="false"), ["apart"] * 3)
 
     def test_nothing_is_left_behind(self) -> None:
         """A local run keeps to its working folder and cleans the temporary one."""

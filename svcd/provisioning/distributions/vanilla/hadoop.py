@@ -297,7 +297,7 @@ def _small_jobs(machine: Machine) -> Properties:
         small_jobs.ENABLED: "false" if apart else "true",
         "mapreduce.job.ubertask.maxmaps": "4" if machine.root else "1",
         "mapreduce.job.ubertask.maxreduces": "1",
-        "mapreduce.job.ubertask.maxbytes": str(16 << 20),
+        "mapreduce.job.ubertask.maxbytes": str(small_jobs.MOST_BYTES),
     }
 
 

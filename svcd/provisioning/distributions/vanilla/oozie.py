@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import resources
 
+from svcd.model import small_jobs
 from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.spi import Machine
 from svcd.provisioning.distributions.vanilla import layout as places
@@ -100,6 +101,10 @@ def action_conf(machines: Sequence[Machine], machine: Machine) -> Properties:
         "pig.jobcontrol.sleep": "200",
         # each node has it; Pig finds a class of its own in it, and would copy it for each job
         "pig.predeployed.jars": "svcd-hadoop-helpers.jar",
+        # small steps of Pig run within the launcher, see image/java/org/svcd/pig/SmallSteps.java
+        "exectype": "small",
+        "pig.auto.local.input.maxbytes": str(small_jobs.MOST_BYTES),
+        "svcd.pig.options.of.tasks": small_jobs.OF_TASKS,
     }
 
 

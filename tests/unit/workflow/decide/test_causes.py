@@ -115,6 +115,21 @@ class CauseTests(SynchronousTestCase):
             cause(log), "java.io.IOException: Input path does not exist: hdfs://h:8020/missing"
         )
 
+    def test_step_of_pig_that_fails_in_the_launcher(self) -> None:
+        """Pig has no words for it, the log has; from the log of a real one."""
+        quota = (
+            "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException: The DiskSpace quota of /a"
+        )
+        log = (
+            "2026-11-24 18:55:57,118 [Thread-34] WARN  org.apache.hadoop.mapred.LocalJobRunner  - "
+            f"job_local462479504_0001\njava.lang.Exception: {quota}\n"
+            "\tat org.apache.hadoop.mapred.LocalJobRunner$Job.run(LocalJobRunner.java:584)\n"
+            f"Caused by: {quota}\n"
+            "org.apache.pig.backend.executionengine.ExecException: ERROR 2244: Job "
+            "job_local462479504_0001 failed, hadoop does not return any error message\n"
+        )
+        self.assertEqual(cause(log), quota)
+
 
 class TaskTests(SynchronousTestCase):
     """Diagnostics of attempts, and YARN's of applications; the words of Hadoop 3.5."""

@@ -265,7 +265,7 @@ def _make(
     progress("compiling")
     lib = f"{stage}/hadoop/lib/*"
     helpers = stage / "hadoop/lib/svcd-hadoop-helpers.jar"
-    compile_jar(RECIPE / "java", helpers, lib, jdk, work)
+    compile_jar(RECIPE / "java", helpers, f"{lib}:{stage}/pig/lib/*", jdk, work)
     link(helpers, stage / "oozie/lib")  # its HostFilter
     compile_jar(RECIPE / "examples", stage / "examples/svcd-examples.jar", lib, jdk, work)
     if spark is not None:

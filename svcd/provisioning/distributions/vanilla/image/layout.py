@@ -150,7 +150,8 @@ def own_classes(recipe: Path = RECIPE, folder: str = JAVA) -> frozenset[str]:
 def helpers_digest(recipe: Path = RECIPE, folder: str = JAVA) -> str:
     """A digest of the sources of a jar of helpers. Equal digests make equal jars."""
     digest = hashlib.sha256()
-    for path in sorted((recipe / folder).rglob("*.java")):
+    sources = recipe / folder
+    for path in sorted((*sources.rglob("*.java"), *sources.glob("META-INF/*/*"))):
         digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 

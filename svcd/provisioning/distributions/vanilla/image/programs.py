@@ -46,7 +46,7 @@ def resolve(poms: Path, work: Path, jdk: Java, maven: Path, arguments: Sequence[
 
 
 def compile_jar(sources: Path, jar: Path, class_path: str, jdk: Java, work: Path) -> None:
-    """All Java below `sources` into `jar`, for the oldest Java that runs the image.
+    """All Java below `sources` into `jar`, for the oldest Java that runs the image; with META-INF.
 
     Raises: ImageError with the first complaints of the compiler.
     """
@@ -60,6 +60,8 @@ def compile_jar(sources: Path, jar: Path, class_path: str, jdk: Java, work: Path
             line for line in log.read_text("utf-8", "replace").splitlines() if ": error:" in line
         ]
         raise ImageError(f"javac of {sources} failed, see {log}: {' | '.join(said[:3])}")
+    if (sources / "META-INF").is_dir():
+        shutil.copytree(sources / "META-INF", classes / "META-INF")
     # --date keeps two builds of one recipe equal to the byte
     pack = [str(jdk.home / "bin/jar"), *_SHORT, "--create", "--file", str(jar),
             "--date=2026-01-01T00:00:00Z", "-C", str(classes), "."]  # fmt: skip

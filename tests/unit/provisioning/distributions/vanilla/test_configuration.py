@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from xml.etree import ElementTree
 
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.model import small_jobs
 from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.kit import cluster, group, machines
 from svcd.provisioning.distributions.spi import Machine
@@ -148,6 +150,18 @@ class TestSites(SynchronousTestCase):
         """Pig finds a class of its own in the helpers' jar."""
         found = site(self.cluster, self.machines, self.master, "oozie/action-conf/default")
         self.assertEqual(found["pig.predeployed.jars"], "svcd-hadoop-helpers.jar")
+
+    def test_small_steps_of_pig_run_within_its_launcher(self) -> None:
+        """As small as a small job of MapReduce, and with the same options against it."""
+        found = site(self.cluster, self.machines, self.master, "oozie/action-conf/default")
+        jobs = site(self.cluster, self.machines, self.master, "oozie/hadoop-conf/core-site")
+        self.assertEqual(found["exectype"], "small")
+        self.assertNotIn("pig.auto.local.enabled", found)
+        most = found["pig.auto.local.input.maxbytes"]
+        self.assertEqual(most, jobs["mapreduce.job.ubertask.maxbytes"])
+        options = re.compile(found["svcd.pig.options.of.tasks"])
+        self.assertTrue(options.fullmatch("mapreduce.map.java.opts"))
+        self.assertFalse(options.fullmatch(small_jobs.ENABLED))
 
     def test_nothing_of_one_machine_travels_with_jobs(self) -> None:
         """Oozie's view of Hadoop names no folder of a machine."""

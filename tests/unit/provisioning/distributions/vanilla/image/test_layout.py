@@ -6,8 +6,24 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.provisioning.distributions.vanilla.image.layout import verify
+from svcd.provisioning.distributions.vanilla.image.layout import helpers_digest, verify
 from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree, put, seal
+
+
+class HelpersDigestTest(SynchronousTestCase):
+    """What tells two jars of helpers apart."""
+
+    def test_sources_and_services_count(self) -> None:
+        """Documents do not."""
+        names = ("org/Some.java", "META-INF/services/org.Some", "org/README.md")
+        digests = []
+        for count in range(4):
+            recipe = Path(self.mktemp())
+            for name in names[:count]:
+                put(recipe, f"java/{name}")
+            digests.append(helpers_digest(recipe))
+        self.assertEqual(len(set(digests)), 3)
+        self.assertEqual(digests[2], digests[3])
 
 
 class VerifyTest(SynchronousTestCase):
