@@ -49,7 +49,7 @@ PLACES: Mapping[str, tuple[str, ...]] = {
     "launcher": ("oozie/sharelib/oozie", "oozie/sharelib/mapreduce-streaming"),
     "pig": ("oozie/sharelib/pig", "pig/published"),
     "spark": ("spark/jars",),
-    "python": ("spark/python/lib",),
+    "python": ("spark/python/published", "spark/python/lib"),
     "notices": ("spark",),
 }
 """Class path of a line to the folders of a tree that its files are in."""

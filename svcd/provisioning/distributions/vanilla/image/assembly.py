@@ -14,20 +14,24 @@ from svcd.provisioning.distributions.vanilla.image.classfile import AVRO_RENAMES
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.jdk import Java
 from svcd.provisioning.distributions.vanilla.image.layout import (
+    PYTHON_LIB,
     RECIPE,
     SCRIPTS,
     SPARK_JAVA,
     own_classes,
 )
-from svcd.provisioning.distributions.vanilla.image.programs import compile_jar
+from svcd.provisioning.distributions.vanilla.image.programs import compile_jar, make_library
 
 
 def add_spark(stage: Path, jars: Path, jdk: Java, work: Path) -> None:
     """Spark's folder of the tree, which has a class path of its own, and its examples."""
     (jars / "notices").rename(stage / "spark")
     (jars / "spark").rename(stage / "spark/jars")
-    (stage / "spark/python").mkdir()
-    (jars / "python").rename(stage / "spark/python/lib")
+    (stage / PYTHON_LIB).mkdir(parents=True)
+    published = stage / "spark/python/published"
+    (jars / "python").rename(published)  # for the next build
+    for library in sorted(published.iterdir()):
+        make_library(library, stage / PYTHON_LIB / library.name, work)
     (stage / "spark/python/svcd").mkdir()
     for module in sorted((RECIPE / "spark/python").glob("*.py")):
         put(stage / "spark/python/svcd" / module.name, module.read_bytes())

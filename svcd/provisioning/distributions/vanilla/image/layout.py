@@ -124,6 +124,8 @@ OWN_JARS = (
 )
 _ADAPTED = "-svcd.jar"
 """The end of the name of a released jar that the build has changed."""
+PYTHON_LIB = "spark/python/lib"
+"""The folder of zips that the build has changed; they keep their names, which Spark expects."""
 
 RECIPE = Path(__file__).parent
 JAVA = "java"
@@ -258,7 +260,7 @@ def foreign_files(found: Mapping[str, str], artifacts: Iterable[Artifact]) -> li
     texts = []
     for path, digest in found.items():
         file = path.rpartition("/")[2]
-        if file in OWN_JARS or published_name(file) in names:
+        if file in OWN_JARS or published_name(path) in names:
             continue
         if file.endswith((".jar", ".zip")) and file not in names:
             texts.append(f"{path} is not in the recipe")
@@ -267,11 +269,12 @@ def foreign_files(found: Mapping[str, str], artifacts: Iterable[Artifact]) -> li
     return texts
 
 
-def published_name(file: str) -> str:
-    """The released jar from which the build has made `file`; empty when it has not."""
-    if not file.endswith(_ADAPTED):
-        return ""
-    return f"{file.removesuffix(_ADAPTED)}.jar"
+def published_name(path: str) -> str:
+    """The released file from which the build has made the one at `path`; empty when it has not."""
+    folder, _, file = path.rpartition("/")
+    if folder == PYTHON_LIB:
+        return file
+    return f"{file.removesuffix(_ADAPTED)}.jar" if file.endswith(_ADAPTED) else ""
 
 
 def is_of_recipe(prefix: Path) -> bool:

@@ -9,9 +9,11 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from svcd.provisioning.distributions.vanilla.image import python_library
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.jdk import FIRST, Java
 
@@ -19,6 +21,10 @@ COPY_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-depende
 MAVEN_TRIES = 3
 MAVEN_TIMEOUT_S = 900
 JAVAC_TIMEOUT_S = 600
+LIBRARY_TIMEOUT_S = 300
+
+WORKERS_PYTHON = "/usr/bin/python3"
+"""The Python of jobs, unless a cluster or a job names another one."""
 
 # for a JVM of a few seconds: half the processor time
 _SHORT = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
@@ -67,6 +73,19 @@ def compile_jar(sources: Path, jar: Path, class_path: str, jdk: Java, work: Path
             "--date=2026-01-01T00:00:00Z", "-C", str(classes), "."]  # fmt: skip
     if _logged(pack, log, dict(os.environ), JAVAC_TIMEOUT_S) != 0:
         raise ImageError(f"jar {jar.name} failed, see {log}: {_errors(log)}")
+
+
+def make_library(released: Path, made: Path, work: Path) -> None:
+    """The Python library of a tree, of a released one, by the Python that will most likely use it.
+
+    Raises: ImageError with the complaint of the program.
+    """
+    log = work / f"{made.stem}.log"
+    for python in (WORKERS_PYTHON, sys.executable):
+        command = [python, "-I", python_library.__file__, str(released), str(made)]
+        if Path(python).exists() and _logged(command, log, {}, LIBRARY_TIMEOUT_S) == 0:
+            return
+    raise ImageError(f"{made.name} cannot be made, see {log}: {_errors(log)}")
 
 
 def _logged(command: list[str], log: Path, environ: dict[str, str], timeout_s: float) -> int:

@@ -31,7 +31,7 @@ def sbom(
         if artifact := by_digest.get(digest):
             found = _published(artifact)
         else:
-            found = _other(digest, paths[0].rpartition("/")[2], by_file)
+            found = _other(digest, paths[0], by_file)
         components.append(
             found
             | {
@@ -84,14 +84,19 @@ def _published(artifact: Artifact) -> dict[str, Any]:
     return found
 
 
-def _other(digest: str, file: str, by_file: Mapping[str, Artifact]) -> dict[str, Any]:
-    """A jar that is not released as it is: one of ours, an adapted one, or a foreign one."""
+_PIG = "names of two Avro members replaced in three classes (classfile.py)"
+_PYTHON = "bytecode added, one module changed, tests removed (python_library.py)"
+
+
+def _other(digest: str, path: str, by_file: Mapping[str, Artifact]) -> dict[str, Any]:
+    """A file that is not released as it is: one of ours, an adapted one, or a foreign one."""
+    file = path.rpartition("/")[2]
     found: dict[str, Any] = {"type": "library", "bom-ref": f"sha256:{digest}", "name": file}
     if file in OWN_JARS:
         found["licenses"] = [{"license": {"id": "Apache-2.0"}}]
-    elif original := by_file.get(published_name(file)):
+    elif original := by_file.get(published_name(path)):
         ancestor = _published(original)
         del ancestor["bom-ref"]
-        notes = "names of two Avro members replaced in three classes (classfile.py)"
+        notes = _PYTHON if file.endswith(".zip") else _PIG
         found["pedigree"] = {"ancestors": [ancestor], "notes": notes}
     return found

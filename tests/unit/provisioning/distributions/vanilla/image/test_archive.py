@@ -210,12 +210,14 @@ class UnpackTest(SynchronousTestCase):
         self.assertEqual(error.errno, errno.ENOSPC)
 
     def test_copies_in_trees(self) -> None:
-        """Each member is looked for at its place in each tree."""
+        """A library of Python is looked for in trees of this recipe and of older ones."""
         copies = list(local_copies((Path("/a"), Path("/b")), Path("/m2"))(ZIP))
         self.assertEqual(
             [str(path) for path in copies],
             [
+                "/a/spark/python/published/py4j-0.10-src.zip",
                 "/a/spark/python/lib/py4j-0.10-src.zip",
+                "/b/spark/python/published/py4j-0.10-src.zip",
                 "/b/spark/python/lib/py4j-0.10-src.zip",
                 "/m2/py4j/0.10/py4j-0.10-src.zip",
             ],

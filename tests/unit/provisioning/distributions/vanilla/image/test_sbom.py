@@ -23,6 +23,7 @@ from tests.unit.provisioning.distributions.vanilla.image.test_artifacts import (
 from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree
 
 OWN, OTHER, ADAPTED = "1" * 64, "2" * 64, "3" * 64
+LIBRARY = Artifact("6" * 64, ("python",), "pyspark/4.2.0/pyspark.zip", "Apache 2.0")
 PIG = Artifact("4" * 64, ("pig",), "org/apache/pig/pig/0.18.0/pig-0.18.0.jar")
 TREE = {
     "bin/hadoop": "5" * 64,
@@ -33,6 +34,7 @@ TREE = {
     "hadoop/lib/unknown-1.0.jar": OTHER,
     "pig/lib/pig-0.18.0-svcd.jar": ADAPTED,
 }
+PYTHON = {"spark/python/lib/pyspark.zip": ADAPTED, "spark/python/published/pyspark.zip": "6" * 64}
 RECORD = {"stamp": "f04ebad252843587", "versions": {"hadoop": "3.5.0"}}
 
 
@@ -126,6 +128,28 @@ class SbomTest(SynchronousTestCase):
             ],
         )
 
+    def test_library_of_python(self) -> None:
+        """The one in use is made of the released one."""
+        released, used = json.loads(sbom(PYTHON, (LIBRARY,), RECORD))["components"]
+        self.assertEqual(
+            released,
+            {
+                "type": "library",
+                "bom-ref": "pkg:pypi/pyspark@4.2.0",
+                "name": "pyspark",
+                "version": "4.2.0",
+                "purl": "pkg:pypi/pyspark@4.2.0",
+                "licenses": [{"license": {"name": "Apache 2.0"}}],
+                **_jar("6" * 64, "spark/python/published/pyspark.zip"),
+            },
+        )
+        (ancestor,) = used["pedigree"]["ancestors"]
+        self.assertEqual((used["name"], ancestor["version"]), ("pyspark.zip", "4.2.0"))
+        self.assertEqual(
+            used["pedigree"]["notes"],
+            "bytecode added, one module changed, tests removed (python_library.py)",
+        )
+
     def test_equal_trees_make_equal_texts(self) -> None:
         """The order in which files and artifacts are found does not matter."""
         turned = dict(reversed(TREE.items()))
@@ -157,6 +181,18 @@ class VerifyTest(SynchronousTestCase):
                 f"oozie/lib/json-smart-2.3.jar has the SHA-256 {DEF},"
                 " which is not that of the recipe",
                 "hadoop/lib/unknown-1.0.jar is not in the recipe",
+            ],
+        )
+
+    def test_library_of_python(self) -> None:
+        """The build makes the one in use; the released one has the digest of the recipe."""
+        self.assertEqual(foreign_files(PYTHON, (LIBRARY,)), [])
+        changed = PYTHON | {"spark/python/published/pyspark.zip": OTHER}
+        self.assertEqual(
+            foreign_files(changed, (LIBRARY,)),
+            [
+                f"spark/python/published/pyspark.zip has the SHA-256 {OTHER},"
+                " which is not that of the recipe"
             ],
         )
 
