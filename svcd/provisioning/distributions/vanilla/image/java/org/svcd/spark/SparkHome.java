@@ -27,7 +27,7 @@ record SparkHome(Path folder) {
     return new SparkHome(folder);
   }
 
-  /** All jars, sorted by name: the archive of class data was made with this class path. */
+  /** All jars, sorted by name: java/bin/java has an archive of class data for this class path. */
   String classPath() throws IOException {
     return String.join(":", files("jars", "*.jar", ""));
   }
@@ -35,10 +35,6 @@ record SparkHome(Path folder) {
   /** The archives of Spark's Python side, as YARN finds them on each machine. */
   String pythonArchives() throws IOException {
     return String.join(",", files("python/lib", "*.zip", "local:"));
-  }
-
-  Path classData() {
-    return folder.resolve("cds/spark.jsa");
   }
 
   private Iterable<String> files(String below, String pattern, String prefix) throws IOException {

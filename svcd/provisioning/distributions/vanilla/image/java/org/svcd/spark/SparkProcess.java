@@ -52,9 +52,6 @@ final class SparkProcess {
     if (Files.exists(hosts)) {
       command.add("-Djdk.net.hosts.file=" + hosts);
     }
-    if (Files.exists(home.classData())) {
-      command.add("-XX:SharedArchiveFile=" + home.classData());
-    }
     command.addAll(List.of("-cp", home.classPath() + ":" + conf, "org.apache.spark.deploy.SparkSubmit"));
     command.addAll(List.of("--properties-file", options.toString()));
     String mainClass = action.get("svcd.spark.class", "");

@@ -35,7 +35,7 @@ import org.apache.hadoop.yarn.exceptions.YarnException;
 public final class SubmitSpark {
   /** The name under which Oozie hands the tag of an action's children to the action. */
   private static final String TAG = "oozie.child.mapreduce.job.tags";
-  private static final long QUICK_MS = 250;
+  private static final long QUICK_MS = 100;
   private static final long SLOW_MS = 1_000;
   private static final long QUICK_FOR_MS = 120_000;
   /** The resource manager may be silent for this long, for example while it restarts. */
