@@ -111,6 +111,9 @@ _SHARED: Properties = {
     "spark.ui.enabled": "false",
     _DYNAMIC: "false",
     "spark.executor.instances": "1",
+    # a driver plans its first stage while the executors start; on one host it does not matter which
+    # of them gets the first tasks
+    "spark.scheduler.minRegisteredResourcesRatio": "0",
     "spark.default.parallelism": "2",
     "spark.sql.shuffle.partitions": "4",
     "spark.yarn.report.interval": "200ms",

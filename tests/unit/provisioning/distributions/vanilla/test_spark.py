@@ -71,6 +71,13 @@ class TestDefaults(SynchronousTestCase):
         for name in (*names, "spark.ui.filters"):
             self.assertNotIn(name, found)
 
+    def test_driver_on_a_shared_host_does_not_wait_for_its_executors(self) -> None:
+        """Tasks wait for them. Servers keep the wait of Spark: data is near some of them."""
+        name = "spark.scheduler.minRegisteredResourcesRatio"
+        shared, servers = machines(made(), root="/srv/cloud"), machines(made())
+        self.assertEqual(spark_defaults(shared, shared[0])[name], "0")
+        self.assertNotIn(name, spark_defaults(servers, servers[0]))
+
     def test_events_are_recorded_for_a_history_server(self) -> None:
         """Without one nobody would read or delete them."""
         all_ = machines(made(HISTORY))
