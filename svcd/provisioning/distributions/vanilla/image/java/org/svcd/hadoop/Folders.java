@@ -3,13 +3,21 @@ package org.svcd.hadoop;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.InterruptedIOException;
 import java.io.OutputStream;
 import java.net.HttpURLConnection;
 import java.net.URL;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 
 /**
  * Makes folders and uploads trees in a new HDFS, over WebHDFS.
@@ -24,6 +32,7 @@ public final class Folders {
   private static final int READ_MS = 60_000;
   private static final long PATIENCE_MS = 30_000;
   private static final long PAUSE_MS = 200;
+  private static final int AT_ONCE = 4;
 
   private final String base;
   private final String user;
@@ -89,12 +98,15 @@ public final class Folders {
     String unfinished = path.substring(0, path.lastIndexOf('/') + 1) + "unfinished-" + local.getName();
     call("DELETE", unfinished, "op=DELETE&recursive=true", 200);
     call("PUT", unfinished, "op=MKDIRS&permission=755", 200);
-    upload(local, unfinished);
+    List<Callable<Void>> files = new ArrayList<>();
+    upload(local, unfinished, files);
+    sideBySide(files);
     call("PUT", unfinished, "op=RENAME&destination=" + escaped(path), 200);
     call("GET", path, "op=GETFILESTATUS", 200);
   }
 
-  private void upload(File local, String path) throws IOException {
+  /** Makes the folders, and adds what makes each file to {@code contents}. */
+  private void upload(File local, String path, List<Callable<Void>> contents) throws IOException {
     File[] files = local.listFiles();
     if (files == null) {
       throw new IOException(local + " is no folder that can be read");
@@ -104,10 +116,29 @@ public final class Folders {
       String target = path + "/" + file.getName();
       if (file.isDirectory()) {
         call("PUT", target, "op=MKDIRS&permission=755", 200);
-        upload(file, target);
+        upload(file, target, contents);
       } else {
-        create(file, target);
+        contents.add(() -> {
+          create(file, target);
+          return null;
+        });
       }
+    }
+  }
+
+  /** Most of the time of one file is waiting for name node and data node. Ends when all calls have ended. */
+  private static void sideBySide(List<Callable<Void>> calls) throws IOException {
+    ExecutorService threads = Executors.newFixedThreadPool(AT_ONCE);
+    try {
+      for (Future<Void> each : threads.invokeAll(calls)) {
+        each.get();
+      }
+    } catch (ExecutionException failed) {
+      throw new IOException(failed.getCause().getMessage(), failed.getCause());
+    } catch (InterruptedException ended) {
+      throw new InterruptedIOException("the upload was interrupted");
+    } finally {
+      threads.shutdown();
     }
   }
 
