@@ -1,13 +1,16 @@
 """Makes of a Python library of Spark, a zip as it was released, the one that a tree uses.
 
 Run by the Python of the workers: `python3 python_library.py RELEASED MADE`. It needs Python 3.9 or
-newer and nothing else. The new zip is the old one with three differences:
+newer and nothing else. The new zip is the old one with four differences:
 
 - Each module has its bytecode beside it, else each Python of a job compiles the same modules again,
   because Python stores no bytecode for modules in a zip. It is the bytecode of one Python. Another
   Python passes over it and compiles the source, as with the released zip.
 - A driver's server of accumulators looks ten times a second whether it has to end. It looks once a
   second in the released library, and each job waits for it at its end.
+- Errors name the lines of the user's program, also where the frames of the library come from
+  bytecode: those have no path, because a tree can be copied, and the released library knows its own
+  frames by the path of its package.
 - The tests of the library are left out.
 """
 
@@ -20,11 +23,29 @@ from collections.abc import Mapping, Sequence
 from importlib.util import MAGIC_NUMBER, source_hash
 from pathlib import Path
 
+
+def _root(folder: str) -> str:
+    """An expression for the path of the package, as the code of its modules has it."""
+    return f'(lambda: 0).__code__.co_filename.rpartition("/{folder}/")[0]'
+
+
+_ROOT = "os.path.dirname(pyspark.__file__)"
+
 EDITS: Mapping[str, Sequence[tuple[str, str]]] = {
     "pyspark/accumulators.py": (
         ("in poller.poll(1000):", "in poller.poll(100):"),
         ("target=server.serve_forever)", "target=server.serve_forever, args=(0.1,))"),
-    )
+    ),
+    "pyspark/errors/utils.py": ((f"pyspark_root = {_ROOT}", f"pyspark_root = {_root('errors')}"),),
+    "pyspark/sql/connect/client/core.py": (
+        (f"PYSPARK_ROOT = {_ROOT}", f"PYSPARK_ROOT = {_root('sql/connect/client')}"),
+    ),
+    "pyspark/util.py": (
+        (
+            f"    root = {_ROOT}\n    tb_next",
+            "    root = os.path.dirname((lambda: 0).__code__.co_filename)\n    tb_next",
+        ),
+    ),
 }
 """Texts of modules, each of which is there once, and what replaces them."""
 

@@ -85,7 +85,7 @@ def _published(artifact: Artifact) -> dict[str, Any]:
 
 
 _PIG = "names of two Avro members replaced in three classes (classfile.py)"
-_PYTHON = "bytecode added, one module changed, tests removed (python_library.py)"
+_PYTHON = "bytecode added, some modules changed, tests removed (python_library.py)"
 
 
 def _other(digest: str, path: str, by_file: Mapping[str, Artifact]) -> dict[str, Any]:

@@ -25,6 +25,15 @@ for fd in poller.poll(100):
     pass
 thread = threading.Thread(target=server.serve_forever, args=(0.1,))
 """
+CALL_SITE = """\
+import inspect, os
+import pyspark
+
+def call_site():
+    pyspark_root = os.path.dirname(pyspark.__file__)
+    names = [each.filename for each in inspect.stack()]
+    return [each for each in names if pyspark_root not in each]
+"""
 PRINTS = "import lib.words; print(lib.words.TEXT, lib.words.__file__.rpartition('.')[2])"
 
 
@@ -35,13 +44,14 @@ class MakeTest(SynchronousTestCase):
         self.made = self.folder / "made.zip"
 
     def make(self, **contents: str) -> zipfile.ZipFile:
-        """The zip that is made of one with these files; __ stands for a slash."""
+        """The zip that is made of one with these files; __ stands for a slash if there is none."""
         released = self.folder / "lib.zip"
         with zipfile.ZipFile(released, "w") as archive:
             archive.writestr("lib/", "")
             archive.writestr("lib/tests/", "")
             for name, text in contents.items():
-                archive.writestr(name.replace("__", "/") + ".py", text)
+                path = name if "/" in name else name.replace("__", "/")
+                archive.writestr(f"{path}.py", text)
         make_library(released, self.made, self.folder)
         archive = zipfile.ZipFile(self.made)
         self.addCleanup(archive.close)
@@ -94,6 +104,14 @@ class MakeTest(SynchronousTestCase):
         self.own()
         said = self.run_with_it("import lib.words")
         self.assertIn('File "lib.zip/lib/words.py", line 3, in <module>', said)
+
+    def test_errors_name_the_program_of_the_user(self) -> None:
+        """Frames of the library are known as such: its bytecode has no path of the tree."""
+        packages = {"pyspark/__init__": "", "pyspark/errors/__init__": ""}
+        self.make(**packages, pyspark__errors__utils=CALL_SITE)
+        self.own()
+        program = "from pyspark.errors import utils; print(utils.__file__[-3:], utils.call_site())"
+        self.assertEqual(self.run_with_it(program), "pyc ['<string>']")
 
     def test_source_of_a_newer_python_has_no_bytecode(self) -> None:
         """It stays for the one that reads it."""

@@ -147,7 +147,7 @@ class SbomTest(SynchronousTestCase):
         self.assertEqual((used["name"], ancestor["version"]), ("pyspark.zip", "4.2.0"))
         self.assertEqual(
             used["pedigree"]["notes"],
-            "bytecode added, one module changed, tests removed (python_library.py)",
+            "bytecode added, some modules changed, tests removed (python_library.py)",
         )
 
     def test_equal_trees_make_equal_texts(self) -> None:
