@@ -23,7 +23,7 @@ _CHECK_S = 0.5
 """Time between two checks for missing sessions, and so between two attempts to connect."""
 _WAITING = 2000
 """Most transactions that wait for a session; further ones get ServiceUnavailable."""
-_RETRY_AFTER_S = 2
+RETRY_AFTER_S = 2
 """Retry-After of each ServiceUnavailable of the pool."""
 
 
@@ -88,7 +88,7 @@ class Pool:
         if self._problem and not self._busy:
             raise self._unreachable()
         if len(self._waiting) >= _WAITING:
-            raise ServiceUnavailable("too many requests wait for the database", _RETRY_AFTER_S)
+            raise ServiceUnavailable("too many requests wait for the database", RETRY_AFTER_S)
         turn: Deferred[Session] = Deferred(self._forget)
         self._waiting[turn] = None
         self._grow.wake()
@@ -101,7 +101,7 @@ class Pool:
                 f"no database connection was free within {self._wait_s:g} s"
                 f" ({self._held or f'{len(self._busy)} are in use'}):"
                 " nothing was changed, try again later",
-                _RETRY_AFTER_S,
+                RETRY_AFTER_S,
             ) from None
         finally:
             self._waited_s += self._clock.seconds() - began
@@ -194,7 +194,7 @@ class Pool:
     def _unreachable(self) -> ServiceUnavailable:
         return ServiceUnavailable(
             f"the database cannot be reached: {self._problem}; nothing was changed, try again",
-            _RETRY_AFTER_S,
+            RETRY_AFTER_S,
         )
 
     def _refuse(self, error: Callable[[], ServiceUnavailable]) -> None:

@@ -48,7 +48,7 @@ from svcd.store.database import (
 )
 from svcd.store.leases.keeper import CHANNEL, LeaseKeeper, Me
 from svcd.store.leases.ownership import Ownership
-from svcd.store.pool import Pool
+from svcd.store.pool import RETRY_AFTER_S, Pool
 from svcd.store.sessions import Lost, Session, Sessions, line_of
 
 T = TypeVar("T")
@@ -498,12 +498,14 @@ class PostgresDatabase:
         except DeadlineExceeded:
             raise ServiceUnavailable(
                 f"the database rolled a change back, and others that it had rolled back took longer"
-                f" than {self._settings.wait_s:g} s: nothing was changed, try again later"
+                f" than {self._settings.wait_s:g} s: nothing was changed, try again later",
+                RETRY_AFTER_S,
             ) from None
         try:
             yield
         finally:
-            self._turns.release()
+            # later, else those that wait and fail at once would nest until the stack is full
+            self._clock.callLater(0.0, self._turns.release)
 
     async def _script(self, text: str) -> None:
         why: Exception | None = None

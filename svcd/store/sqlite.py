@@ -237,7 +237,11 @@ class SqliteDatabase:
         self._statements = _Statements(self._connection, free_bytes)
 
     async def tx(self, work: Callable[[_Statements], Awaitable[T]]) -> T:
-        """Raises ServiceUnavailable when the file cannot be written (disk full, locked)."""
+        """Raises ServiceUnavailable when the file cannot be written (disk full, locked).
+
+        A caller that is cancelled while its transaction waits for the end of the turn changes
+        nothing; in PostgreSQL its change is made.
+        """
         if self._soon is None:
             return self._committed(lambda: self._drive(work, writes=True))
         result: Deferred[T] = Deferred()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import inspect
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -12,7 +13,7 @@ from twisted.internet.epollreactor import EPollReactor
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.errors import IdempotencyKeyReused
+from svcd.errors import IdempotencyKeyReused, ServiceUnavailable
 from svcd.model.changes import Changes, Cursor
 from svcd.model.ids import ClusterId
 from svcd.ports.store import Page, Tx
@@ -376,7 +377,7 @@ class PostgresStoreTests(
 
     def test_the_wait_for_a_turn_ends(self) -> None:
         """Nothing of the others is in the database."""
-        settings = Database(url=self.url, wait_s=0.5)
+        settings = Database(url=self.url, wait_s=3.0)
         drive(self.database.close())
         self.database = PostgresDatabase(own_reactor(), settings, self.fail)
         self.store = SqlStore(self.database, self.store._sealer)
@@ -386,9 +387,32 @@ class PostgresStoreTests(
         refused = [str(each) for each in ended if each is not None]
         self.assertIn(len(refused), (1, 2))
         for each in refused:
-            self.assertIn("took longer than 0.5 s: nothing was changed", each)
+            self.assertIn("took longer than 3 s: nothing was changed", each)
         rows = self.tx(lambda tx: tx.data_sources.page(TENANT, Page()))
         self.assertEqual(len(rows), 3 - len(refused))
+
+    def test_those_that_fail_in_turn_do_not_nest(self) -> None:
+        """The server is away, so each fails at once: very many would fill the stack."""
+        heard: list[str] = []
+        depths: set[int] = set()
+
+        async def use(number: int) -> None:
+            with self.assertRaises(ServiceUnavailable) as raised:
+                async with self.database._turn():
+                    depths.add(len(inspect.stack(0)))
+                    raise ServiceUnavailable(f"away {number}")
+            heard.append(str(raised.exception))
+
+        async def all_of_them() -> None:
+            await self.database._turns.acquire()
+            waiting = [Deferred.fromCoroutine(use(number)) for number in range(20)]
+            await sleep(own_reactor(), 0.0)
+            self.database._turns.release()
+            await gatherResults(waiting)
+
+        drive(all_of_them())
+        self.assertEqual(heard, [f"away {number}" for number in range(20)])
+        self.assertLessEqual(max(depths) - min(depths), 20)
 
     def dump(self, table: str) -> str:
         rows = execute(self.url, f"select * from {table}")
