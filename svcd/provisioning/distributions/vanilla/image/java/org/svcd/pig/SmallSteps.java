@@ -64,7 +64,8 @@ final class SmallSteps extends MapReduceLauncher {
 
   private Pattern ofTasks = Pattern.compile("");
   private Map<String, Object> given = Map.of();
-  private boolean isChanged;
+  /** An option of tasks that the script has set; empty when there is none. */
+  private String changed = "";
   private boolean isLaunching;
 
   /** options: those of the site and of the caller, before the script. */
@@ -77,7 +78,9 @@ final class SmallSteps extends MapReduceLauncher {
   public PigStats launchPig(PhysicalPlan physical, String group, PigContext context)
       throws Exception {
     Properties options = context.getProperties();
-    isChanged = isChanged || !given.equals(ofTasks(options));
+    if (changed.isEmpty()) {
+      changed = difference(given, ofTasks(options));
+    }
     boolean isSaid = options.containsKey(HERE);
     isLaunching = !isSaid;
     Properties log = context.getLog4jProperties();
@@ -138,8 +141,8 @@ final class SmallSteps extends MapReduceLauncher {
     if (Runtime.getRuntime().maxMemory() < LEAST_HEAP) {
       return "the heap of this JVM is small";
     }
-    if (isChanged) {
-      return "the script sets an option of tasks";
+    if (!changed.isEmpty()) {
+      return "the script sets an option of tasks: " + changed;
     }
     if (context.getLog4jProperties().containsKey(LEVEL)) {
       return "the level of Pig's log is not INFO";
@@ -167,6 +170,14 @@ final class SmallSteps extends MapReduceLauncher {
       }
     }
     return found;
+  }
+
+  /** The first name whose values differ; empty when there is none. */
+  private static String difference(Map<String, Object> one, Map<String, Object> other) {
+    return Stream.concat(one.keySet().stream(), other.keySet().stream())
+        .filter(name -> !Objects.equals(one.get(name), other.get(name)))
+        .findFirst()
+        .orElse("");
   }
 
   private static boolean isOneByOne(MROperPlan plan) {
