@@ -103,7 +103,10 @@ class BuiltImage:
 
 
 def recipe_stamp(recipe: Path = RECIPE) -> str:
-    """Digest of names and contents of the recipe; equal stamps make equal trees."""
+    """Digest of names and contents of the recipe; equal stamps make equal trees.
+
+    Except for the bytecode of Spark's Python library, which is that of the Python of the build.
+    """
     digest = hashlib.sha256()
     for path in sorted(recipe.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts and path.name not in _NOT_RECIPE:

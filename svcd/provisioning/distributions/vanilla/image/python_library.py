@@ -48,6 +48,8 @@ EDITS: Mapping[str, Sequence[tuple[str, str]]] = {
     ),
 }
 """Texts of modules, each of which is there once, and what replaces them."""
+NOTICE = b"\n# Changed by svcd, see python_library.py of its recipe.\n"
+"""The end of each module with other texts, as its licence (Apache 2.0, 4b) asks."""
 
 _UNCHECKED_HASH = (1).to_bytes(4, "little")
 """The flags of bytecode that is never compared with its source (PEP 552)."""
@@ -69,11 +71,12 @@ def make(released: Path, made: Path) -> None:
 
 def edited(name: str, source: bytes) -> bytes:
     """The source of a module in which the texts of EDITS are replaced."""
-    for text, other in EDITS.get(name, ()):
+    edits = EDITS.get(name, ())
+    for text, other in edits:
         if source.count(text.encode()) != 1:
             raise ValueError(f"{name} has {text!r} {source.count(text.encode())} times, not once")
         source = source.replace(text.encode(), other.encode())
-    return source
+    return source + NOTICE if edits else source
 
 
 def bytecode(name: str, source: bytes) -> bytes:

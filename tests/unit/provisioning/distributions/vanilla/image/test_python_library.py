@@ -24,6 +24,8 @@ FASTER = """\
 for fd in poller.poll(100):
     pass
 thread = threading.Thread(target=server.serve_forever, args=(0.1,))
+
+# Changed by svcd, see python_library.py of its recipe.
 """
 CALL_SITE = """\
 import inspect, os

@@ -14,10 +14,11 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletionService;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 
 /**
  * Makes folders and uploads trees in a new HDFS, over WebHDFS.
@@ -126,19 +127,21 @@ public final class Folders {
     }
   }
 
-  /** Most of the time of one file is waiting for name node and data node. Ends when all calls have ended. */
+  /** Most of the time of one file is waiting for name node and data node. After a failure no further call begins. */
   private static void sideBySide(List<Callable<Void>> calls) throws IOException {
     ExecutorService threads = Executors.newFixedThreadPool(AT_ONCE);
     try {
-      for (Future<Void> each : threads.invokeAll(calls)) {
-        each.get();
+      CompletionService<Void> ended = new ExecutorCompletionService<>(threads);
+      calls.forEach(ended::submit);
+      for (int left = calls.size(); left > 0; left--) {
+        ended.take().get();
       }
     } catch (ExecutionException failed) {
       throw new IOException(failed.getCause().getMessage(), failed.getCause());
     } catch (InterruptedException ended) {
       throw new InterruptedIOException("the upload was interrupted");
     } finally {
-      threads.shutdown();
+      threads.shutdownNow();
     }
   }
 
