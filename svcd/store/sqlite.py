@@ -219,6 +219,7 @@ class SqliteDatabase:
             else:
                 execute("pragma page_size=8192")  # of a new file
                 execute("pragma cache_size=-32768")  # KiB
+                execute("pragma temp_store=memory")  # what a savepoint keeps, else a file in TMPDIR
                 execute("pragma busy_timeout=2000")
                 execute("pragma journal_mode=wal")
                 execute("pragma synchronous=full")
