@@ -474,7 +474,7 @@ class PostgresDatabase:
 
     async def _repeat(self, work: Callable[[_Statements], Awaitable[T]], begin: str) -> T:
         for attempt in range(1, _ATTEMPTS + 1):
-            # the turn comes before the session: nobody waits for a turn with a session
+            # the turn comes before the session: what waits for its turn holds no session
             async with self._turn() if attempt > 1 else contextlib.nullcontext():
                 session = await self._pool.acquire()
                 try:

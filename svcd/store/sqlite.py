@@ -15,8 +15,9 @@ stays free.
 Note: one commit for several. A commit waits for the disk, and the reactor with it. So with `soon`
 the transactions of one turn of the reactor wait for its end, and share one commit. They run one
 after the other, each between savepoints: its error takes back its own changes only. No caller hears
-of its result before the commit, and no other statement runs in between, so nobody reads what is not
-committed. An error that ends the whole transaction reaches all callers whose changes it takes back.
+of its result before the commit, and no other statement runs in between, so uncommitted rows are
+never read. An error that ends the whole transaction reaches all callers whose changes it takes
+back.
 """
 
 from __future__ import annotations

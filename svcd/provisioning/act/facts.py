@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import cache, partial
 from typing import Any, Final, TypeVar
 
 from attrs import evolve
@@ -100,14 +101,8 @@ class FactReader:
         Requests with the same token share one read that begins after all of them have arrived.
         Raises CloudError, PlatformTimeout.
         """
-        made: list[CloudSession] = []
-
-        def session() -> CloudSession:
-            """Made by the caller whose read the others share."""
-            if not made:
-                made.append(self.session(caller))
-            return made[0]
-
+        # made by the caller whose read the others share
+        session = cache(partial(self.session, caller))
         who = (caller.tenant_id, caller.token.reveal() if caller.token is not None else "")
 
         async def flavors() -> object:
