@@ -26,13 +26,10 @@ from svcd.store.postgres import FEED, PostgresDatabase, translate
 from svcd.store.sealer import MemorySealer
 from svcd.store.sessions import Lost, Session, connection_text
 from svcd.store.store import SqlStore
-from tests.contract.store.changes import ChangesContract, event, settled
-from tests.contract.store.execution_logs import ExecutionLogsContract
-from tests.contract.store.families import FamiliesContract
-from tests.contract.store.job_credentials import JobCredentialsContract
-from tests.contract.store.kept_answers import KeptAnswersContract, keyed, source
-from tests.contract.store.loose_trusts import LooseTrustsContract
-from tests.contract.store.rows import TENANT, StoreContract, at, cluster, execution
+from tests.contract.store.changes import event, settled
+from tests.contract.store.kept_answers import keyed, source
+from tests.contract.store.rows import TENANT, at, cluster, execution
+from tests.contract.store.whole import WholeStoreContract
 from tests.support.database.postgres_server import drop_database, execute, new_database
 
 T = TypeVar("T")
@@ -92,16 +89,7 @@ class OpeningTests(SynchronousTestCase):
         self.assertIsInstance(ended[0].value, Lost)
 
 
-class PostgresStoreTests(
-    SynchronousTestCase,
-    StoreContract,
-    FamiliesContract,
-    LooseTrustsContract,
-    JobCredentialsContract,
-    ChangesContract,
-    KeptAnswersContract,
-    ExecutionLogsContract,
-):
+class PostgresStoreTests(SynchronousTestCase, WholeStoreContract):
     """The contract, on one database that each test finds empty."""
 
     def setUp(self) -> None:

@@ -28,13 +28,9 @@ from svcd.store.offline.check import FAMILIES
 from svcd.store.sealer import MemorySealer
 from svcd.store.sqlite import SqliteDatabase, translate
 from svcd.store.store import SqlStore
-from tests.contract.store.changes import ChangesContract
-from tests.contract.store.execution_logs import ExecutionLogsContract
-from tests.contract.store.families import FamiliesContract
-from tests.contract.store.job_credentials import JobCredentialsContract, noted
-from tests.contract.store.kept_answers import KeptAnswersContract
-from tests.contract.store.loose_trusts import LooseTrustsContract
-from tests.contract.store.rows import TENANT, StoreContract, at, cluster, execution, internal
+from tests.contract.store.job_credentials import noted
+from tests.contract.store.rows import TENANT, at, cluster, execution, internal
+from tests.contract.store.whole import WholeStoreContract
 from tests.support.api import now
 
 T = TypeVar("T")
@@ -59,16 +55,7 @@ class _Sqlite(SynchronousTestCase):
         return str(self.database._connection.execute(f"select * from {table}").fetchall())
 
 
-class MemoryStoreTests(
-    _Sqlite,
-    StoreContract,
-    FamiliesContract,
-    LooseTrustsContract,
-    JobCredentialsContract,
-    ChangesContract,
-    KeptAnswersContract,
-    ExecutionLogsContract,
-):
+class MemoryStoreTests(_Sqlite, WholeStoreContract):
     """`:memory:`, as the in-process fake uses it."""
 
     def test_damaged_job_credential_is_skipped_and_logged(self) -> None:
@@ -119,14 +106,7 @@ class MemoryStoreTests(
         self.now(lambda tx: tx.clusters.add(cluster()))
 
 
-class FileStoreTests(
-    _Sqlite,
-    StoreContract,
-    FamiliesContract,
-    LooseTrustsContract,
-    JobCredentialsContract,
-    ChangesContract,
-):
+class FileStoreTests(_Sqlite, WholeStoreContract):
     """A file, as the embedded default uses it."""
 
     def setUp(self) -> None:
@@ -286,16 +266,7 @@ class _Turns:
         return bool(calls)
 
 
-class TogetherStoreTests(
-    _Sqlite,
-    StoreContract,
-    FamiliesContract,
-    LooseTrustsContract,
-    JobCredentialsContract,
-    ChangesContract,
-    KeptAnswersContract,
-    ExecutionLogsContract,
-):
+class TogetherStoreTests(_Sqlite, WholeStoreContract):
     """A file whose transactions wait for the end of the turn, as in a daemon."""
 
     def setUp(self) -> None:
