@@ -47,7 +47,7 @@ class ClusterTokens:
 
         text: as stored. Only ids and links are decoded, and only if a cluster has such a link.
         """
-        if _IN_LINK.encode() not in text:
+        if b";" not in text or _IN_LINK.encode() not in text:  # one byte takes a tenth of the time
             return text
         clusters = _CLUSTERS.decode(b"[%b]" % text)
         for each in clusters:
