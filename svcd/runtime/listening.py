@@ -19,6 +19,7 @@ from svcd.runtime.tasks import shielded
 _HOST_AND_PORT = re.compile(
     r"tcp:(?P<host>[A-Za-z0-9_.-]*[A-Za-z.][A-Za-z0-9_.-]*|\[[0-9a-f:.]+\]):(?P<port>\d+)"
 )
+_NO_KIND = re.compile(r"([^:]*\.[^:]*|localhost|\[[0-9a-f:.]+\]|):\d+|\d+")
 _PART = re.compile(r"(?:^|:)((?:\\.|[^:\\])*)", re.DOTALL)
 _NAMED = re.compile(r"((?:\\.|[^=\\])*)=(.*)", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -50,6 +51,15 @@ def description(text: str) -> str:
         escaped = host[1:-1].replace(":", r"\:")
         return f"tcp6:{port}:backlog={_BACKLOG}:interface={escaped}"
     return f"tcp:{port}:backlog={_BACKLOG}:interface={host}"
+
+
+def kind_missing(text: str) -> str:
+    """What to do about HOST:PORT or a bare port, which are no endpoints; "" for any other text."""
+    if not _NO_KIND.fullmatch(text):
+        return ""
+    host, _, port = text.rpartition(":")
+    whole = f"tcp:{text}" if host else f"tcp:127.0.0.1:{port}"
+    return f"{text} does not say how to listen: write {whole}"
 
 
 def beyond_loopback(text: str) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from svcd.model.loopback import is_loopback_url
 from svcd.model.redaction import shown_url
 from svcd.model.trust import ADMIN
-from svcd.runtime.listening import beyond_loopback, socket_of_all
+from svcd.runtime.listening import beyond_loopback, kind_missing, socket_of_all
 from svcd.settings import (
     ANY_HOST,
     UNIX,
@@ -64,6 +64,13 @@ def check(settings: Settings) -> None:
             _check_blanks(settings)
     else:
         _check_cloud(settings.cloud)
+    for name, endpoint in (
+        ("server.listen", settings.server.listen),
+        ("server.admin_listen", settings.server.admin_listen),
+        ("cloud.listen", settings.cloud.listen),
+    ):
+        if reason := kind_missing(endpoint):
+            raise SettingsError(f"{name}: {reason}")
     if settings.auth.mode == "none" and socket_of_all(settings.server.listen):
         raise SettingsError(
             "server.listen: every user of this machine may use a socket file without a mode, and"

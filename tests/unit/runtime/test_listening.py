@@ -13,6 +13,7 @@ from svcd.runtime.listening import (
     beyond_loopback,
     description,
     encrypted,
+    kind_missing,
     listen,
     url_of,
     with_port,
@@ -83,6 +84,20 @@ class OpennessTests(SynchronousTestCase):
             (r"tcp\:80", False),
         ):
             self.assertEqual(beyond_loopback(text), expected, text)
+
+    def test_a_text_without_a_kind_is_completed(self) -> None:
+        """Many programs take HOST:PORT. A kind of Twisted is a word without dots."""
+        for text, whole in (
+            ("127.0.0.1:8386", "tcp:127.0.0.1:8386"),
+            ("localhost:8386", "tcp:localhost:8386"),
+            ("[::1]:8386", "tcp:[::1]:8386"),
+            ("8386", "tcp:127.0.0.1:8386"),
+            (":8386", "tcp:127.0.0.1:8386"),
+        ):
+            expected = f"{text} does not say how to listen: write {whole}"
+            self.assertEqual(kind_missing(text), expected)
+        for text in ("tcp:8386", "tcp:127.0.0.1:0", "ssl:443", "unix:/run/svcd.sock", "", "off"):
+            self.assertEqual(kind_missing(text), "", text)
 
     def test_the_scheme_of_an_encrypted_endpoint_is_https(self) -> None:
         """In the log and in endpoints.json."""

@@ -30,6 +30,14 @@ class PreflightTests(SynchronousTestCase):
         for wrong in ("svcd.test:8386", "http://svcd.test", "[::1]", "a b"):
             self.assertIn("without a scheme or a port", self.refused(f"server.hosts={wrong}"))
 
+    def test_a_listener_without_a_kind_is_completed(self) -> None:
+        """Not told to be open to other machines, whatever the login."""
+        for key in ("server.listen", "server.admin_listen", "cloud.listen"):
+            self.assertEqual(
+                self.refused(f"{key}=127.0.0.1:9391"),
+                f"{key}: 127.0.0.1:9391 does not say how to listen: write tcp:127.0.0.1:9391",
+            )
+
     def test_proxies_are_addresses_or_networks(self) -> None:
         """Or every process that uses a socket file."""
         check(load(None, {}, ["server.trusted_proxies=10.0.0.5,10.1.0.0/16,unix"]).settings)
