@@ -22,14 +22,15 @@ update executions
 _USED = "update clusters set used = 1 where id = :id and is_transient = 1 and used = 0"
 _DROP = "delete from executions where id = :id"
 _HEADS = """
-select coalesce(cluster_id, id), version, id, 0 as part, created_at
+select coalesce(cluster_id, id), version, id, ended, created_at
   from executions where ended = 0
  union all
-select coalesce(cluster_id, id), version, id, 1, created_at
+select coalesce(cluster_id, id), version, id, ended, created_at
   from executions where ended = 1 and hidden = 1
- order by part, created_at, id
+ order by ended, created_at, id
 """
-"""One statement, with an index for each half, because every tick runs it."""
+"""One statement, because every tick runs it. Each half has an index in the order of the result; in
+SQLite that of the first half has all that is read (schema/0018)."""
 _UNFINISHED = _HEADS.replace("version", "record")
 _SOME = 200
 """Changed executions that one statement reads."""
@@ -112,13 +113,19 @@ class Executions(Family[Execution]):
         if not known:
             rows = await self._sql.all(_UNFINISHED)
             return [self._record(row[1:]) for row in rows if mine is None or mine(row[0])]
-        heads = [row for row in await self._sql.all(_HEADS) if mine is None or mine(row[0])]
-        read = {(each.version, each.id): each for each in known}
-        changed = [row[2] for row in heads if (row[1], row[2]) not in read]
-        now: dict[str, Execution] = {}
-        for at in range(0, len(changed), _SOME):
-            now |= await self._some(changed[at : at + _SOME])
-        found = [read.get((row[1], row[2])) or now.get(row[2]) for row in heads]
+        read = {each.id: each for each in known}
+        found: list[Execution | None] = []
+        changed: dict[str, int] = {}
+        for key, version, id_, _, _ in await self._sql.all(_HEADS):
+            if mine is None or mine(key):
+                row = read.get(id_)
+                if row is None or row.version != version:
+                    row, changed[id_] = None, len(found)
+                found.append(row)
+        ids = [*changed]
+        for at in range(0, len(ids), _SOME):
+            for id_, row in (await self._some(ids[at : at + _SOME])).items():
+                found[changed[id_]] = row
         return [each for each in found if each is not None]
 
     async def _some(self, ids: Sequence[str]) -> Mapping[str, Execution]:

@@ -64,6 +64,7 @@ _TOKENS = {
     "{c}": 'collate "C"',
     "{bigint}": "bigint",
     "{instances}": _INSTANCES,
+    "{sqlite}": "-- ",  # before a line that only SQLite needs
 }
 _QUOTED = re.compile(r"('(?:[^']|'')*')")
 _NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")

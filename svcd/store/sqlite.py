@@ -63,7 +63,13 @@ _INSTANCES = """(
   select coalesce(sum(json_extract(g.value, '$.count')), 0)
     from json_each(record, '$.node_groups') g
 )"""
-_TOKENS = {"{blob}": "blob", "{c}": "", "{bigint}": "integer", "{instances}": _INSTANCES}
+_TOKENS = {
+    "{blob}": "blob",
+    "{c}": "",
+    "{bigint}": "integer",
+    "{instances}": _INSTANCES,
+    "{sqlite}": "",
+}
 
 _POSITION = re.compile(r"[0-9]{1,18}")
 

@@ -124,7 +124,7 @@ class TwoStepTests(SynchronousTestCase):
 
 
 _ADDS = re.compile(
-    r"create table \w+ \((?!.*\breferences\b)|create index "
+    r"create table \w+ \((?!.*\breferences\b)|(?:\{sqlite\})?create index "
     r"|alter table \w+ add column (?!.*\breferences\b)(?!.*\bnot null\b(?!.*\bdefault\b))",
     re.DOTALL,
 )

@@ -241,8 +241,9 @@ class ReleaseTests(SynchronousTestCase):
 
     def test_an_upgrade_waits_for_the_end_of_older_daemons(self) -> None:
         """A daemon that stops or dies is gone after a lease."""
-        self.upgraded(self.newest - 1, self.newest - 1)
-        self.server.daemons["older"] = self.newest - 1
+        before = migrations.needed() - 1
+        self.upgraded(before, before)
+        self.server.daemons["older"] = before
         opened = self.open()
         self.clock.pump([0.25] * 20)
         self.assertNoResult(opened)
@@ -252,15 +253,16 @@ class ReleaseTests(SynchronousTestCase):
 
     def test_an_upgrade_is_refused_while_older_daemons_live(self) -> None:
         """The text names them and both schemas."""
-        self.upgraded(self.newest - 1, self.newest - 1)
-        self.server.daemons |= {"older": 0, "oldest": self.newest - 1}
+        before = migrations.needed() - 1
+        self.upgraded(before, before)
+        self.server.daemons |= {"older": 0, "oldest": before}
         opened = self.open()
         self.clock.pump([0.25] * 43)
         self.assertNoResult(opened)
         self.clock.pump([0.25] * 2)
         text = str(self.failureResultOf(opened, SchemaError).value)
         self.assertIn("daemons of an older release use the database (older; oldest)", text)
-        self.assertIn(f"upgrade its schema {self.newest - 1} to {self.newest}", text)
+        self.assertIn(f"upgrade its schema {before} to {self.newest}", text)
 
     def test_an_upgrade_that_serves_older_daemons_waits_for_none_of_them(self) -> None:
         """Two releases share the database."""
