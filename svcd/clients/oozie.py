@@ -35,6 +35,8 @@ _MOST_LOG_BYTES: Final = 64 << 20
 _LEAST_LOG_BYTES_S: Final = 100_000.0
 """Lowest rate of a log, bytes a second."""
 _TAGS: Final = re.compile(r"<[^>]*>")
+_UNRESERVED: Final = re.compile(r"[A-Za-z0-9_.~-]*\Z")
+"""What a URL has as it is: in Oozie's ids, of which a tick names every job's, nothing else."""
 _ID: Final = re.compile(r"[A-Za-z0-9_.@:-]{1,120}\Z")
 
 
@@ -101,12 +103,14 @@ class OozieClient:
     async def lines(self, base: Location, job_ids: Sequence[str]) -> Sequence[JobLine]:
         if not job_ids:
             return []
-        filters = "%3B".join([f"id%3D{quote(job_id, safe='')}" for job_id in job_ids])
+        if not _UNRESERVED.match("".join(job_ids)):
+            job_ids = [quote(job_id, safe="") for job_id in job_ids]
+        filters = "id%3D" + "%3Bid%3D".join(job_ids)
         query = {"len": str(len(job_ids))}
         answer = await self._call("GET", base, "/v1/jobs", query, encoded=f"filter={filters}")
         listed = foreign.typed(answer.body, _LISTED)
         if listed is not None:
-            return [each.line() for each in listed.workflows]
+            return listed.workflows
         rows = _object("GET /v1/jobs", answer).get("workflows")
         if not isinstance(rows, list):
             raise _malformed("GET jobs", "no workflows")
@@ -209,26 +213,8 @@ def _xml(text: str) -> str:
     return escape(text, {"\r": "&#13;"})
 
 
-class _Workflow(msgspec.Struct, rename="camel"):
-    """The part of a workflow in the engine's list that svcd reads."""
-
-    id: str
-    status: str
-    last_mod_time: str | None = None
-    external_id: str | None = None
-
-    def line(self) -> JobLine:
-        """The row for ports.Engine."""
-        return JobLine(
-            id=self.id,
-            status=self.status,
-            last_modified=self.last_mod_time,
-            external_id=self.external_id,
-        )
-
-
 class _Listed(msgspec.Struct):
-    workflows: list[_Workflow]
+    workflows: list[JobLine]
 
 
 _LISTED: Final = msgspec.json.Decoder(_Listed)
@@ -238,12 +224,9 @@ def _line(row: Mapping[str, object]) -> JobLine:
     job_id, status = row.get("id"), row.get("status")
     if not isinstance(job_id, str) or not isinstance(status, str):
         raise _malformed("GET jobs", "a workflow without id or status")
-    modified, external = row.get("lastModTime"), row.get("externalId")
+    modified = row.get("lastModTime")
     return JobLine(
-        id=job_id,
-        status=status,
-        last_modified=modified if isinstance(modified, str) else None,
-        external_id=external if isinstance(external, str) else None,
+        id=job_id, status=status, last_modified=modified if isinstance(modified, str) else None
     )
 
 

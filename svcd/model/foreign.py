@@ -55,12 +55,17 @@ def typed(body: bytes, decoder: msgspec.json.Decoder[T]) -> T | None:
     None for a text that is not of the type of `decoder`, and for any text that `loads` would
     refuse or mend: use `loads` then.
     """
-    if body.count(b"[") + body.count(b"{") + body.count(b",") > MOST_VALUES:
+    # a value takes a byte at least
+    if len(body) > MOST_VALUES and _values(body) > MOST_VALUES:
         return None
     try:
         return decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+
+
+def _values(body: bytes) -> int:
+    return body.count(b"[") + body.count(b"{") + body.count(b",")
 
 
 def _tolerant(text: str, values: int) -> Any:

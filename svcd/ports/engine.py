@@ -9,6 +9,7 @@ from collections.abc import (
 )
 from typing import Protocol
 
+import msgspec
 from attrs import frozen
 
 from svcd.model.cluster import Cluster
@@ -25,14 +26,18 @@ class EngineError(PortError):
         self.code = code
 
 
-@frozen(kw_only=True)
-class JobLine:
-    """One row of the engine's batch list."""
+class JobLine(
+    msgspec.Struct, frozen=True, kw_only=True, gc=False, rename={"last_modified": "lastModTime"}
+):
+    """One row of the engine's batch list, of which each tick reads one for each running job.
+
+    The client decodes it from the engine's JSON, without another object between. gc: it holds only
+    texts.
+    """
 
     id: str
     status: str
-    last_modified: str | None
-    external_id: str | None
+    last_modified: str | None = None
 
 
 @frozen(kw_only=True)

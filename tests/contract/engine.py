@@ -110,8 +110,8 @@ class EngineContract:
         self.assertEqual(names, [":start:", "job-node", "end"])
         lines = await self.engine.lines(self.base, [job_id, "0000000-000000000000000-no-W"])
         self.assertEqual(
-            [(x.id, x.status, x.last_modified, x.external_id) for x in lines],
-            [(job_id, "SUCCEEDED", record["lastModTime"], external)],
+            [(x.id, x.status, x.last_modified) for x in lines],
+            [(job_id, "SUCCEEDED", record["lastModTime"])],
         )
         await self.engine.kill(self.base, job_id)  # after the end: no effect, no fault
         self.assertEqual((await self.engine.record(self.base, job_id))["status"], "SUCCEEDED")

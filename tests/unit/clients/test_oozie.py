@@ -101,13 +101,11 @@ class Recorded(Case):
                     id=ids[1],
                     status="SUCCEEDED",
                     last_modified="Fri, 20 Nov 2026 17:36:29 GMT",
-                    external_id=None,
                 ),
                 JobLine(
                     id=ids[0],
                     status="KILLED",
                     last_modified="Fri, 20 Nov 2026 17:36:24 GMT",
-                    external_id="svcd",
                 ),
             ],
         )

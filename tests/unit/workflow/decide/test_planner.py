@@ -94,7 +94,6 @@ class NeedsRecordTests(SynchronousTestCase):
             "id": "W",
             "status": "RUNNING",
             "last_modified": "Thu, 01 Jan 2026 11:59:00 GMT",
-            "external_id": None,
         }
         return planner.needs_record(row, JobLine(**{**known, **line}), Memory(), NOW_S, MOST_S)
 
