@@ -134,8 +134,12 @@ class StatusFigures:
 
 
 class ClusterRows(RenderedRows[Cluster, ClusterId], Protocol):
-    async def find(self, id_: ClusterId) -> Cluster | None:
-        """By id in any tenant: for provisioning only."""
+    async def find(self, id_: ClusterId, known: Cluster | None = None) -> Cluster | None:
+        """By id in any tenant: for provisioning and jobs only.
+
+        known: an earlier state of the cluster, which is returned when its version is the present
+        one. Each write of a row changes its version.
+        """
         ...
 
     async def save(self, cluster: Cluster) -> bool:

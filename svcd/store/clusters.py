@@ -26,6 +26,7 @@ EVENTS_KEPT = 2000
 """Most events stored for one cluster; the oldest are deleted first."""
 
 _FIND = "select record from clusters where id = :id"
+_VERSION = "select version from clusters where id = :id"
 _SAVE = """
 update clusters
    set status = :status, generation = :generation, settled_generation = :settled_generation,
@@ -119,7 +120,9 @@ class Clusters(Family[Cluster]):
     )  # fmt: skip
     setting = "limits.clusters"
 
-    async def find(self, id_: ClusterId) -> Cluster | None:
+    async def find(self, id_: ClusterId, known: Cluster | None = None) -> Cluster | None:
+        if known is not None and await self._sql.one(_VERSION, {"id": id_}) == (known.version,):
+            return known
         row = await self._sql.one(_FIND, {"id": id_})
         return None if row is None else self._record(row)
 

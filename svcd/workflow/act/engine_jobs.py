@@ -111,12 +111,13 @@ class EngineJobs:
             return
         now = self._clock.seconds()
         memory = self._memory.get(cluster_id, Memory())
-        ids = {row.id for row in rows}
-        unread = {id_: since for id_, since in memory.unread.items() if id_ in ids}
-        memory = evolve(memory, silent_since=None, unread=unread)
+        if memory.unread:
+            ids = {row.id for row in rows}
+            unread = {id_: since for id_, since in memory.unread.items() if id_ in ids}
+            memory = evolve(memory, unread=unread)
         steps, to_ask = stalls.consider(memory.steps, rows, now)
         steps, running = stalls.to_measure(steps, rows, now, bool(to_ask))
-        memory = self._memory[cluster_id] = evolve(memory, steps=steps)
+        memory = self._memory[cluster_id] = evolve(memory, silent_since=None, steps=steps)
         if running:
             self._stalled[cluster_id] = place, to_ask, running
             self._tasks.wake(cluster_id)

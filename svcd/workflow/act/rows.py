@@ -9,6 +9,7 @@ show only one of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from attrs import field, frozen
@@ -41,12 +42,12 @@ class Place:
     endpoints: Endpoints
     ways: Ways = field(repr=False)
 
-    @property
+    @cached_property
     def engine(self) -> Location:
         """The workflow engine."""
         return self.at(self.endpoints.engine) or Location(self.endpoints.engine)
 
-    @property
+    @cached_property
     def webhdfs(self) -> Location:
         """The name node's HTTP."""
         return self.at(self.endpoints.webhdfs) or Location(self.endpoints.webhdfs)
@@ -95,12 +96,16 @@ class Rows:
             row = await tx.executions.find(id_)
             if row is None or row.cluster_id is None:
                 return row, None
-            return row, await tx.clusters.find(row.cluster_id)
+            return row, await tx.clusters.find(row.cluster_id, self._known(row.cluster_id))
 
         return await self._store.read(both)
 
     async def cluster(self, id_: ClusterId) -> Cluster | None:
-        return await self._store.read(lambda tx: tx.clusters.find(id_))
+        return await self._store.read(lambda tx: tx.clusters.find(id_, self._known(id_)))
+
+    def _known(self, id_: ClusterId) -> Cluster | None:
+        place = self._places.get(id_)
+        return None if place is None else place.cluster
 
     async def of_cluster(self, id_: ClusterId) -> Sequence[Execution]:
         return await self._store.read(lambda tx: tx.executions.of_cluster(id_))

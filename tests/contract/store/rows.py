@@ -505,6 +505,19 @@ class StoreContract:
         )
         self.assertIsNone(self.now(lambda tx: tx.clusters.uses_image(OTHER, "image-1")))
 
+    def test_cluster_that_has_not_changed_is_not_decoded_again(self) -> None:
+        """A change of a cluster changes its version."""
+        self.now(lambda tx: tx.clusters.add(cluster()))
+        first = self.now(lambda tx: tx.clusters.find(ClusterId("c-1")))
+        again = self.now(lambda tx: tx.clusters.find(ClusterId("c-1"), first))
+        self.assertIs(again, first)
+        changed = evolve(again, description="new")
+        self.assertTrue(self.now(lambda tx: tx.clusters.save(changed)))
+        again = self.now(lambda tx: tx.clusters.find(ClusterId("c-1"), first))
+        self.assertEqual((again.version, again.description), (2, "new"))
+        self.now(lambda tx: tx.clusters.drop(ClusterId("c-1")))
+        self.assertIsNone(self.now(lambda tx: tx.clusters.find(ClusterId("c-1"), again)))
+
     # ---- executions ---------------------------------------------------------------------------
 
     def test_execution_with_accepted_deletion_is_hidden(self) -> None:
