@@ -108,23 +108,27 @@ class ClusterMetrics:
     applications: Sequence[Application] | None = None
 
     @cached_property
-    def _places(self) -> Mapping[tuple[str, str], Sequence[int]]:
-        """The places of the applications in their list, by number and by each tag."""
-        found: dict[tuple[str, str], list[int]] = {}
+    def _by_number(self) -> Mapping[str, Sequence[int]]:
+        """The places of the applications in their list, by their numbers."""
+        found: dict[str, list[int]] = {}
         for place, each in enumerate(self.applications or ()):
-            found.setdefault(("number", number_of(each.id)), []).append(place)
+            found.setdefault(number_of(each.id), []).append(place)
+        return found
+
+    @cached_property
+    def _by_tag(self) -> Mapping[str, Sequence[int]]:
+        """The same by each of their tags."""
+        found: dict[str, list[int]] = {}
+        for place, each in enumerate(self.applications or ()):
             for tag in each.tags:
-                found.setdefault(("tag", tag), []).append(place)
+                found.setdefault(tag, []).append(place)
         return found
 
     def applications_of(self, action: Action) -> Sequence[Application]:
         """The applications of an action: its launcher, and the jobs that the launcher started."""
-        keys = [("number", each) for each in action.numbers]
-        places = {
-            place
-            for key in (*keys, ("tag", tag_of(action.id)))
-            for place in self._places.get(key, ())
-        }
+        places = set(self._by_tag.get(tag_of(action.id), ()))
+        for number in action.numbers:
+            places.update(self._by_number.get(number, ()))
         known = self.applications or ()
         return [known[place] for place in sorted(places)]
 
@@ -211,7 +215,7 @@ def to_measure(
     memory: the result of `consider`. asks: svcd asks the ResourceManager in any case.
     """
     running = [row for row in rows if row.id in memory.steps]
-    new = any(_may_submit(row) and now - memory.steps[row.id][1] < _NEW_S for row in running)
+    new = any(now - memory.steps[row.id][1] < _NEW_S and _may_submit(row) for row in running)
     pause_s = _SOON_S if new else LOOK_S
     if not running or (not asks and now - memory.measured_at < pause_s):
         return memory, ()
