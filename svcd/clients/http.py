@@ -486,10 +486,9 @@ def _headers(response: IResponse) -> Mapping[str, str]:
 
 
 class _Address(EncodedURL):
-    """A URL in wire form, for treq: the origin as parts, and the whole URL as text."""
+    """A URL in wire form, of which treq asks nothing but the text: it has no parts."""
 
-    def __init__(self, origin: EncodedURL, text: str) -> None:
-        super().__init__(scheme=origin.scheme, host=origin.host, port=origin.port)
+    def __init__(self, text: str) -> None:
         self._text = text
 
     def to_uri(self) -> _Address:
@@ -506,13 +505,14 @@ def _address(text: str) -> _Address:
     """The URL of `text`; the newest ones are cached. Raises ValueError for another form."""
     text.encode("ascii")
     slash = text.find("/", text.find("://") + 3)
-    return _Address(_origin(text if slash < 0 else text[:slash]), text)
+    _check_origin(text if slash < 0 else text[:slash])
+    return _Address(text)
 
 
 @lru_cache(maxsize=2048)
-def _origin(text: str) -> EncodedURL:
-    """Scheme, host and port. Many URLs are asked for once; the peers stay the same."""
-    return EncodedURL.from_text(text)
+def _check_origin(text: str) -> None:
+    """Raises ValueError unless it is a scheme, a host and a port. The peers stay the same."""
+    EncodedURL.from_text(text)
 
 
 class _NoCookies(IndexableCookieJar):
