@@ -199,6 +199,10 @@ class ClusterRows(RenderedRows[Cluster, ClusterId], Protocol):
 
 class ExecutionRows(RenderedRows[Execution, ExecutionId], Protocol):
     async def find(self, id_: ExecutionId) -> Execution | None: ...
+    async def lease_key(self, id_: ExecutionId) -> str | None:
+        """See `ports.leases.lease_key`; None when the row is gone."""
+        ...
+
     async def save(self, execution: Execution) -> bool:
         """Compare-and-set on version, as ClusterRows.save."""
         ...

@@ -13,6 +13,7 @@ from svcd.ports.store import StatusFigures
 from svcd.store.family import Family, Table
 
 _FIND = "select record from executions where id = :id"
+_LEASE_KEY = "select coalesce(cluster_id, id) from executions where id = :id"
 _SET = """
 update executions
    set cluster_id = :cluster_id, status = :status, ended = :ended, hidden = :hidden,
@@ -93,6 +94,10 @@ class Executions(Family[Execution]):
     async def find(self, id_: ExecutionId) -> Execution | None:
         row = await self._sql.one(_FIND, {"id": id_})
         return None if row is None else self._record(row)
+
+    async def lease_key(self, id_: ExecutionId) -> str | None:
+        row = await self._sql.one(_LEASE_KEY, {"id": id_})
+        return None if row is None else str(row[0])
 
     async def save(self, execution: Execution) -> bool:
         after = evolve(execution, version=execution.version + 1)

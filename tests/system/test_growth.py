@@ -178,7 +178,7 @@ class JobWorkTests(SynchronousTestCase):
         )
         # accepted; a name for the login, the login; the folder's name, sent, taken, running
         self.assertEqual((words["begin"], words["commit"]), (7, 7))
-        self.assertLessEqual(words["select"], 27)
+        self.assertLessEqual(words["select"], 23)
 
     def test_progress_of_many(self) -> None:
         """One question for all, and one transaction for each twenty that have got further."""

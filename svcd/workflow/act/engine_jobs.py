@@ -249,7 +249,7 @@ class EngineJobs:
             self._endings.wake(row.id)
         now, most_s = self._clock.seconds(), self._settings.manual_deadline_s
         absorbed = partial(planner.absorbed, news=news, now=now, manual_deadline_s=most_s)
-        after = await self._rows.change(row.id, absorbed)
+        after = await self._rows.change(row.id, absorbed, known=row)
         if after is not None and after.status is not row.status:
             log.info("Execution {id} became {status}", id=row.id, status=after.status.value)
         if after is not None and lifecycle.is_over(after):
@@ -321,11 +321,12 @@ class EngineJobs:
         action = running[0].engine_record.launched
         console = "" if action is None else action.console_url
         metrics = await self._manager.metrics(place, console)
-        writes: dict[ExecutionId, Callable[[Execution], Execution]] = {}
+        writes: list[tuple[Execution, Callable[[Execution], Execution]]] = []
         for row in running:
             measured = with_progress(row, progress_of(row, metrics), metrics)
             if measured is not row and measured != row:
-                writes[row.id] = partial(with_progress, found=measured.progress, metrics=metrics)
+                change = partial(with_progress, found=measured.progress, metrics=metrics)
+                writes.append((row, change))
         await self._rows.change_each(writes)
         if not rows:
             return

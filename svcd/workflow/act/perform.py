@@ -137,7 +137,8 @@ class Performer:
             return Fail(failure=failure)
         try:
             if step.stage:
-                await self._rows.change(row.id, partial(submission.staging, folder=step.folder))
+                staging = partial(submission.staging, folder=step.folder)
+                row = await self._rows.change(row.id, staging, known=row) or row
                 await _Staging(self._files, self._binaries, place, step.folder).all_of(
                     row, material, definition
                 )
@@ -152,7 +153,7 @@ class Performer:
         """Write `Move.SEND`, then submit the job."""
         now = self._clock.seconds()
         sent = partial(submission.sent, folder=step.folder, now=now)
-        after = await self._rows.change(row.id, sent)
+        after = await self._rows.change(row.id, sent, known=row)
         if after is None or after.submits == row.submits or lifecycle.is_over(after):
             return Done()
         try:

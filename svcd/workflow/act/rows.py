@@ -1,18 +1,20 @@
 """Rows of executions: reads, and the one way to write one, with its events.
 
-Every write is read, decide, compare-and-set, and repeats after a lost race. The transaction that
-writes a row also notifies the daemon that drives it. The events of the cluster record the begin
+Every write is read, decide, compare-and-set, and repeats after a lost race. A caller that has just
+read or written the row gives the state that it knows: the first attempt decides by that one, and
+the compare-and-set refuses it when the row has changed since. The transaction that writes a row
+also notifies the daemon that drives it. The events of the cluster record the begin
 (`retry`) and the end (`done`) of a wait. When many executions wait for the same reason, the events
 show only one of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Final
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.model.cluster import Cluster, ClusterEvent
@@ -168,8 +170,7 @@ class Rows:
 
     async def lease_of(self, id_: ExecutionId) -> str | None:
         """The key of its lease, which can change; None when the row is gone."""
-        row = await self.find(id_)
-        return None if row is None else lease_key(row)
+        return await self._store.read(lambda tx: tx.executions.lease_key(id_))
 
     async def notify(self, tx: Tx, row: Execution) -> None:
         """In the transaction that writes `row`: notify the daemon that drives it."""
@@ -180,62 +181,79 @@ class Rows:
     # ---- writing ----
 
     async def change(
-        self, id_: ExecutionId, change: Callable[[Execution], Execution]
+        self,
+        id_: ExecutionId,
+        change: Callable[[Execution], Execution],
+        known: Execution | None = None,
     ) -> Execution | None:
         """The row after `change` (pure, may be called again), None when the row is gone.
 
         svcd drops a row with a requested delete when no work on it is left, and returns its last
-        state.
+        state. known: the row as it was last read or written here; see the module.
         Raises ServiceUnavailable after many lost races.
         """
 
         async def attempt() -> tuple[bool, tuple[Execution, Execution] | None]:
-            return await self._store.tx(lambda tx: self._write(tx, id_, change))
+            return await self._store.tx(lambda tx: self._write(tx, id_, change, known))
 
         changed = await until_saved(f"job execution {id_}", attempt)
         return None if changed is None else await self._written(*changed)
 
     async def change_each(
-        self, changes: Mapping[ExecutionId, Callable[[Execution], Execution]]
+        self, changes: Sequence[tuple[Execution, Callable[[Execution], Execution]]]
     ) -> None:
-        """`change` for each row, with some rows in one transaction.
+        """`change` for each row that is known, with some rows in one transaction.
 
         For what changes on very many rows at once: the end of a transaction costs more than a row.
         """
-        ids = sorted(changes)  # two transactions with the same rows take them in the same order
-        for at in range(0, len(ids), _ROWS):
-            await self._change_part({id_: changes[id_] for id_ in ids[at : at + _ROWS]})
+        # two transactions with the same rows take them in the same order
+        ordered = sorted(changes, key=lambda each: each[0].id)
+        for at in range(0, len(ordered), _ROWS):
+            await self._change_part(ordered[at : at + _ROWS])
 
     async def _change_part(
-        self, part: Mapping[ExecutionId, Callable[[Execution], Execution]]
+        self, part: Sequence[tuple[Execution, Callable[[Execution], Execution]]]
     ) -> None:
         async def write(tx: Tx) -> Sequence[tuple[bool, tuple[Execution, Execution] | None]]:
-            return [await self._write(tx, id_, change) for id_, change in part.items()]
+            return [await self._write(tx, row.id, change, row) for row, change in part]
 
         outcomes = await self._store.tx(write)
-        for (id_, change), (saved, changed) in zip(part.items(), outcomes, strict=True):
+        for (row, change), (saved, changed) in zip(part, outcomes, strict=True):
             if not saved:
-                await self.change(id_, change)
+                await self.change(row.id, change)
             elif changed is not None:
                 await self._written(*changed)
 
     async def _write(
-        self, tx: Tx, id_: ExecutionId, change: Callable[[Execution], Execution]
+        self,
+        tx: Tx,
+        id_: ExecutionId,
+        change: Callable[[Execution], Execution],
+        known: Execution | None,
     ) -> tuple[bool, tuple[Execution, Execution] | None]:
         """False: another writer was faster. The states before and after; None: the row is gone."""
+        if known is not None:
+            after = change(known)
+            if after != known and not _is_to_drop(after) and await self._save(tx, after):
+                return True, (known, evolve(after, version=after.version + 1))
         row = await tx.executions.find(id_)
         if row is None:
             return True, None
         after = change(row)
-        if after.delete_requested and lifecycle.is_tidy(after):
+        if _is_to_drop(after):
             await tx.executions.drop(id_)
             return True, (row, after)
         if after == row:
             return True, (row, row)
+        saved = await self._save(tx, after)
+        return saved, (row, evolve(after, version=after.version + 1))
+
+    async def _save(self, tx: Tx, after: Execution) -> bool:
+        """Whether the row still had the version of `after`, and was written."""
         saved = await tx.executions.save(after)
         if saved:
             await self.notify(tx, after)
-        return saved, (row, after)
+        return saved
 
     async def _written(self, before: Execution, after: Execution) -> Execution:
         """Count and record what has been committed; return `after`."""
@@ -298,3 +316,8 @@ class Rows:
             await tx.clusters.add_events(cluster_id, [event])
 
         await self._store.tx(write)
+
+
+def _is_to_drop(row: Execution) -> bool:
+    """Whether a caller has deleted the execution, and no work on it is left."""
+    return row.delete_requested and lifecycle.is_tidy(row)

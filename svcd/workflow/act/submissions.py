@@ -69,10 +69,11 @@ class Submissions(ExecutionTasks):
             return None
         self._running.add(id_)
         try:
-            again, place = await self._passes(id_)
+            again, place, row = await self._passes(id_)
         finally:
             self._running.discard(id_)
-        row = await self._rows.find(id_)
+        if row is None:
+            row = await self._rows.find(id_)
         if row is not None and planner.is_to_tidy(row):
             self._endings.wake(id_)
         elif (
@@ -84,15 +85,18 @@ class Submissions(ExecutionTasks):
             await self._jobs.follow(place, row)
         return again
 
-    async def _passes(self, id_: ExecutionId) -> tuple[float | None, Place | None]:
+    async def _passes(
+        self, id_: ExecutionId
+    ) -> tuple[float | None, Place | None, Execution | None]:
         """Plan and perform until no work is left (None), or only a wait (seconds).
 
-        Also returns the place of the execution in the last pass.
+        Also returns the place of the execution in the last pass, and its row when the last act was
+        to write the engine's job to it.
         """
         while True:
             row, cluster = await self._rows.with_cluster(id_)
             if row is None:
-                return None, None
+                return None, None, None
             if row.workflow_dir is not None:
                 self._endings.repeated(id_)
             place = None if cluster is None else self._rows.place_on(cluster)
@@ -107,8 +111,20 @@ class Submissions(ExecutionTasks):
                     moved = partial(lifecycle.submit_move, move=follows.move, now=now)
                     row = await self._rows.change(id_, moved) or row
                 step = follows.step
+            if isinstance(step, Adopt):
+                return None, place, await self._adopt(step, row)
             if not isinstance(step, Again):
-                return await self._conclude(step, row, cluster), place
+                return await self._conclude(step, row, cluster), place, None
+
+    async def _adopt(self, step: Adopt, row: Execution) -> Execution | None:
+        """Write the engine's job to the row, and return the row."""
+        adopted = partial(submission.adopted, job_id=step.job_id, now=self._clock.seconds())
+        after = await self._rows.change(row.id, adopted)
+        if lifecycle.is_over(row):
+            log.warn("Execution {id} had been given up, killed {job}", id=row.id, job=step.job_id)
+        else:
+            log.info("Execution {id} was submitted as {job}", id=row.id, job=step.job_id)
+        return after
 
     async def _conclude(self, step: Step, row: Execution, cluster: Cluster | None) -> float | None:
         """Write the result of a pass; return the seconds until the next one."""
@@ -123,15 +139,6 @@ class Submissions(ExecutionTasks):
                 if step.failure is not None:
                     code = step.failure.code
                     log.info("Execution {id} failed to start: {code}", id=row.id, code=code)
-            case Adopt(job_id=job_id):
-                adopted = partial(submission.adopted, job_id=job_id, now=now)
-                await self._rows.change(row.id, adopted)
-                if lifecycle.is_over(row):
-                    log.warn(
-                        "Execution {id} had been given up, killed {job}", id=row.id, job=job_id
-                    )
-                else:
-                    log.info("Execution {id} was submitted as {job}", id=row.id, job=job_id)
             case Forget():
                 await self._rows.change(row.id, partial(submission.forgotten, now=now))
             case _:

@@ -562,6 +562,16 @@ class StoreContract:
         self.assertEqual(asked, ["c-1", "e-2"])
         self.assertEqual([e.id for e in found], ["e-2"])
 
+    def test_lease_key_of_an_execution(self) -> None:
+        """Of its cluster, of itself without one, of none when it is gone."""
+        self.now(lambda tx: tx.executions.add(execution()))
+        self.now(lambda tx: tx.executions.add(evolve(execution(2), cluster_id=None)))
+        keys = [
+            self.now(lambda tx, id_=id_: tx.executions.lease_key(ExecutionId(id_)))
+            for id_ in ("e-1", "e-2", "e-3")
+        ]
+        self.assertEqual(keys, ["c-1", "e-2", None])
+
     def test_unfinished_that_have_not_changed_are_not_decoded_again(self) -> None:
         """A change of an execution changes its version."""
         for number in (1, 2):
