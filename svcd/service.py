@@ -448,8 +448,7 @@ class DaemonService:
         )
         if self._pulse is not None:
             self._pulse.start()
-        gc.collect()
-        gc.freeze()  # what lives as long as the process: a full collection would stall the reactor
+        _freeze()
         self._manager.ready(f"Serving {base}")
         log.info("Serving {base}; try: {curl}", base=base, curl=first_command(base, settings))
 
@@ -556,6 +555,7 @@ class CloudService:
         except (StateFolderError, ListenError) as error:
             raise StartError(str(error)) from error
         self._folder.write_endpoints({**self._host.endpoints(), "pid": os.getpid()})
+        _freeze()
         log.info("Serving identity at {url}", url=self._host.client_settings().auth_url)
 
     async def stop(self) -> None:
@@ -566,6 +566,16 @@ class CloudService:
             await self._host.stop()
         if self._folder is not None:
             self._folder.release()
+
+
+def _freeze() -> None:
+    """Keep the collector from what lives as long as the process.
+
+    A full collection of it would stall the reactor. Frees the garbage of the imports and the start.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 def _embedded(

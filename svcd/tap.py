@@ -14,13 +14,15 @@ once, before the first timer of svcd.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import errno
+import gc
 import io
 import linecache
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any, ClassVar, NoReturn, Protocol, cast
@@ -40,6 +42,9 @@ from svcd.runtime.preflight import SettingsRefused, StartError, check
 from svcd.settings import Loaded, SettingsError, load, schema
 
 log = Logger()
+
+_NEVER = 1 << 30
+"""Collections of younger objects before a full one."""
 
 
 class Options(usage.Options):
@@ -245,8 +250,25 @@ def make(options: Options, service: Callable[[Any, Loaded], Startable]) -> Multi
     return _Root(service(reactor, loaded), observer, loaded.unknown)
 
 
+@contextlib.contextmanager
+def imports() -> Iterator[None]:
+    """Keep the garbage collector from all that the daemon's modules make, while they are imported.
+
+    It lives as long as the process, and each full collection walks it. Nor does a collection at the
+    start walk it; the service makes a full one once it is ready.
+    """
+    young, middle, old = gc.get_threshold()
+    gc.set_threshold(young, middle, _NEVER)
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.set_threshold(young, middle, old)
+
+
 def makeService(options: Options) -> MultiService:
     """Make the service of `twistd svcd`, see IServiceMaker."""
-    from svcd.service import DaemonService  # here, so that --help is quick
+    with imports():
+        from svcd.service import DaemonService  # here, so that --help is quick
 
     return make(options, DaemonService)

@@ -11,6 +11,7 @@ Options = tap.Options
 
 def makeService(options: tap.Options) -> MultiService:
     """Make the service of `twistd svcd-cloud`, see IServiceMaker."""
-    from svcd.service import CloudService  # here, so that --help is quick
+    with tap.imports():
+        from svcd.service import CloudService  # here, so that --help is quick
 
     return tap.make(options, CloudService)

@@ -81,6 +81,22 @@ class OptionsTests(SynchronousTestCase):
         )
         self.assertEqual(done.stdout.split(), ["True", "0"])
 
+    def test_the_imports_of_a_daemon_make_no_full_collection(self) -> None:
+        """Nor do collections at the start walk what the modules have made."""
+        code = (
+            "import gc, svcd.tap as tap\n"
+            "full = []\n"
+            "gc.callbacks.append(lambda phase, info: full.append(info['generation'] == 2))\n"
+            "before = gc.get_threshold()\n"
+            "tap.makeService(tap.Options())\n"
+            "frozen, walked = gc.get_freeze_count(), len(gc.get_objects())\n"
+            "print(any(full), gc.get_threshold() == before, frozen > walked)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        )
+        self.assertEqual(done.stdout.split(), ["False", "True", "True"])
+
     def test_plugins_are_found(self) -> None:
         """Both programs, with the modules that make them."""
         found = {
