@@ -36,7 +36,7 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -68,13 +68,19 @@ _Check = Callable[[Any, str], Iterator[str]]
 
 
 class Shape(Generic[T]):
-    """The shape `cls` of a body, compiled once."""
+    """The shape `cls` of a body, compiled once, when the first such body comes."""
 
     def __init__(self, cls: type[T]) -> None:
         self.cls = cls
-        self._decoder = msgspec.json.Decoder(cls)
-        self._strict = _compile_strict(cls)
         self._slow = _Slow()
+
+    @cached_property
+    def _decoder(self) -> msgspec.json.Decoder[T]:
+        return msgspec.json.Decoder(self.cls)
+
+    @cached_property
+    def _strict(self) -> _Strict:
+        return _compile_strict(self.cls)
 
     def decode(self, body: bytes, limits: Limits) -> T:
         """The request. Raises MalformedBody, or ValidationError with one line for each fault."""

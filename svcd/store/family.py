@@ -7,12 +7,12 @@ first used, never from a request. Filters and markers are passed as parameters.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Generic, TypeVar, cast
 
 import attrs
 import msgspec
-from attrs import field, frozen
+from attrs import frozen
 
 from svcd.errors import DeletionFailed, NameTaken, NotFound, QuotaExceeded, SvcdError
 from svcd.model.changes import Word
@@ -62,22 +62,19 @@ class Table(Generic[R]):
     any_case: bool = False
     users: str = ""
     still_used: type[SvcdError] = DeletionFailed
-    decoder: msgspec.json.Decoder[R] = field(init=False, eq=False)
-    insert: str = field(init=False)
-    select: str = field(init=False)
 
-    @decoder.default
-    def _decoder(self) -> msgspec.json.Decoder[R]:
+    @cached_property
+    def decoder(self) -> msgspec.json.Decoder[R]:
         return msgspec.json.Decoder(self.record)
 
-    @insert.default
-    def _insert(self) -> str:
+    @cached_property
+    def insert(self) -> str:
         names = [*self.all_columns()]
         values = ", ".join(f":{n}" for n in names)
         return f"insert into {self.name} ({', '.join(names)}) values ({values})"
 
-    @select.default
-    def _select(self) -> str:
+    @cached_property
+    def select(self) -> str:
         return "record, sealed" if self.sealed else "record"
 
     def all_columns(self) -> Sequence[str]:
