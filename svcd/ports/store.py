@@ -203,8 +203,11 @@ class ExecutionRows(RenderedRows[Execution, ExecutionId], Protocol):
         """See `ports.leases.lease_key`; None when the row is gone."""
         ...
 
-    async def save(self, execution: Execution) -> bool:
-        """Compare-and-set on version, as ClusterRows.save."""
+    async def save(self, execution: Execution, before: Execution | None = None) -> bool:
+        """Compare-and-set on version, as ClusterRows.save.
+
+        before: the state of the row with this version; what is the same need not be written.
+        """
         ...
 
     async def drop(self, id_: ExecutionId) -> None: ...

@@ -14,12 +14,16 @@ from svcd.store.family import Family, Table
 
 _FIND = "select record from executions where id = :id"
 _LEASE_KEY = "select coalesce(cluster_id, id) from executions where id = :id"
-_SET = """
+_SET_RECORD = """
 update executions
-   set cluster_id = :cluster_id, status = :status, ended = :ended, hidden = :hidden,
-       version = :version, record = :record, wire = :wire
+   set version = :version, record = :record, wire = :wire
  where id = :id and version = :version - 1
 """
+_SET_STATUS = _SET_RECORD.replace("set version", "set status = :status, version")
+_SET = _SET_STATUS.replace(
+    "set status", "set cluster_id = :cluster_id, ended = :ended, hidden = :hidden, status"
+)
+"""SQLite writes each index again that has a column of the statement, changed or not."""
 _USED = "update clusters set used = 1 where id = :id and is_transient = 1 and used = 0"
 _DROP = "delete from executions where id = :id"
 _HEADS = """
@@ -99,9 +103,10 @@ class Executions(Family[Execution]):
         row = await self._sql.one(_LEASE_KEY, {"id": id_})
         return None if row is None else str(row[0])
 
-    async def save(self, execution: Execution) -> bool:
+    async def save(self, execution: Execution, before: Execution | None = None) -> bool:
         after = evolve(execution, version=execution.version + 1)
-        saved = await self._sql.run(_SET, self._values(after)) == 1
+        text = _SET if before is None else _text_for(before, after)
+        saved = await self._sql.run(text, self._values(after)) == 1
         if saved:
             await self._note(after, "deleted" if after.delete_requested else "updated")
         return saved
@@ -180,3 +185,13 @@ def _ended(execution: Execution) -> int:
     A submission without a known result may still have a job in the engine.
     """
     return int(execution.end_time is not None and not execution.submitting)
+
+
+def _text_for(before: Execution, after: Execution) -> str:
+    """The statement that writes the columns in which `after` differs from `before`."""
+    is_placed = before.cluster_id == after.cluster_id
+    if not is_placed or before.delete_requested != after.delete_requested:
+        return _SET
+    if _ended(before) != _ended(after):
+        return _SET
+    return _SET_RECORD if before.status is after.status else _SET_STATUS

@@ -234,7 +234,7 @@ class Rows:
         """False: another writer was faster. The states before and after; None: the row is gone."""
         if known is not None:
             after = change(known)
-            if after != known and not _is_to_drop(after) and await self._save(tx, after):
+            if after != known and not _is_to_drop(after) and await self._save(tx, known, after):
                 return True, (known, evolve(after, version=after.version + 1))
         row = await tx.executions.find(id_)
         if row is None:
@@ -245,12 +245,12 @@ class Rows:
             return True, (row, after)
         if after == row:
             return True, (row, row)
-        saved = await self._save(tx, after)
+        saved = await self._save(tx, row, after)
         return saved, (row, evolve(after, version=after.version + 1))
 
-    async def _save(self, tx: Tx, after: Execution) -> bool:
-        """Whether the row still had the version of `after`, and was written."""
-        saved = await tx.executions.save(after)
+    async def _save(self, tx: Tx, before: Execution, after: Execution) -> bool:
+        """Whether the row still had the version of `before`, and was written."""
+        saved = await tx.executions.save(after, before)
         if saved:
             await self.notify(tx, after)
         return saved

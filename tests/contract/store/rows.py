@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from attrs import evolve
@@ -531,6 +532,39 @@ class StoreContract:
         self.now(lambda tx: tx.executions.drop(ExecutionId("e-1")))
         self.assertEqual(self.now(lambda tx: tx.executions.unfinished()), [])
 
+    def test_what_differs_from_the_state_before_is_written(self) -> None:
+        """Each column that a list is filtered by, and the version in any case."""
+        self.now(lambda tx: tx.executions.add(evolve(execution(), cluster_id=None)))
+        found = self.now(lambda tx: tx.executions.find(ExecutionId("e-1")))
+        failed = {"status": ExecutionStatus.FAILED, "end_time": at(9), "submitting": True}
+        changes: Sequence[Mapping[str, Any]] = (
+            {"attempts": 3},
+            {"cluster_id": ClusterId("c-2")},
+            {"status": ExecutionStatus.RUNNING},
+            failed,
+            {"submitting": False},
+        )
+        for change in changes:
+            found = self.saved(found, evolve(found, **change))
+            filters = {"status": found.status.value}
+            if found.cluster_id is not None:
+                filters["cluster_id"] = found.cluster_id
+            page = Page(filters=filters)
+            self.assertEqual(self.now(lambda tx, p=page: tx.executions.page(TENANT, p)), [found])
+            left = [] if change is changes[-1] else [found]
+            self.assertEqual(self.now(lambda tx: tx.executions.unfinished()), left)
+        self.saved(found, evolve(found, delete_requested=True))
+        self.assertEqual(self.now(lambda tx: tx.executions.page(TENANT, Page())), [])
+
+    def saved(self, before: Execution, after: Execution) -> Execution:
+        """The row as it is found after its save, of which a second one would be too late."""
+        save = partial(_save, after=after, before=before)
+        self.assertTrue(self.now(save))
+        self.assertFalse(self.now(save))
+        found = self.now(lambda tx: tx.executions.find(after.id))
+        self.assertEqual(found, evolve(after, version=before.version + 1))
+        return found
+
     def test_an_execution_in_doubt_is_unfinished_whatever_its_end(self) -> None:
         """Its engine may still have a job of it."""
         row = execution(1, end_time=at(9), status=ExecutionStatus.FAILED, submitting=True)
@@ -656,3 +690,7 @@ class StoreContract:
         self.now(lambda tx: tx.internals.abandon("jbi-2"))
         self.assertIn("first", self.dump("pieces"))
         self.assertNotIn("second", self.dump("pieces"))
+
+
+async def _save(tx: Tx, after: Execution, before: Execution) -> bool:
+    return await tx.executions.save(after, before)

@@ -521,6 +521,20 @@ class PlanTests(SynchronousTestCase):
         self.assertNotIn("USE TEMP B-TREE FOR ORDER BY", lines)
         connection.close()
 
+    def test_a_write_of_a_record_writes_one_index(self) -> None:
+        """That of the versions; one of a new status that of the statuses, too."""
+        connection = sqlite3.connect(":memory:")
+        for text in (CREATE, *scripts(0, "then")):
+            connection.executescript(translate(text))
+        written = []
+        for text in (executions._SET_RECORD, executions._SET_STATUS, executions._SET):
+            named = dict.fromkeys(re.findall(r":(\w+)", text), "x")
+            steps = [row[1] for row in connection.execute("explain " + text, named)]
+            written.append(steps.count("IdxDelete"))
+        self.assertEqual(written[:2], [1, 2])
+        self.assertGreater(written[2], 6)
+        connection.close()
+
     def test_counting_for_a_limit_reads_only_what_counts(self) -> None:
         """Not the ended executions of a tenant, however many there are."""
         connection = sqlite3.connect(":memory:")
