@@ -83,6 +83,9 @@ CLOUD_LOCK = "cloud.lock"
 
 Only one process may control its machines.
 """
+_YOUNG = 10_000
+"""New objects that cause a look for garbage. Python's 700 are fewer than one tick of a few dozen
+jobs makes: what is in use then counts as old, and all that is old is looked through too often."""
 _SWEEP_S = 3600.0
 """Time between two removals of dead uploads, old changes and old answers."""
 
@@ -449,6 +452,7 @@ class DaemonService:
         if self._pulse is not None:
             self._pulse.start()
         _freeze()
+        gc.set_threshold(_YOUNG)
         self._manager.ready(f"Serving {base}")
         log.info("Serving {base}; try: {curl}", base=base, curl=first_command(base, settings))
 
