@@ -180,6 +180,22 @@ class JobWorkTests(SynchronousTestCase):
         self.assertEqual((words["begin"], words["commit"]), (7, 7))
         self.assertLessEqual(words["select"], 23)
 
+    def test_a_tick_without_a_change(self) -> None:
+        """It asks for versions: no row of the running jobs is read, and none of their cluster."""
+        count = 20
+        for _ in range(count):
+            self.jobs.execute(run_s=600.0)
+        self.svcd.advance(61.0)
+        texts: list[str] = []
+        connection = self.svcd._database._connection
+        connection.set_trace_callback(texts.append)
+        self.svcd.advance(5.0)
+        connection.set_trace_callback(None)
+        self.assertEqual(
+            [" ".join(text.split()[:4]) for text in texts],
+            ["select coalesce(cluster_id, id), version,", "select version from clusters"],
+        )
+
     def test_progress_of_many(self) -> None:
         """One question for all, and one transaction for each twenty that have got further."""
         count = 50
