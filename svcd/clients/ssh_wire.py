@@ -409,7 +409,7 @@ class ClientTransport(transport.SSHClientTransport):
         self.connection = Connection(events)
         self._clock = clock
         self._pace: Pace | None = None
-        self.host_key: keys.Key | None = None
+        self.host_key = ""  # the shown one, as an OpenSSH line
         self._login = KeyLogin(user, key, self.connection, self._refused)
         self._pinned = pinned
         self._events = events
@@ -442,7 +442,7 @@ class ClientTransport(transport.SSHClientTransport):
             self._events.link_failed(RemoteError(Fault.HOST_KEY, text))
             return fail(ConchError("host key"))
         self._pinned = hostKey
-        self.host_key = keys.Key.fromString(hostKey)
+        self.host_key = keys.Key.fromString(hostKey).toString("openssh").decode("ascii")
         return succeed(1)
 
     def connectionSecure(self) -> None:
