@@ -60,6 +60,7 @@ from svcd.runtime.listening import EndpointError, ListenError, listen, origin_of
 from svcd.runtime.metrics import Metrics
 from svcd.runtime.preflight import SettingsRefused, StartError
 from svcd.runtime.pulse import Pulse
+from svcd.runtime.slices import Slices
 from svcd.runtime.state_dir import StateFolder, StateFolderError
 from svcd.runtime.systemd import ServiceManager
 from svcd.runtime.tasks import Loop, sleep
@@ -504,13 +505,15 @@ class DaemonService:
         pool = Connections(reactor, persistent=True)
         pool.maxPersistentPerHost = max(2, settings.cloud.calls_at_once)
         pool.cachedConnectionTimeout = 20  # below the keep-alive of the peers
+        pool.slices = slices = Slices(reactor)
         agent = agent_of(reactor, pool, connect_s=10.0)
         metrics = Metrics()
         database = "postgresql" if settings.database.url.startswith("postgres") else "sqlite"
         metrics.of_process({"cloud": settings.cloud.kind, "database": database})
         self._pulse = Pulse(reactor, partial(self._beat, metrics))
         platform = OpenStack(agent, reactor, cloud, metrics.work.cloud_called)
-        remote = SshRemote(reactor, reactor, settings.ssh, connect_rules(settings.cloud), agent)
+        rules = connect_rules(settings.cloud)
+        remote = SshRemote(reactor, reactor, settings.ssh, rules, agent, slices)
         engine_http = HttpClient(
             agent,
             reactor,

@@ -33,6 +33,7 @@ from zope.interface import implementer
 
 from svcd.clients.pace import Pace
 from svcd.runtime import fencing
+from svcd.runtime.slices import Slices
 
 MOST_HEADER_BYTES = 128 << 10
 """Of one answer: status line and headers, interim answers (1xx) included. The first bytes of the
@@ -51,13 +52,17 @@ class ForwardingForbidden(ConnectError):
 
 
 class Connections(HTTPConnectionPool):
-    """Gives out connections. A caller that has lost its lease gets LeaseLost."""
+    """Gives out connections. A caller that has lost its lease gets LeaseLost.
+
+    slices: those that answers are read in; None: an answer is read when it comes.
+    """
 
     retryAutomatically = False  # the clients repeat the requests that are safe to repeat
+    slices: Slices | None = None
 
     def getConnection(self, key: Hashable, endpoint: Any) -> Deferred[Any]:
         """See HTTPConnectionPool. The caller uses the connection at once, for one request."""
-        metered = _Metered(endpoint, self._reactor)
+        metered = _Metered(endpoint, self._reactor, self.slices)
         waiting: Deferred[Any] = super().getConnection(key, metered)
         return waiting.addCallback(_checked, fencing.current())
 
@@ -139,14 +144,15 @@ class _Turn:
 class _Metered:
     """Puts a meter between the connections of an endpoint and their protocols."""
 
-    def __init__(self, endpoint: Any, clock: IReactorTime) -> None:
+    def __init__(self, endpoint: Any, clock: IReactorTime, slices: Slices | None) -> None:
         self._endpoint = endpoint
         self._clock = clock
+        self._slices = slices
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[Any]:
         """See IStreamClientEndpoint."""
         connecting: Deferred[Any] = self._endpoint.connect(
-            _MeterFactory(protocolFactory, self._clock)
+            _MeterFactory(protocolFactory, self._clock, self._slices)
         )
         return connecting.addCallback(lambda meter: meter.wrappedProtocol)
 
@@ -162,7 +168,7 @@ class _Meter(ProtocolWrapper):
 
     def makeConnection(self, transport: Any) -> None:
         """See Protocol."""
-        self._pace = Pace(self.factory.clock, transport)
+        self._pace = Pace(self.factory.clock, transport, self.factory.slices)
         super().makeConnection(transport)
 
     def start(self) -> None:
@@ -186,12 +192,18 @@ class _Meter(ProtocolWrapper):
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """See Protocol."""
-        self._pace.end()
-        super().connectionLost(reason)
+        try:
+            self._pace.end()
+        finally:
+            super().connectionLost(reason)
 
     def dataReceived(self, data: bytes) -> None:
-        """See Protocol. The inner protocol calls `stop` when the headers end in `data`."""
-        self._pace.deliver(super().dataReceived, data)
+        """See Protocol."""
+        self._pace.deliver(self._receive, data)
+
+    def _receive(self, data: bytes) -> None:
+        """Pass `data` on. The inner protocol calls `stop` when the headers end in it."""
+        super().dataReceived(data)
         if self._counts:
             self._seen += len(data)
             if self._seen > MOST_HEADER_BYTES:
@@ -203,6 +215,7 @@ class _MeterFactory(WrappingFactory):
     protocol = _Meter
     noisy = False
 
-    def __init__(self, wrapped: Any, clock: IReactorTime) -> None:
+    def __init__(self, wrapped: Any, clock: IReactorTime, slices: Slices | None) -> None:
         super().__init__(wrapped)
         self.clock = clock
+        self.slices = slices

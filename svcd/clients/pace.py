@@ -9,9 +9,12 @@ the rest.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
+
+from svcd.runtime.slices import Slices
 
 _FIRST_BYTES: Final = 4096
 """Bytes of the first piece, and of a piece after one that took long."""
@@ -25,17 +28,48 @@ _MOST_PAUSE_S: Final = 0.2
 
 
 class Pace:
-    """Delivers the bytes of one connection. transport: of the connection."""
+    """Delivers the bytes of one connection. transport: of the connection.
 
-    def __init__(self, clock: IReactorTime, transport: Any) -> None:
+    slices: those that the bytes are read in, with the bytes of other connections; None: at once.
+    """
+
+    def __init__(self, clock: IReactorTime, transport: Any, slices: Slices | None = None) -> None:
         transport.bufferSize = _FIRST_BYTES  # of Twisted's TCP connections
         self._clock = clock
         self._transport = transport
+        self._slices = slices
+        self._late = b""  # the bytes that wait for a slice; the connection is paused meanwhile
+        self._reader: Callable[[bytes], object]  # of these bytes
         self._wanted = True
         self._pause: IDelayedCall | None = None
 
     def deliver(self, receive: Callable[[bytes], object], data: bytes) -> None:
-        """Call `receive(data)`, and pause the connection if that took long."""
+        """Call `receive(data)` now or in a later turn, and pause the connection if it takes long.
+
+        An exception of `receive` in a later turn aborts the connection, as Twisted does now.
+        """
+        if self._late:
+            self._late += data
+        elif self._slices is None:
+            self._receive(receive, data)
+        elif not self._slices.offer(partial(self._receive, receive, data)):
+            self._late, self._reader = data, receive
+            self._transport.pauseProducing()
+            self._slices.later(self._receive_late)
+
+    def _receive_late(self) -> None:
+        data, self._late = self._late, b""
+        if not data:  # the connection was closed meanwhile
+            return
+        if self._wanted:
+            self._transport.resumeProducing()
+        try:
+            self._receive(self._reader, data)
+        except BaseException:
+            self._transport.abortConnection()
+            raise
+
+    def _receive(self, receive: Callable[[bytes], object], data: bytes) -> None:
         began = self._clock.seconds()
         receive(data)
         spent_s = self._clock.seconds() - began
@@ -56,11 +90,12 @@ class Pace:
     def resume(self) -> None:
         """The reader wants bytes again."""
         self._wanted = True
-        if self._pause is None:
+        if self._pause is None and not self._late:
             self._transport.resumeProducing()
 
     def end(self) -> None:
-        """The connection is closed."""
+        """The connection is closed. Bytes that wait for a slice are read now."""
+        self._receive_late()
         if self._pause is not None:
             self._pause.cancel()
             self._pause = None

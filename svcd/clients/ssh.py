@@ -18,7 +18,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
-from typing import Final
+from typing import Final, cast
 
 from twisted.conch.ssh import keys
 from twisted.internet.interfaces import (
@@ -42,6 +42,7 @@ from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
 from svcd.ports.machines import CommandResult, Host, RemoteError
 from svcd.runtime import fencing
+from svcd.runtime.slices import Slices
 from svcd.runtime.tasks import DeadlineExceeded, Gate, Loop, Waiters, with_deadline
 from svcd.settings import Ssh
 
@@ -72,7 +73,8 @@ class SshRemote:
     reactor: opens connections; clock: times them. At most `settings.channels` commands run at once
     on one connection. An idle connection closes after 60 s. At most 1,024 are open.
     rules: the addresses and ports that are allowed; None: all. direct: the agent for HTTP to
-    machines past SSH (`Host.direct`); None: such requests go through SSH, too.
+    machines past SSH (`Host.direct`); None: such requests go through SSH, too. slices: those of the
+    work on all machines; None: of the reactor.
     """
 
     def __init__(
@@ -82,11 +84,13 @@ class SshRemote:
         settings: Ssh,
         rules: ConnectRules | None = None,
         direct: IAgent | None = None,
+        slices: Slices | None = None,
     ) -> None:
         self._reactor = reactor
         self._direct = direct
         self._rules = rules
         self._clock = clock
+        self._slices = slices or Slices(cast("IReactorTime", reactor))
         self._settings = settings
         self._links: dict[_Key, _Link] = {}
         self._open: set[_Link] = set()
@@ -130,8 +134,7 @@ class SshRemote:
             text = f"{_where(host)}: no host key is pinned yet"
             raise RemoteError(Fault.HOST_KEY, text)
         try:
-            link = self._link(host)
-            link.users += 1
+            link = await self._used(host)
             try:
                 await link.ready()
                 link.check_key(host.host_key)
@@ -172,14 +175,21 @@ class SshRemote:
     async def _attempt(
         self, host: Host, command: str, stdin: bytes, timeout_s: float
     ) -> CommandResult:
-        link = self._link(host)
-        link.users += 1
+        link = await self._used(host)
         try:
             await link.ready()
             link.check_key(host.host_key)
             return await self._run_on(link, command, stdin, timeout_s)
         finally:
             self._release(link)
+
+    async def _used(self, host: Host) -> _Link:
+        """The connection for `host`, with one user more. A new one is dialled in a slice."""
+        if _key(host) not in self._links:
+            await self._slices.turn()
+        link = self._link(host)
+        link.users += 1
+        return link
 
     def _release(self, link: _Link) -> None:
         link.users -= 1
@@ -193,6 +203,7 @@ class SshRemote:
         async def whole() -> Exec:
             nonlocal started
             async with link.slots:
+                await self._slices.turn()
                 link.check()
                 term = fencing.current()
                 channel = Exec(command, stdin, term.check) if term else Exec(command, stdin)
@@ -274,7 +285,9 @@ class SshRemote:
         for link in list(self._open):
             silent_s = now - link.heard_at
             if link.users == 0 and now - link.idle_since >= _IDLE_S:
-                link.drop("idle")
+                await self._slices.turn()  # all machines of many clusters are idle at once
+                if link.users == 0:
+                    link.drop("idle")
             elif not link.up:
                 continue
             elif silent_s >= self._settings.keepalive_s * _SILENT_KEEPALIVES:
@@ -287,6 +300,10 @@ class SshRemote:
     @property
     def clock(self) -> IReactorTime:
         return self._clock
+
+    @property
+    def slices(self) -> Slices:
+        return self._slices
 
     @property
     def connect_timeout_s(self) -> float:
@@ -336,6 +353,7 @@ class _Link:
             self,
             self._heard,
             owner.clock,
+            owner.slices,
         )
 
     @property

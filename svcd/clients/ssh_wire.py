@@ -31,6 +31,7 @@ from zope.interface import implementer
 from svcd.clients.pace import Pace
 from svcd.ports.faults import Fault
 from svcd.ports.machines import RemoteError
+from svcd.runtime.slices import Slices
 from svcd.runtime.ssh_channel import NO_LOG, PIECE_BYTES, WINDOW_BYTES, ChannelTransport
 from svcd.runtime.tasks import Parked
 
@@ -405,9 +406,11 @@ class ClientTransport(transport.SSHClientTransport):
         events: LinkEvents,
         heard: Callable[[], None],
         clock: IReactorTime,
+        slices: Slices,
     ) -> None:
         self.connection = Connection(events)
         self._clock = clock
+        self._slices = slices
         self._pace: Pace | None = None
         self.host_key = ""  # the shown one, as an OpenSSH line
         self._login = KeyLogin(user, key, self.connection, self._refused)
@@ -424,7 +427,7 @@ class ClientTransport(transport.SSHClientTransport):
 
     def connectionMade(self) -> None:
         self.transport.setTcpNoDelay(True)
-        self._pace = Pace(self._clock, self.transport)
+        self._pace = Pace(self._clock, self.transport, self._slices)
         super().connectionMade()
 
     def abort(self) -> None:
@@ -457,8 +460,11 @@ class ClientTransport(transport.SSHClientTransport):
             # only then it sends small packets at once
             self.transport.getHandle().setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)
         assert self._pace is not None
+        self._pace.deliver(self._receive, data)
+
+    def _receive(self, data: bytes) -> None:
         try:
-            self._pace.deliver(super().dataReceived, data)
+            super().dataReceived(data)
         except MALFORMED as error:
             self._events.link_failed(
                 RemoteError(Fault.SERVER_ERROR, f"the server sent an invalid packet ({error!r})")
@@ -495,8 +501,13 @@ class ClientTransport(transport.SSHClientTransport):
         self._events.link_failed(RemoteError(Fault.UNREACHABLE, f"disconnected: {text}"))
 
     def connectionLost(self, reason: Failure | None = None) -> None:
-        if self._pace is not None:
-            self._pace.end()
+        try:
+            if self._pace is not None:
+                self._pace.end()
+        finally:
+            self._lost(reason)
+
+    def _lost(self, reason: Failure | None) -> None:
         text = reason.getErrorMessage() if reason is not None else "closed"
         if self.gotVersion and not self._secure:
             text += _ALGORITHMS

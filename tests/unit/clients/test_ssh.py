@@ -27,6 +27,7 @@ from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Host, Location, ProbeError, RemoteError
 from svcd.runtime.clock import VirtualClock
+from svcd.runtime.slices import Slices
 from svcd.settings import Ssh
 from tests.support.loopback import (
     ConchLog,
@@ -38,6 +39,7 @@ from tests.support.loopback import (
     spec,
     until,
 )
+from tests.support.turns import turn
 
 ADDRESS = "127.3.2.1"
 
@@ -101,6 +103,7 @@ class SharesTest(SynchronousTestCase):
                 tenant_id=tenant_id,
             )
             run = Deferred.fromCoroutine(self.remote.run(machine, "true", timeout_s=60.0))
+            self.clock.advance(0.0)
             if run.called:
                 refusal = self.failureResultOf(run, RemoteError).value
                 self.assertEqual(refusal.kind, Fault.BUSY)
@@ -123,6 +126,35 @@ class SharesTest(SynchronousTestCase):
         self.assertEqual(self.began("a", 30), 8)
         self.clock.advance(Ssh().connect_timeout_s)
         self.assertEqual(self.began("a", 30), 8)
+
+
+class _SlowDials(MemoryReactorClock):
+    """A reactor on which each dial takes 2 ms."""
+
+    def connectTCP(self, *args: Any, **kwargs: Any) -> Any:
+        self.rightNow += 0.002
+        return super().connectTCP(*args, **kwargs)
+
+
+class DialsTest(SynchronousTestCase):
+    """The first commands on a hundred machines."""
+
+    def test_a_turn_of_the_reactor_dials_a_few(self) -> None:
+        """Three of 2 ms each. The last one is dialled in the 34th turn, without a pause between."""
+        clock = _SlowDials()
+        remote, key = SshRemote(clock, clock, Ssh()), Secret(new_ssh_key()[1])
+        for number in range(100):
+            machine = Host(address=f"10.0.0.{number}", port=22, user="ann", private_key=key)
+            Deferred.fromCoroutine(remote.run(machine, "true", timeout_s=60.0))
+        dialled = []
+        for _ in range(34):
+            turn(clock)
+            dialled.append(len(clock.tcpClients))
+        self.assertEqual(dialled, [*range(3, 100, 3), 100])
+        self.assertEqual(
+            [each[0] for each in clock.tcpClients][::33][1:],
+            ["10.0.0.33", "10.0.0.66", "10.0.0.99"],
+        )
 
 
 class SshRemoteTest(TestCase):
@@ -428,7 +460,10 @@ class UnreadTest(SynchronousTestCase):
     def setUp(self) -> None:
         key = keys.Key.fromString(new_ssh_key()[1])
         self.events, self.wire = _Events(), _FullWire()
-        self.client = ClientTransport("u", key, None, self.events, lambda: None, Clock())
+        clock = Clock()
+        self.client = ClientTransport(
+            "u", key, None, self.events, lambda: None, clock, Slices(clock)
+        )
         self.client.makeConnection(self.wire)
         self.client._keyExchangeState = self.client._KEY_EXCHANGE_NONE
         self.client.setService(self.client.connection)

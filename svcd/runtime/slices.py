@@ -1,0 +1,76 @@
+"""Work on many machines in slices: each turn of the reactor does a few milliseconds of it.
+
+Hundreds of machines can be ready at once: their logins, their answers, the next command of each.
+Done in one turn, this work keeps every request waiting to its end. So each turn does some of it,
+first come first served, and requests are served between two turns. Nothing waits while a turn has
+time left, so the work as a whole takes no longer.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+
+SLICE_S: Final = 0.005
+"""Time in one turn after which the rest of the work waits."""
+
+
+class Slices:
+    """The slices of all callers together. Work that raises ends its slice; the rest goes on."""
+
+    def __init__(self, clock: IReactorTime) -> None:
+        self._clock = clock
+        self._waiting: deque[Callable[[], object]] = deque()
+        self._spent_s = 0.0
+        self._next_is_due = False
+
+    def offer(self, work: Callable[[], object]) -> bool:
+        """Call `work` and return True, if this turn has time left and no other work waits."""
+        if self._waiting or self._spent_s >= SLICE_S:
+            return False
+        self._do(work)
+        self._ask()
+        return True
+
+    def later(self, work: Callable[[], object]) -> None:
+        """Call `work` in a slice of a later turn."""
+        self._waiting.append(work)
+        self._ask()
+
+    async def turn(self) -> None:
+        """Wait for a slice. The caller's work up to its next wait is a part of it."""
+        began: Deferred[None] = Deferred()
+        self.later(partial(_begin, began))
+        await began
+
+    def _ask(self) -> None:
+        if not self._next_is_due:
+            self._next_is_due = True
+            self._clock.callLater(0.0, self._next)
+
+    def _next(self) -> None:
+        """Begin the slice of the present turn."""
+        self._next_is_due, self._spent_s = False, 0.0
+        try:
+            while self._waiting and self._spent_s < SLICE_S:
+                self._do(self._waiting.popleft())
+        finally:
+            if self._spent_s or self._waiting:
+                self._ask()
+
+    def _do(self, work: Callable[[], object]) -> None:
+        began = self._clock.seconds()
+        try:
+            work()
+        finally:
+            self._spent_s += self._clock.seconds() - began
+
+
+def _begin(caller: Deferred[None]) -> None:
+    if not caller.called:  # it was not cancelled
+        caller.callback(None)

@@ -1,0 +1,84 @@
+"""Slices bound the work of a turn, with a clock that the work moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.runtime.slices import Slices
+from tests.support.turns import turn
+
+
+class SlicesTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.slices = Slices(self.clock)
+        self.done: list[int] = []
+
+    def work(self, number: int, spent_s: float = 0.002) -> Callable[[], None]:
+        def done() -> None:
+            self.clock.rightNow += spent_s
+            self.done.append(number)
+
+        return done
+
+    def test_a_turn_takes_work_until_its_time_is_spent(self) -> None:
+        """Three pieces of 2 ms; the next ones are refused until the next turn."""
+        taken = [self.slices.offer(self.work(n)) for n in range(5)]
+        self.assertEqual((taken, self.done), ([True, True, True, False, False], [0, 1, 2]))
+        turn(self.clock)
+        self.assertTrue(self.slices.offer(self.work(5)))
+
+    def test_later_work_runs_in_order_a_few_pieces_a_turn(self) -> None:
+        for number in range(7):
+            self.slices.later(self.work(number))
+        counts = []
+        for _ in range(4):
+            counts.append(len(self.done))
+            turn(self.clock)
+        self.assertEqual((counts, self.done), ([0, 3, 6, 7], [0, 1, 2, 3, 4, 5, 6]))
+
+    def test_nothing_overtakes_what_waits(self) -> None:
+        """Even in a turn with time left."""
+        self.slices.later(self.work(0))
+        self.assertFalse(self.slices.offer(self.work(1)))
+
+    def test_a_caller_works_in_its_slice(self) -> None:
+        """Its time counts, up to its next wait."""
+
+        async def caller(number: int) -> None:
+            await self.slices.turn()
+            self.work(number)()
+
+        for number in range(4):
+            Deferred.fromCoroutine(caller(number))
+        turn(self.clock)
+        self.assertEqual(self.done, [0, 1, 2])
+        turn(self.clock)
+        self.assertEqual(self.done, [0, 1, 2, 3])
+
+    def test_a_cancelled_caller_takes_no_turn(self) -> None:
+        waiting = Deferred.fromCoroutine(self.slices.turn())
+        waiting.addErrback(lambda _: None)
+        waiting.cancel()
+        self.slices.later(self.work(1))
+        turn(self.clock)
+        self.assertEqual(self.done, [1])
+
+    def test_work_that_raises_does_not_hold_up_the_rest(self) -> None:
+        self.slices.later(lambda: [].pop())
+        self.slices.later(self.work(1))
+        self.assertRaises(IndexError, turn, self.clock)
+        turn(self.clock)
+        self.assertEqual(self.done, [1])
+
+    def test_no_timer_is_left(self) -> None:
+        """Neither after work nor after work that took no time."""
+        self.slices.offer(self.work(0))
+        self.slices.later(self.work(1, 0.0))
+        turn(self.clock)
+        turn(self.clock)
+        self.assertEqual((self.done, self.clock.getDelayedCalls()), ([0, 1], []))
