@@ -25,6 +25,8 @@ from twisted.internet.process import Process
 
 _SHELL: Final = "/bin/sh"
 _STDERR: Final = 2
+_SIGNALS: Final = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+"""A child gets the default action of all of them; it would inherit that a signal is ignored."""
 
 
 @cache
@@ -52,11 +54,6 @@ class _Leader(Process):
         **kwargs: Any,
     ) -> None:
         """As in Process: sets `pid`. Raises OSError."""
-        ignored = [
-            number
-            for number in signal.valid_signals()
-            if signal.getsignal(number) == signal.SIG_IGN
-        ]
         pipes: Mapping[int, int] = kwargs["fdmap"]
         self.pid = os.posix_spawn(
             executable,
@@ -67,7 +64,7 @@ class _Leader(Process):
                 *((os.POSIX_SPAWN_CLOSE, each) for each in _inherited()),
             ],
             setsid=True,
-            setsigdef=ignored,
+            setsigdef=_SIGNALS,
         )
         self.status = -1
 
