@@ -124,11 +124,13 @@ class Feeds:
         self._tokens = tokens
         self._most = most
         self._feeds: dict[TenantId, _Feed] = {}
-        self._turns = KeyedTasks[TenantId](
+        self._turns: KeyedTasks[TenantId] = KeyedTasks(
             clock, "changes", self._turn, limit=_AT_ONCE, backoff=_BACKOFF
         )
-        self._ticks = KeyedTasks[TenantId](clock, "watchers", self._tick, limit=_AT_ONCE)
-        self._checks = KeyedTasks[TenantId](
+        self._ticks: KeyedTasks[TenantId] = KeyedTasks(
+            clock, "watchers", self._tick, limit=_AT_ONCE
+        )
+        self._checks: KeyedTasks[TenantId] = KeyedTasks(
             clock, "tokens of watchers", self._check_all, limit=_AT_ONCE
         )
 
