@@ -16,7 +16,7 @@ from typing import Final
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-SLICE_S: Final = 0.005
+SLICE_S: Final = 0.0025
 """Time in one turn after which the rest of the work waits."""
 
 

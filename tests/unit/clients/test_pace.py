@@ -56,7 +56,7 @@ class PaceTests(SynchronousTestCase):
 
 
 class SlicedPaceTests(SynchronousTestCase):
-    """Three connections that share slices; each piece takes 4 ms, so two of them fill a slice."""
+    """Three connections that share slices; each piece takes 2 ms, so two of them fill a slice."""
 
     def setUp(self) -> None:
         self.clock = Clock()
@@ -67,7 +67,7 @@ class SlicedPaceTests(SynchronousTestCase):
 
     def come(self, name: str, data: bytes) -> None:
         def receive(piece: bytes) -> None:
-            self.clock.rightNow += 0.004
+            self.clock.rightNow += 0.002
             self.read.append(f"{name} {piece.decode()}")
 
         self.paces[name].deliver(receive, data)

@@ -129,10 +129,10 @@ class SharesTest(SynchronousTestCase):
 
 
 class _SlowDials(MemoryReactorClock):
-    """A reactor on which each dial takes 2 ms."""
+    """A reactor on which each dial takes 1 ms."""
 
     def connectTCP(self, *args: Any, **kwargs: Any) -> Any:
-        self.rightNow += 0.002
+        self.rightNow += 0.001
         return super().connectTCP(*args, **kwargs)
 
 
@@ -140,7 +140,7 @@ class DialsTest(SynchronousTestCase):
     """The first commands on a hundred machines."""
 
     def test_a_turn_of_the_reactor_dials_a_few(self) -> None:
-        """Three of 2 ms each. The last one is dialled in the 34th turn, without a pause between."""
+        """Three of 1 ms each. The last one is dialled in the 34th turn, without a pause between."""
         clock = _SlowDials()
         remote, key = SshRemote(clock, clock, Ssh()), Secret(new_ssh_key()[1])
         for number in range(100):

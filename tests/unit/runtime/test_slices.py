@@ -18,7 +18,7 @@ class SlicesTests(SynchronousTestCase):
         self.slices = Slices(self.clock)
         self.done: list[int] = []
 
-    def work(self, number: int, spent_s: float = 0.002) -> Callable[[], None]:
+    def work(self, number: int, spent_s: float = 0.001) -> Callable[[], None]:
         def done() -> None:
             self.clock.rightNow += spent_s
             self.done.append(number)
@@ -26,7 +26,7 @@ class SlicesTests(SynchronousTestCase):
         return done
 
     def test_a_turn_takes_work_until_its_time_is_spent(self) -> None:
-        """Three pieces of 2 ms; the next ones are refused until the next turn."""
+        """Three pieces of 1 ms; the next ones are refused until the next turn."""
         taken = [self.slices.offer(self.work(n)) for n in range(5)]
         self.assertEqual((taken, self.done), ([True, True, True, False, False], [0, 1, 2]))
         turn(self.clock)
