@@ -19,7 +19,7 @@ from svcd.runtime.tasks import shielded
 _HOST_AND_PORT = re.compile(
     r"tcp:(?P<host>[A-Za-z0-9_.-]*[A-Za-z.][A-Za-z0-9_.-]*|\[[0-9a-f:.]+\]):(?P<port>\d+)"
 )
-_NO_KIND = re.compile(r"([^:]*\.[^:]*|localhost|\[[0-9a-f:.]+\]|):\d+|\d+")
+_NO_KIND = re.compile(r"([^:/]*\.[^:/]*|localhost|\[[0-9a-f:.]+\]|):\d+|\d+")
 _PART = re.compile(r"(?:^|:)((?:\\.|[^:\\])*)", re.DOTALL)
 _NAMED = re.compile(r"((?:\\.|[^=\\])*)=(.*)", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)

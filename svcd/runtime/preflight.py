@@ -64,11 +64,13 @@ def check(settings: Settings) -> None:
             _check_blanks(settings)
     else:
         _check_cloud(settings.cloud)
-    for name, endpoint in (
-        ("server.listen", settings.server.listen),
-        ("server.admin_listen", settings.server.admin_listen),
-        ("cloud.listen", settings.cloud.listen),
-    ):
+    listeners = {
+        "server.listen": settings.server.listen,
+        "server.admin_listen": settings.server.admin_listen,
+    }
+    if settings.cloud.kind == "embedded":
+        listeners["cloud.listen"] = settings.cloud.listen
+    for name, endpoint in listeners.items():
         if reason := kind_missing(endpoint):
             raise SettingsError(f"{name}: {reason}")
     if settings.auth.mode == "none" and socket_of_all(settings.server.listen):

@@ -96,7 +96,14 @@ class OpennessTests(SynchronousTestCase):
         ):
             expected = f"{text} does not say how to listen: write {whole}"
             self.assertEqual(kind_missing(text), expected)
-        for text in ("tcp:8386", "tcp:127.0.0.1:0", "ssl:443", "unix:/run/svcd.sock", "", "off"):
+        for text in (
+            "tcp:8386",
+            "tcp:127.0.0.1:0",
+            "ssl:443",
+            "unix:/run/svcd.sock",
+            "/run/svcd.sock:600",
+            "",
+        ):
             self.assertEqual(kind_missing(text), "", text)
 
     def test_the_scheme_of_an_encrypted_endpoint_is_https(self) -> None:
