@@ -85,8 +85,9 @@ CLOUD_LOCK = "cloud.lock"
 Only one process may control its machines.
 """
 _YOUNG = 10_000
-"""New objects that cause a look for garbage. Python's 700 are fewer than one tick of a few dozen
-jobs makes: what is in use then counts as old, and all that is old is looked through too often."""
+"""New objects that cause a look for garbage. With Python's default, a tick of a few dozen jobs
+causes several looks: what the tick still needs counts as old then, and the old objects, which take
+long, are looked through too often."""
 _SWEEP_S = 3600.0
 """Time between two removals of dead uploads, old changes and old answers."""
 

@@ -254,8 +254,8 @@ def make(options: Options, service: Callable[[Any, Loaded], Startable]) -> Multi
 def imports() -> Iterator[None]:
     """Keep the garbage collector from all that the daemon's modules make, while they are imported.
 
-    It lives as long as the process, and each full collection walks it. Nor does a collection at the
-    start walk it; the service makes a full one once it is ready.
+    It lives as long as the process, and each full collection would walk it. The collections of the
+    start pass over it too; the service makes a full one once it is ready.
     """
     young, middle, old = gc.get_threshold()
     gc.set_threshold(young, middle, _NEVER)

@@ -1,9 +1,9 @@
 """Rows of executions: reads, and the one way to write one, with its events.
 
 Every write is read, decide, compare-and-set, and repeats after a lost race. A caller that has just
-read or written the row gives the state that it knows: the first attempt decides by that one, and
-the compare-and-set refuses it when the row has changed since. The transaction that writes a row
-also notifies the daemon that drives it. The events of the cluster record the begin
+read or written the row gives the state that it knows. An attempt decides by that one first, and
+reads the row when the compare-and-set refuses it: the row has changed since. The transaction that
+writes a row also notifies the daemon that drives it. The events of the cluster record the begin
 (`retry`) and the end (`done`) of a wait. When many executions wait for the same reason, the events
 show only one of them.
 """
