@@ -54,7 +54,7 @@ class ForwardingForbidden(ConnectError):
 class Connections(HTTPConnectionPool):
     """Gives out connections. A caller that has lost its lease gets LeaseLost.
 
-    slices: those that answers are read in; None: an answer is read when it comes.
+    slices: share the time of a turn among the answers; None: an answer is read when it comes.
     """
 
     retryAutomatically = False  # the clients repeat the requests that are safe to repeat

@@ -30,7 +30,7 @@ _MOST_PAUSE_S: Final = 0.2
 class Pace:
     """Delivers the bytes of one connection. transport: of the connection.
 
-    slices: those that the bytes are read in, with the bytes of other connections; None: at once.
+    slices: shares the time of a turn with other connections; None: bytes are read at once.
     """
 
     def __init__(self, clock: IReactorTime, transport: Any, slices: Slices | None = None) -> None:
@@ -61,8 +61,7 @@ class Pace:
         data, self._late = self._late, b""
         if not data:  # the connection was closed meanwhile
             return
-        if self._wanted:
-            self._transport.resumeProducing()
+        self._resume()
         try:
             self._receive(self._reader, data)
         except BaseException:
@@ -90,17 +89,22 @@ class Pace:
     def resume(self) -> None:
         """The reader wants bytes again."""
         self._wanted = True
-        if self._pause is None and not self._late:
-            self._transport.resumeProducing()
+        self._resume()
 
     def end(self) -> None:
         """The connection is closed. Bytes that wait for a slice are read now."""
-        self._receive_late()
-        if self._pause is not None:
-            self._pause.cancel()
-            self._pause = None
+        try:
+            self._receive_late()
+        finally:
+            if self._pause is not None:
+                self._pause.cancel()
+                self._pause = None
 
     def _over(self) -> None:
         self._pause = None
-        if self._wanted:
+        self._resume()
+
+    def _resume(self) -> None:
+        """Read on, unless there is still a reason for a pause."""
+        if self._wanted and self._pause is None and not self._late:
             self._transport.resumeProducing()

@@ -73,8 +73,8 @@ class SshRemote:
     reactor: opens connections; clock: times them. At most `settings.channels` commands run at once
     on one connection. An idle connection closes after 60 s. At most 1,024 are open.
     rules: the addresses and ports that are allowed; None: all. direct: the agent for HTTP to
-    machines past SSH (`Host.direct`); None: such requests go through SSH, too. slices: those of the
-    work on all machines; None: of the reactor.
+    machines past SSH (`Host.direct`); None: such requests go through SSH, too. slices: share the
+    time of a turn among all machines; None: slices of its own.
     """
 
     def __init__(
@@ -198,13 +198,16 @@ class SshRemote:
     async def _run_on(
         self, link: _Link, command: str, stdin: bytes, timeout_s: float
     ) -> CommandResult:
-        started = False
+        has_slot = started = False
 
         async def whole() -> Exec:
-            nonlocal started
+            nonlocal has_slot, started
             async with link.slots:
-                await self._slices.turn()
                 link.check()
+                has_slot = True
+                await self._slices.turn()
+                if link.over:
+                    raise NotBegun(Fault.UNREACHABLE, link.reason)
                 term = fencing.current()
                 channel = Exec(command, stdin, term.check) if term else Exec(command, stdin)
                 started = True
@@ -217,7 +220,10 @@ class SshRemote:
             if started:
                 text = f"the command did not end within {timeout_s:g} s and was stopped"
                 raise RemoteError(Fault.TIMEOUT, text) from None
-            text = f"no free channel within {timeout_s:g} s: other commands hold all of them"
+            if has_slot:
+                text = f"the command did not begin within {timeout_s:g} s: svcd is busy"
+            else:
+                text = f"no free channel within {timeout_s:g} s: other commands hold all of them"
             raise RemoteError(Fault.UNREACHABLE, text) from None
         except RemoteError as error:
             if started and link.over:
@@ -241,6 +247,8 @@ class SshRemote:
             link.drop("the pinned host key has changed")
             link = None
         if link is None or link.over:
+            if link is not None:
+                link.drop(link.reason)  # it may still be closing
             self._refuse_unreachable(host)
             self._make_room(host.tenant_id)
             link = _Link(self, host, self._reactor)
@@ -286,7 +294,7 @@ class SshRemote:
             silent_s = now - link.heard_at
             if link.users == 0 and now - link.idle_since >= _IDLE_S:
                 await self._slices.turn()  # all machines of many clusters are idle at once
-                if link.users == 0:
+                if link.users == 0 and now - link.idle_since >= _IDLE_S:
                     link.drop("idle")
             elif not link.up:
                 continue

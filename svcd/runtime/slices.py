@@ -3,7 +3,7 @@
 Hundreds of machines can be ready at once: their logins, their answers, the next command of each.
 Done in one turn, this work keeps every request waiting to its end. So each turn does some of it,
 first come first served, and requests are served between two turns. Nothing waits while a turn has
-time left, so the work as a whole takes no longer.
+time left, but for `turn`, which begins with the next one.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ class Slices:
         """Call `work` and return True, if this turn has time left and no other work waits."""
         if self._waiting or self._spent_s >= SLICE_S:
             return False
-        self._do(work)
-        self._ask()
+        try:
+            self._do(work)
+        finally:
+            self._ask()
         return True
 
     def later(self, work: Callable[[], object]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
@@ -85,6 +87,32 @@ class SlicedPaceTests(SynchronousTestCase):
         self.assertEqual(self.read, ["a 1", "b 1", "c 12"])
         self.clock.advance(1.0)
         self.assertEqual(self.states(), ["producing", "producing", "producing"])
+
+    def test_bytes_that_wait_do_not_end_a_pause(self) -> None:
+        """TLS gives several pieces of one read: one can wait during the pause of the first."""
+
+        def receive(_: bytes) -> None:
+            self.clock.rightNow += 0.010
+
+        for piece in (b"1", b"2"):
+            self.paces["a"].deliver(receive, piece)
+        turn(self.clock)
+        self.assertEqual(self.wires["a"].producerState, "paused")
+        self.clock.advance(1.0)
+        self.assertEqual(self.wires["a"].producerState, "producing")
+
+    def test_the_end_of_a_pause_does_not_resume_while_bytes_wait(self) -> None:
+        """The connection stays paused until its slice has come."""
+
+        def receive(_: bytes) -> None:
+            self.clock.rightNow += 0.010
+
+        self.slices.later(partial(receive, b""))
+        self.paces["a"]._receive(receive, b"1")
+        self.paces["a"].deliver(receive, b"2")
+        self.clock.rightNow += 1.0  # the pause is over in this turn
+        turn(self.clock)
+        self.assertEqual(self.wires["a"].producerState, "paused")
 
     def test_a_closed_connection_has_read_all(self) -> None:
         """What came before the end is read before it, once, and no timer is left."""

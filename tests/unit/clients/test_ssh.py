@@ -27,7 +27,7 @@ from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Host, Location, ProbeError, RemoteError
 from svcd.runtime.clock import VirtualClock
-from svcd.runtime.slices import Slices
+from svcd.runtime.slices import SLICE_S, Slices
 from svcd.settings import Ssh
 from tests.support.loopback import (
     ConchLog,
@@ -168,7 +168,8 @@ class SshRemoteTest(TestCase):
         self.machines = machines(str(self.root), self.port)
         await self.machines.boot(spec("m1", ADDRESS))
         self.clock = VirtualClock()
-        self.remote = SshRemote(reactor, self.clock, Ssh())
+        self.slices = Slices(reactor)
+        self.remote = SshRemote(reactor, self.clock, Ssh(), slices=self.slices)
         self.host = host(ADDRESS, self.port)
 
     async def tearDown(self) -> None:
@@ -205,6 +206,31 @@ class SshRemoteTest(TestCase):
         self.assertEqual([(await first).stdout, (await second).stdout], ["1\n", "2\n"])
         await self.run_it("true")
         self.assertEqual(self.connections(), 1)
+
+    async def test_a_run_whose_connection_breaks_before_its_slice_is_repeated(self) -> None:
+        """It has certainly not begun."""
+
+        def work_on_others() -> None:
+            end = reactor.seconds() + SLICE_S
+            while reactor.seconds() < end:
+                pass
+
+        await self.run_it("true")
+        for _ in range(20):
+            self.slices.later(work_on_others)
+        waiting = self.begin("echo again")
+        self.machines.abort_connections("m1")
+        self.assertEqual((await waiting).stdout, "again\n")
+
+    async def test_run_that_waits_for_its_slice_too_long_is_told(self) -> None:
+        """Not that other commands hold the channels."""
+        await self.run_it("true")
+        for _ in range(20):
+            self.slices.later(lambda: self.clock.advance(1.0))
+        error = await self.fault(self.begin("touch late", timeout_s=5))
+        self.assertEqual(error.kind, Fault.UNREACHABLE)
+        self.assertIn("the command did not begin within 5 s: svcd is busy", error.text)
+        self.assertFalse(self.home("late").exists())
 
     async def test_idle_connection_closes(self) -> None:
         """After a minute without commands; the next run makes a new one."""
