@@ -130,6 +130,21 @@ class CauseTests(SynchronousTestCase):
         )
         self.assertEqual(cause(log), quota)
 
+    def test_step_of_pig_that_was_not_submitted(self) -> None:
+        """An output that appears after Pig's own check; from the log of a real one."""
+        exists = (
+            "org.apache.hadoop.mapred.FileAlreadyExistsException: Output directory"
+            " hdfs://127.71.0.10:8020/c2 already exists"
+        )
+        log = (
+            "ERROR 2244: Job failed, hadoop does not return any error message\n"
+            f"{exists}\n\tat org.apache.hadoop.mapreduce.lib.output.FileOutputFormat.check"
+            "OutputSpecs(FileOutputFormat.java:165)\n"
+            "org.apache.pig.backend.executionengine.ExecException: ERROR 2244: Job failed, hadoop"
+            " does not return any error message\n"
+        )
+        self.assertEqual(cause(log), exists)
+
 
 class TaskTests(SynchronousTestCase):
     """Diagnostics of attempts, and YARN's of applications; the words of Hadoop 3.5."""
