@@ -17,7 +17,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 SLICE_S: Final = 0.0025
-"""Time in one turn after which the rest of the work waits."""
+"""Time in one turn after which the rest of the work waits, while other work takes little."""
+_SHARE: Final = 1 / 3
+"""Of the time that the other work of the last turn took: at least a quarter of all is for slices,
+however busy the API is."""
+_MOST_S: Final = 0.05
+"""Longest slice."""
 
 
 class Slices:
@@ -26,12 +31,13 @@ class Slices:
     def __init__(self, clock: IReactorTime) -> None:
         self._clock = clock
         self._waiting: deque[Callable[[], object]] = deque()
+        self._slice_s = SLICE_S
         self._spent_s = 0.0
-        self._next_is_due = False
+        self._asked_at: float | None = None
 
     def offer(self, work: Callable[[], object]) -> bool:
         """Call `work` and return True, if this turn has time left and no other work waits."""
-        if self._waiting or self._spent_s >= SLICE_S:
+        if self._waiting or self._spent_s >= self._slice_s:
             return False
         try:
             self._do(work)
@@ -51,15 +57,17 @@ class Slices:
         await began
 
     def _ask(self) -> None:
-        if not self._next_is_due:
-            self._next_is_due = True
+        if self._asked_at is None:
+            self._asked_at = self._clock.seconds()
             self._clock.callLater(0.0, self._next)
 
     def _next(self) -> None:
         """Begin the slice of the present turn."""
-        self._next_is_due, self._spent_s = False, 0.0
+        others_s = 0.0 if self._asked_at is None else self._clock.seconds() - self._asked_at
+        self._slice_s = max(SLICE_S, min(_MOST_S, others_s * _SHARE))
+        self._asked_at, self._spent_s = None, 0.0
         try:
-            while self._waiting and self._spent_s < SLICE_S:
+            while self._waiting and self._spent_s < self._slice_s:
                 self._do(self._waiting.popleft())
         finally:
             if self._spent_s or self._waiting:

@@ -107,7 +107,8 @@ class SlicedPaceTests(SynchronousTestCase):
         def receive(_: bytes) -> None:
             self.clock.rightNow += 0.010
 
-        self.slices.later(partial(receive, b""))
+        for _ in range(6):
+            self.slices.later(partial(receive, b""))
         self.paces["a"]._receive(receive, b"1")
         self.paces["a"].deliver(receive, b"2")
         self.clock.rightNow += 1.0  # the pause is over in this turn

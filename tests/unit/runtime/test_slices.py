@@ -41,6 +41,18 @@ class SlicesTests(SynchronousTestCase):
             turn(self.clock)
         self.assertEqual((counts, self.done), ([0, 3, 6, 7], [0, 1, 2, 3, 4, 5, 6]))
 
+    def test_a_busy_turn_is_followed_by_a_longer_slice(self) -> None:
+        """A third of 90 ms; at most 50 ms; and short again after a short turn."""
+        for number in range(200):
+            self.slices.later(self.work(number, 2**-10))  # about a millisecond
+        counts = []
+        for others_s in (0.0, 0.090, 1.0, 0.0):
+            self.clock.rightNow += others_s
+            before = len(self.done)
+            turn(self.clock)
+            counts.append(len(self.done) - before)
+        self.assertEqual(counts, [3, 31, 52, 3])
+
     def test_nothing_overtakes_what_waits(self) -> None:
         """Even in a turn with time left."""
         self.slices.later(self.work(0))
