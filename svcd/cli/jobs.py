@@ -33,6 +33,7 @@ EXECUTION: Final = Kind(
     by="",
 )
 _MASK: Final = "***"
+_STATUSES: Final = ("Pending", "PREP", "RUNNING", "SUSPENDED", "SUCCEEDED", "KILLED", "FAILED")
 
 
 def _spent(row: Row, now: float) -> str:
@@ -153,7 +154,12 @@ job: Final = Group(
 
 
 @job.command("ls")
-@click.option("--status", metavar="STATUS", help="only those in this status, such as RUNNING")
+@click.option(
+    "--status",
+    type=click.Choice(_STATUSES, case_sensitive=False),
+    metavar="STATUS",
+    help="only those in this status, such as RUNNING",
+)
 @click.option("--job", "of", metavar="JOB", help="only those of this job")
 @click.pass_obj
 def ls(session: Session, status: str | None, of: str | None) -> None:
@@ -169,7 +175,10 @@ def ls(session: Session, status: str | None, of: str | None) -> None:
         for row in api.rows("/job-executions", "job_executions") if query else ():
             yield get(row, "id")
 
-    session.show(api.listed(path, "job_executions"), table_of(session, others))
+    shown = table_of(session, others)
+    if query:
+        shown = shown._replace(empty="there is no such job execution; svcd job ls shows all")
+    session.show(api.listed(path, "job_executions"), shown)
 
 
 def table_of(session: Session, others: Callable[[], Iterable[str]] = tuple) -> Table:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from svcd.cli import api as client
+from svcd.cli import jobs
+from svcd.model.job import ExecutionStatus
 from tests.unit.cli.test_run import RunCase
 
 
@@ -30,6 +32,11 @@ class JobTests(RunCase):
         self.assertEqual(
             self.shown.run("job", "ls", "-o", "name").out, f"{first['id']}\n{second['id']}\n"
         )
+        none = self.shown.run("job", "ls", "--status", "suspended")
+        self.assertIn("there is no such job execution; svcd job ls shows all", none.out + none.err)
+        self.assertEqual(jobs._STATUSES, tuple(each.value for each in ExecutionStatus))
+        wrong = self.shown.run("job", "ls", "--status", "RUNING")
+        self.assertIn("'RUNING' is not one of", wrong.err)
 
     def test_show_names_what_was_given(self) -> None:
         """The data and values of the execution follow its row, by the options of svcd run."""
