@@ -92,6 +92,9 @@ class RefusalTests(DaemonCase):
     async def test_wrong_endpoint_is_2(self) -> None:
         """With how to write it."""
         line = await self.refused(2, "--set", "server.listen=8386")
+        self.assertIn("server.listen: 8386 does not say how to listen: write tcp:127", line)
+        unknown = ("--set", "server.listen=unknown:8386", "--set", "auth.allow_none=true")
+        line = await self.refused(2, *unknown)
         self.assertIn("write server.listen as tcp:HOST:PORT", line)
 
     async def test_cloud_without_user_is_2(self) -> None:

@@ -174,6 +174,8 @@ class ReleaseTests(LeaseCase):
     """Two releases: the other one is played by its rows."""
 
     newest = migrations.newest()
+    before = migrations.needed() - 1
+    """The newest schema whose daemons cannot use that of this release."""
     newer = f"insert into schema_version values ({newest + 1}, 'later', {newest + 1})"
 
     older_starts = (
@@ -182,7 +184,7 @@ class ReleaseTests(LeaseCase):
     )
 
     def older_database(self) -> None:
-        load_postgresql(self.newest - 1, self.url)
+        load_postgresql(self.before, self.url)
         execute(self.url, self.older_starts)
 
     def dumps_sealer(self) -> FernetSealer:
@@ -223,7 +225,7 @@ class ReleaseTests(LeaseCase):
         sealer = self.dumps_sealer()
         text = await self.fails(self.member("b", sealer).start(), SchemaError)
         self.assertIn("daemons of an older release use the database (host1, process 7)", text)
-        self.assertEqual(self.schema(), self.newest - 1)
+        self.assertEqual(self.schema(), self.before)
         execute(self.url, "delete from daemons where id = 'older'")
         await self.member("b", sealer).start()
         self.assertEqual(self.schema(), self.newest)
@@ -253,11 +255,11 @@ class ReleaseTests(LeaseCase):
         reader.rollback()
         text = await self.fails(starting, SchemaError)
         self.assertIn("daemons of an older release use the database (host1, process 7)", text)
-        self.assertEqual(self.schema(), self.newest - 1)
+        self.assertEqual(self.schema(), self.before)
 
     async def test_daemons_of_the_newer_release_upgrade_together(self) -> None:
         """None of them takes another one for an older daemon."""
-        load_postgresql(self.newest - 1, self.url)
+        load_postgresql(self.before, self.url)
         self.sealer = self.dumps_sealer()
         await self.started("a", "b", "c")
         self.assertEqual(self.schema(), self.newest)
