@@ -34,6 +34,7 @@ EXECUTION: Final = Kind(
 )
 _MASK: Final = "***"
 _STATUSES: Final = ("Pending", "PREP", "RUNNING", "SUSPENDED", "SUCCEEDED", "KILLED", "FAILED")
+"""Those of `model.job.ExecutionStatus`, whose import would make each command start later."""
 
 
 def _spent(row: Row, now: float) -> str:

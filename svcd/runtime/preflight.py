@@ -64,13 +64,8 @@ def check(settings: Settings) -> None:
             _check_blanks(settings)
     else:
         _check_cloud(settings.cloud)
-    listeners = {
-        "server.listen": settings.server.listen,
-        "server.admin_listen": settings.server.admin_listen,
-    }
-    if settings.cloud.kind == "embedded":
-        listeners["cloud.listen"] = settings.cloud.listen
-    for name, endpoint in listeners.items():
+    admin = {"server.admin_listen": settings.server.admin_listen}
+    for name, endpoint in (_listeners(settings) | admin).items():
         if reason := kind_missing(endpoint):
             raise SettingsError(f"{name}: {reason}")
     if settings.auth.mode == "none" and socket_of_all(settings.server.listen):
@@ -97,10 +92,7 @@ def open_without_login(settings: Settings) -> str:
         return ""
     if cloud.kind == "openstack" and not is_loopback_url(cloud.auth_url):
         return "everybody who reaches server.listen may do everything in every project of the cloud"
-    listeners = {"server.listen": settings.server.listen}
-    if cloud.kind == "embedded":
-        listeners["cloud.listen"] = cloud.listen
-    for name, endpoint in listeners.items():
+    for name, endpoint in _listeners(settings).items():
         if beyond_loopback(endpoint):
             return f"other machines can reach {name} ({endpoint}), and run programs on this machine"
     if cloud.kind == "embedded" and not _is_loopback_network(settings.embedded.network):
@@ -109,6 +101,14 @@ def open_without_login(settings: Settings) -> str:
             " machines can reach the daemons of the embedded cloud's machines"
         )
     return ""
+
+
+def _listeners(settings: Settings) -> dict[str, str]:
+    """The endpoints that serve clouds and clusters, by their settings."""
+    listeners = {"server.listen": settings.server.listen}
+    if settings.cloud.kind == "embedded":
+        listeners["cloud.listen"] = settings.cloud.listen
+    return listeners
 
 
 def _is_loopback_network(network: str) -> bool:

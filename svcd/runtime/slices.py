@@ -19,8 +19,8 @@ from twisted.internet.interfaces import IReactorTime
 SLICE_S: Final = 0.0025
 """Time in one turn after which the rest of the work waits, while other work takes little."""
 _SHARE: Final = 1 / 3
-"""Of the time that the other work of the last turn took: at least a quarter of all is for slices,
-however busy the API is."""
+"""Of the time that the other work of the last turn took: a quarter of a busy turn is for slices,
+up to `_MOST_S`."""
 _MOST_S: Final = 0.05
 """Longest slice."""
 

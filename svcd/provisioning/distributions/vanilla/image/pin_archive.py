@@ -193,7 +193,7 @@ def pin(recipe: Path, version: str, setting: str | None) -> list[str]:
 
 
 def _released(version: str) -> Archive:
-    """What PyPI tells of the source package, without members."""
+    """The source package as PyPI lists it, without members."""
     root = f"pyspark-{version}"
     headers = {"User-Agent": "svcd", "Accept": "application/vnd.pypi.simple.v1+json"}
     try:
