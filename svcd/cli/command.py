@@ -226,13 +226,18 @@ def settings_options(function: F) -> F:
     return config(flags(function))
 
 
-def settings_of(config: Path | None, flags: Sequence[str]) -> Any:
-    """The settings that `settings_options` name: svcd.settings.Loaded. Raises SettingsError."""
+def settings_of(config: Path | None, flags: Sequence[str], state_dir: str | None = None) -> Any:
+    """The settings that `settings_options` name: svcd.settings.Loaded. Raises SettingsError.
+
+    state_dir: the command's own `--state-dir`; else the one given to `svcd` itself.
+    """
     import os
 
     from svcd.settings import load
 
-    return load(config, os.environ, flags)
+    folder = state_dir or click.get_current_context().find_root().params.get("state_dir")
+    before = (f"server.state_dir={folder}",) if folder else ()
+    return load(config, os.environ, (*before, *flags))
 
 
 def door_options(function: F) -> F:

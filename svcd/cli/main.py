@@ -66,6 +66,7 @@ root: Final = Group(
     "svcd",
     help="Clusters and jobs on an OpenStack cloud. Start the daemon: twistd svcd.",
     lazy=COMMANDS,
+    context_settings={"help_option_names": ["--help", "-h"]},
     params=[
         *SHARED,
         click.Option(

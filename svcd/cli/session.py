@@ -46,6 +46,7 @@ class Session:
         name: str = "svcd",
     ) -> None:
         environment = os.environ
+        self._chosen_dir = state_dir
         self._given = Given(
             api=api or environment.get("SVCD_API") or "",
             state_dir=Path(state_dir or environment.get("SVCD_SERVER_STATE_DIR") or _STATE_DIR),
@@ -99,7 +100,7 @@ class Session:
             return
         from svcd.cli.command import settings_of
 
-        settings = settings_of(config, flags).settings
+        settings = settings_of(config, flags, self._chosen_dir).settings
         folder, auth_url = settings.server.state_dir, settings.cloud.auth_url
         self._given = self._given._replace(state_dir=folder, auth_url=auth_url)
 

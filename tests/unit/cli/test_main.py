@@ -154,6 +154,14 @@ class ConfigTests(_Case):
              " start, and these are the settings of this command\n"),
         )  # fmt: skip
 
+    def test_state_folder_given_to_svcd_itself(self) -> None:
+        """As one given to the command; `--set` says it more closely."""
+        for more, expected in (((), "here"), (("--set", "server.state_dir=there"), "there")):
+            given = ("--state-dir", "here", "config", "show", "-o", "json", *more)
+            code, out, _ = self.ran(*given)
+            rows = {each["name"]: each for each in json.loads(out)["settings"]}
+            self.assertEqual((code, rows["server.state_dir"]["value"]), (0, expected))
+
     def test_wrong_setting_is_2(self) -> None:
         """One line."""
         code, out, err = self.ran("config", "show", "--set", "log.format=xml")
@@ -192,9 +200,10 @@ class UsageTests(_Case):
             self.assertIn(f"no command {words[-1]!r}; did you mean {meant}?", err)
 
     def test_help_names_every_command(self) -> None:
-        """And the daemon."""
+        """And the daemon. `-h` is the same, of a command too."""
         code, out, _ = self.ran("--help")
-        self.assertEqual(code, 0)
+        self.assertEqual((code, self.ran("-h")), (0, (0, out, "")))
+        self.assertEqual(self.ran("db", "check", "-h"), self.ran("db", "check", "--help"))
         for word in ("config", "doctor", "image", "backup", "restore", "db", "demo", "twistd svcd"):
             self.assertIn(word, out)
 
