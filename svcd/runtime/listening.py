@@ -5,21 +5,23 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 from twisted.internet.endpoints import serverFromString
 from twisted.internet.error import CannotListenError
-from twisted.internet.interfaces import IListeningPort
+from twisted.internet.interfaces import IListeningPort, IStreamServerEndpointStringParser
+from twisted.plugin import getPlugins
 
 from svcd.model.loopback import is_loopback
 from svcd.runtime.tasks import shielded
 
 _HOST_AND_PORT = re.compile(
-    r"tcp:(?P<host>[A-Za-z0-9_.-]*[A-Za-z.][A-Za-z0-9_.-]*|\[[0-9a-f:.]+\]):(?P<port>\d+)"
+    r"tcp:(?P<host>[A-Za-z0-9_.-]*[A-Za-z.][A-Za-z0-9_.-]*|\[[0-9a-f:.]+\]):(?P<port>[0-9]+)"
 )
-_NO_KIND = re.compile(r"([^:/]*\.[^:/]*|localhost|\[[0-9a-f:.]+\]|):\d+|\d+")
+_NO_KIND = re.compile(r"([^:/]*\.[^:/]*|localhost|\[[0-9a-f:.]+\]|):[0-9]+|[0-9]+")
 _PART = re.compile(r"(?:^|:)((?:\\.|[^:\\])*)", re.DOTALL)
 _NAMED = re.compile(r"((?:\\.|[^=\\])*)=(.*)", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -53,13 +55,23 @@ def description(text: str) -> str:
     return f"tcp:{port}:backlog={_BACKLOG}:interface={host}"
 
 
-def kind_missing(text: str) -> str:
-    """What to do about HOST:PORT or a bare port, which are no endpoints; "" for any other text."""
-    if not _NO_KIND.fullmatch(text):
-        return ""
-    host, _, port = text.rpartition(":")
-    whole = f"tcp:{text}" if host else f"tcp:127.0.0.1:{port}"
-    return f"{text} does not say how to listen: write {whole}"
+def malformed(text: str) -> str:
+    """Why `text` cannot be an endpoint, and what to write; "" when it may be one, or is empty."""
+    kind = text.partition(":")[0]
+    if _NO_KIND.fullmatch(text):
+        host, _, port = text.rpartition(":")
+        whole = f"tcp:{text}" if host else f"tcp:127.0.0.1:{port}"
+        return f"{text} does not say how to listen: write {whole}"
+    if text and kind not in (*_FAMILIES, "unix", "systemd") and kind not in _further_kinds():
+        return f"{text}: there is no kind of endpoint {kind!r}: write tcp:HOST:PORT or unix:PATH"
+    if kind in ("tcp", "tcp6") and address_of(text) is None:
+        return f"{text} has no port in its place: write tcp:HOST:PORT"
+    return ""
+
+
+def _further_kinds() -> Sequence[str]:
+    """The kinds of endpoints that Twisted and installed packages add."""
+    return [each.prefix for each in getPlugins(IStreamServerEndpointStringParser)]
 
 
 def beyond_loopback(text: str) -> bool:
@@ -109,7 +121,7 @@ def address_of(text: str) -> tuple[socket.AddressFamily, str, int] | None:
     parts, named = _parsed(description(text))
     family = _FAMILIES.get(parts[0])
     port = named.get("port") or (parts[1] if len(parts) > 1 else "")
-    if family is None or not port.isdecimal():
+    if family is None or not (port.isascii() and port.isdecimal()):
         return None
     host = named.get("interface") or (parts[2] if parts[0] != "ssl" and len(parts) > 2 else "")
     return family, host or ("::" if family == socket.AF_INET6 else "0.0.0.0"), int(port)

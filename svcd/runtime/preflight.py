@@ -14,7 +14,7 @@ from pathlib import Path
 from svcd.model.loopback import is_loopback_url
 from svcd.model.redaction import shown_url
 from svcd.model.trust import ADMIN
-from svcd.runtime.listening import beyond_loopback, kind_missing, socket_of_all
+from svcd.runtime.listening import beyond_loopback, malformed, socket_of_all
 from svcd.settings import (
     ANY_HOST,
     UNIX,
@@ -66,7 +66,7 @@ def check(settings: Settings) -> None:
         _check_cloud(settings.cloud)
     admin = {"server.admin_listen": settings.server.admin_listen}
     for name, endpoint in (_listeners(settings) | admin).items():
-        if reason := kind_missing(endpoint):
+        if reason := malformed(endpoint):
             raise SettingsError(f"{name}: {reason}")
     if settings.auth.mode == "none" and socket_of_all(settings.server.listen):
         raise SettingsError(

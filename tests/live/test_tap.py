@@ -93,8 +93,10 @@ class RefusalTests(DaemonCase):
         """With how to write it."""
         line = await self.refused(2, "--set", "server.listen=8386")
         self.assertIn("server.listen: 8386 does not say how to listen: write tcp:127", line)
-        unknown = ("--set", "server.listen=unknown:8386", "--set", "auth.allow_none=true")
-        line = await self.refused(2, *unknown)
+        line = await self.refused(2, "--set", "server.listen=myhost:8386")
+        self.assertIn("server.listen: myhost:8386: there is no kind of endpoint 'myhost'", line)
+        more = ("--set", "server.listen=tcp:8386:nonsense=1", "--set", "auth.allow_none=true")
+        line = await self.refused(2, *more)
         self.assertIn("write server.listen as tcp:HOST:PORT", line)
 
     async def test_cloud_without_user_is_2(self) -> None:

@@ -13,8 +13,8 @@ from svcd.runtime.listening import (
     beyond_loopback,
     description,
     encrypted,
-    kind_missing,
     listen,
+    malformed,
     url_of,
     with_port,
 )
@@ -95,16 +95,27 @@ class OpennessTests(SynchronousTestCase):
             (":8386", "tcp:127.0.0.1:8386"),
         ):
             expected = f"{text} does not say how to listen: write {whole}"
-            self.assertEqual(kind_missing(text), expected)
+            self.assertEqual(malformed(text), expected)
         for text in (
             "tcp:8386",
             "tcp:127.0.0.1:0",
             "ssl:443",
             "unix:/run/svcd.sock",
-            "/run/svcd.sock:600",
+            "systemd:domain=INET:index=0",
+            "haproxy:tcp:8386",
             "",
         ):
-            self.assertEqual(kind_missing(text), "", text)
+            self.assertEqual(malformed(text), "", text)
+        for text in ("myhost:8386", "http://127.0.0.1:8386", "*:8386", " tcp:8386", "/a.sock:600"):
+            kind = text.partition(":")[0]
+            self.assertEqual(
+                malformed(text),
+                f"{text}: there is no kind of endpoint {kind!r}: write tcp:HOST:PORT or unix:PATH",
+            )
+        for text in ("tcp:127.0.0.1", "tcp:127.0.0.1:\u0663\u0664", "tcp:", "tcp"):
+            self.assertEqual(
+                malformed(text), f"{text} has no port in its place: write tcp:HOST:PORT"
+            )
 
     def test_the_scheme_of_an_encrypted_endpoint_is_https(self) -> None:
         """In the log and in endpoints.json."""
