@@ -323,8 +323,8 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "correct the named line of the script",
     ),
     Code.CLASS_MISSING: _execution(
-        "No library of the job contains a class that the job names.",
-        "check the class names in job_configs and the content of the libraries",
+        "No library of the job contains a class or a function that the job names.",
+        "check the names in job_configs and the script, and the content of the libraries",
     ),
     Code.MODULE_MISSING: _execution(
         "A program or a module of Python that the job needs is not on the cluster's machines.",
