@@ -283,8 +283,9 @@ class SshRemote:
                 " this tenant, which is its share: try later"
             )
             raise RemoteError(Fault.BUSY, text)
-        if len(self._open) >= _MOST_LINKS:
-            idle = [each for each in self._open if each.users == 0]
+        kept = [each for each in self._open if not each.over]  # the others close in the next turn
+        if len(kept) >= _MOST_LINKS:
+            idle = [each for each in kept if each.users == 0]
             min(idle, key=lambda each: each.idle_since).drop("idle")
 
     async def _tend(self) -> None:

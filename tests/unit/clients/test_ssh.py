@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import evolve
 from twisted.conch.ssh import channel, common, connection, keys
-from twisted.internet.defer import CancelledError, Deferred, fail
+from twisted.internet.defer import CancelledError, Deferred, fail, gatherResults
 from twisted.internet.error import ConnectError
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import Clock
@@ -238,6 +238,22 @@ class SshRemoteTest(TestCase):
         self.clock.advance(70)
         await until(lambda: self.connections() == 0, "the connection closes")
         self.assertEqual(await self.run_it("echo again"), "again\n")
+
+    async def test_each_new_connection_beyond_the_most_closes_an_idle_one(self) -> None:
+        """Also when several are dialled in one turn: what closes is open to its end."""
+        self.patch(ssh, "_MOST_LINKS", 8)
+        hosts = [evolve(self.host, internal=f"10.0.0.{number}") for number in range(11)]
+        for each in hosts[:7]:
+            await self.remote.run(each, "true", timeout_s=20.0)
+            self.clock.advance(1)
+        await gatherResults(
+            Deferred.fromCoroutine(self.remote.run(each, "true", timeout_s=20.0))
+            for each in hosts[7:]
+        )
+        await until(lambda: self.connections() == 8, "three idle connections close")
+        self.assertEqual(
+            {each.key[-1] for each in self.remote._open}, {h.internal for h in hosts[3:]}
+        )
 
     async def test_silent_server_is_given_up(self) -> None:
         """A command does not wait for ever on a connection that says nothing."""
