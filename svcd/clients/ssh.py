@@ -7,7 +7,8 @@ the caller, and the next run opens a new connection.
 
 Note: shares. Machines that do not answer keep their connections in use. So a tenant gets another
 connection only while it uses fewer than are left for all. One such tenant uses half of them at
-most, a second one a quarter, and there is always one for a tenant that has none.
+most, a second one a quarter, and there is always one for a tenant that has none. A caller waits
+for a place, the callers of a tenant first come first served.
 """
 
 # mypy: disable-error-code="no-untyped-call, no-any-return"
@@ -15,12 +16,14 @@ most, a second one a quarter, and there is always one for a tenant that has none
 from __future__ import annotations
 
 import socket
+from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
 from typing import Final, cast
 
 from twisted.conch.ssh import keys
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import (
     IConnector,
     IDelayedCall,
@@ -52,6 +55,8 @@ _IDLE_S: Final = 60.0
 """A connection without users closes after so long."""
 _MOST_LINKS: Final = 1024
 """Open connections: one for each machine with work, an engine's for each cluster with jobs."""
+_PLACE_S: Final = 60.0
+"""Longest wait for a place among them."""
 _SILENT_KEEPALIVES: Final = 3
 """A server that sends nothing for so many keep-alive intervals counts as lost."""
 _TEND_S: Final = 5.0
@@ -95,6 +100,7 @@ class SshRemote:
         self._links: dict[_Key, _Link] = {}
         self._open: set[_Link] = set()
         self._changed = Waiters()
+        self._queues: dict[str, deque[Deferred[None]]] = {}  # those without a place, by tenant
         self._closed = False
         every_s = min(_TEND_S, max(0.05, settings.keepalive_s / 2))
         self._tender = Loop(clock, "ssh connections", every_s, self._tend)
@@ -185,8 +191,11 @@ class SshRemote:
 
     async def _used(self, host: Host) -> _Link:
         """The connection for `host`, with one user more. A new one is dialled in a slice."""
-        if _key(host) not in self._links:
+        if self._needs_another(host):
             await self._slices.turn()
+            if not self._has_place(host.tenant_id):
+                with suppress(DeadlineExceeded):  # then `_make_room` refuses
+                    await with_deadline(self._clock, _PLACE_S, "connection", self._place(host))
         link = self._link(host)
         link.users += 1
         return link
@@ -194,6 +203,38 @@ class SshRemote:
     def _release(self, link: _Link) -> None:
         link.users -= 1
         link.idle_since = self._clock.seconds()
+        if not link.users:
+            self._wake()
+
+    def _needs_another(self, host: Host) -> bool:
+        link = self._links.get(_key(host))
+        return link is None or link.over
+
+    def _has_place(self, tenant_id: str) -> bool:
+        """Whether the tenant may use one connection more, see the note."""
+        used = [each.tenant_id for each in self._open if each.users]
+        return used.count(tenant_id) < _MOST_LINKS - len(used)
+
+    async def _place(self, host: Host) -> None:
+        """Wait until a new connection for `host` has a place, or is no longer needed."""
+        try:
+            while self._needs_another(host) and not self._has_place(host.tenant_id):
+                turn: Deferred[None] = Deferred()
+                self._queues.setdefault(host.tenant_id, deque()).append(turn)
+                await turn
+        except CancelledError:
+            self._wake()  # another one may have the place
+            raise
+
+    def _wake(self) -> None:
+        """Call the first one that waits of each tenant with a place."""
+        for tenant_id, queue in list(self._queues.items()):
+            while queue and queue[0].called:  # cancelled
+                queue.popleft()
+            if not queue:
+                del self._queues[tenant_id]
+            elif self._has_place(tenant_id):
+                queue.popleft().callback(None)
 
     async def _run_on(
         self, link: _Link, command: str, stdin: bytes, timeout_s: float
@@ -275,12 +316,11 @@ class SshRemote:
 
         Closes an idle connection when all are open.
         """
-        used = [each.tenant_id for each in self._open if each.users]
-        own, left = used.count(tenant_id), _MOST_LINKS - len(used)
-        if own >= left:
+        if not self._has_place(tenant_id):
+            used = [each.tenant_id for each in self._open if each.users]
             text = (
-                f"{len(used)} of at most {_MOST_LINKS} SSH connections are in use, {own} of them by"
-                " this tenant, which is its share: try later"
+                f"{len(used)} of at most {_MOST_LINKS} SSH connections are in use,"
+                f" {used.count(tenant_id)} of them by this tenant, which is its share: try later"
             )
             raise RemoteError(Fault.BUSY, text)
         kept = [each for each in self._open if not each.over]  # the others close in the next turn
@@ -328,6 +368,7 @@ class SshRemote:
         if self._links.get(link.key) is link:
             del self._links[link.key]
         self._changed.fire()
+        self._wake()
 
 
 @implementer(IAgentEndpointFactory)

@@ -12,6 +12,7 @@ from twisted.internet.error import ConnectError
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IBodyProducer, IResponse
@@ -90,42 +91,70 @@ class SharesTest(SynchronousTestCase):
         self.clock = MemoryReactorClock()
         self.remote = SshRemote(self.clock, self.clock, Ssh())
         self.key = Secret(new_ssh_key()[1])
+        self.begun = 0
+        self.refusals: list[RemoteError] = []
 
-    def began(self, tenant_id: str, number: int) -> int:
+    def begin(self, tenant_id: str) -> Deferred[Any]:
+        """Run a command on a machine that none has run on."""
+        self.begun += 1
+        machine = Host(
+            address=f"10.0.0.{self.begun}",
+            port=22,
+            user="ann",
+            private_key=self.key,
+            tenant_id=tenant_id,
+        )
+        run = Deferred.fromCoroutine(self.remote.run(machine, "true", timeout_s=60.0))
+        self.addCleanup(run.cancel)
+        return run.addErrback(self.refused)
+
+    def refused(self, failure: Failure) -> None:
+        failure.trap(RemoteError, CancelledError)
+        if failure.check(RemoteError):
+            self.refusals.append(failure.value)
+
+    def addresses(self) -> list[str]:
+        """Those that were dialled, in their order."""
+        return [each[0] for each in self.clock.tcpClients]
+
+    def dialled(self, tenant_id: str, number: int) -> int:
         """How many of so many runs of a tenant, each on another machine, wait for a login."""
-        waiting = 0
-        for each in range(number):
-            machine = Host(
-                address=f"10.0.{len(self.clock.tcpClients)}.{each}",
-                port=22,
-                user="ann",
-                private_key=self.key,
-                tenant_id=tenant_id,
-            )
-            run = Deferred.fromCoroutine(self.remote.run(machine, "true", timeout_s=60.0))
-            self.clock.advance(0.0)
-            if run.called:
-                refusal = self.failureResultOf(run, RemoteError).value
-                self.assertEqual(refusal.kind, Fault.BUSY)
-                self.assertIn("by this tenant, which is its share", refusal.text)
-            else:
-                run.addErrback(lambda failure: failure.trap(RemoteError))
-                waiting += 1
-        return waiting
+        before = len(self.clock.tcpClients)
+        for _ in range(number):
+            self.begin(tenant_id)
+        self.clock.advance(0.0)
+        return len(self.clock.tcpClients) - before
 
     def test_a_tenant_leaves_connections_to_others(self) -> None:
         """Half of all that are left, whatever the others use."""
-        self.assertEqual(self.began("a", 30), 8)
-        self.assertEqual(self.began("b", 30), 4)
-        self.assertEqual(self.began("c", 30), 2)
-        self.assertEqual(self.began("a", 3), 0)
-        self.assertEqual(self.began("d", 30), 1)
+        self.assertEqual(self.dialled("a", 30), 8)
+        self.assertEqual(self.dialled("b", 30), 4)
+        self.assertEqual(self.dialled("c", 30), 2)
+        self.assertEqual(self.dialled("a", 3), 0)
+        self.assertEqual(self.dialled("d", 30), 1)
 
-    def test_a_share_comes_back_with_the_time_limit_of_the_login(self) -> None:
-        """Of machines that are silent from the begin."""
-        self.assertEqual(self.began("a", 30), 8)
+    def test_those_without_a_place_follow_in_their_order(self) -> None:
+        """The logins end with their time limit; the last ones have waited for a minute before."""
+        self.assertEqual(self.dialled("a", 60), 8)
+        for turns in range(1, 6):
+            self.clock.advance(Ssh().connect_timeout_s)
+            expected = [f"10.0.0.{number + 1}" for number in range(8 * turns + 8)]
+            self.assertEqual(self.addresses(), expected)
+        self.assertEqual({each.kind for each in self.refusals}, {Fault.UNREACHABLE})
+        self.refusals.clear()
         self.clock.advance(Ssh().connect_timeout_s)
-        self.assertEqual(self.began("a", 30), 8)
+        busy = [each.text for each in self.refusals if each.kind is Fault.BUSY]
+        self.assertEqual(len(busy), 12)
+        self.assertIn("8 of them by this tenant, which is its share: try later", busy[0])
+
+    def test_one_that_gives_up_leaves_its_place_to_the_next(self) -> None:
+        """Whoever waits behind it."""
+        self.assertEqual(self.dialled("a", 8), 8)
+        waiting = [self.begin("a") for _ in range(3)]
+        self.clock.advance(0.0)
+        waiting[0].cancel()
+        self.clock.advance(Ssh().connect_timeout_s)
+        self.assertEqual(self.addresses()[8:], ["10.0.0.10", "10.0.0.11"])
 
 
 class _SlowDials(MemoryReactorClock):
