@@ -69,6 +69,14 @@ class Sql(Protocol):
         """
         ...
 
+    async def ahead(self, text: str, parameters: Parameters) -> Row | None:
+        """The row of a read of now, before the transaction begins and outside of it.
+
+        So no change of another transaction conflicts with it. None when the transaction has begun,
+        or where transactions run alone.
+        """
+        ...
+
     async def run(self, text: str, parameters: Parameters | None = None) -> int:
         """The number of rows that were changed. Raises Conflict."""
         ...

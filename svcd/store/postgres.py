@@ -198,6 +198,15 @@ class _Statements:
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None:
         return cast("Row | None", (await self._execute(text, parameters)).fetchone())
 
+    async def ahead(self, text: str, parameters: Parameters) -> Row | None:
+        if self._begun or self._later:
+            return None
+        begin, self._begin = self._begin, ""
+        try:
+            return await self.one(text, parameters)
+        finally:
+            self._begin, self._begun = begin, False
+
     async def run(self, text: str, parameters: Parameters | None = None) -> int:
         return cast("int", (await self._execute(text, parameters)).rowcount)
 

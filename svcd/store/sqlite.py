@@ -161,6 +161,10 @@ class _Statements:
         self.flush()
         return cast("Row | None", self._execute(text, parameters).fetchone())
 
+    async def ahead(self, _text: str, _parameters: Parameters) -> Row | None:
+        """None: transactions run alone."""
+        return None
+
     async def notify(self, text: str) -> None:
         """Do nothing: no other daemon uses the database."""
 

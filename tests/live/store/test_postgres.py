@@ -13,7 +13,7 @@ from twisted.internet.epollreactor import EPollReactor
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.errors import IdempotencyKeyReused, ServiceUnavailable
+from svcd.errors import IdempotencyKeyReused, QuotaExceeded, ServiceUnavailable
 from svcd.model.changes import Changes, Cursor
 from svcd.model.ids import ClusterId
 from svcd.ports.store import Page, Tx
@@ -307,8 +307,8 @@ class PostgresStoreTests(SynchronousTestCase, WholeStoreContract):
             execute(self.url, "truncate data_sources, kept_answers")
 
     def test_requests_with_different_keys_do_not_conflict(self) -> None:
-        """Neither their answers nor the count of them: 20 at once run their transactions once."""
-        store = SqlStore(self.database, self.store._sealer, limits=Limits(rows=0))
+        """Neither their answers nor the counts of them: 20 at once run their transactions once."""
+        store = SqlStore(self.database, self.store._sealer, limits=Limits())
         runs: list[int] = []
 
         async def request(number: int) -> None:
@@ -326,8 +326,23 @@ class PostgresStoreTests(SynchronousTestCase, WholeStoreContract):
         drive(_awaited(gatherResults(requests)))
         self.assertEqual(sorted(runs), list(range(20)))
 
+    def test_additions_at_once_do_not_exceed_the_limit(self) -> None:
+        """Near the limit each counts within its transaction."""
+        store = SqlStore(self.database, self.store._sealer, limits=Limits(rows=5))
+        refused: list[int] = []
+
+        async def add(number: int) -> None:
+            try:
+                await store.tx(lambda tx: tx.data_sources.add(source(number)))
+            except QuotaExceeded:
+                refused.append(number)
+
+        drive(_awaited(gatherResults([Deferred.fromCoroutine(add(n)) for n in range(12)])))
+        self.assertEqual(len(refused), 7)
+        self.assertEqual(len(self.tx(lambda tx: tx.data_sources.page(TENANT, Page()))), 5)
+
     async def add_at_once(self, count: int) -> tuple[list[object], int]:
-        """`count` transactions that count the tenant's rows before one of them adds its own.
+        """`count` transactions that read the tenant's rows before one of them has added its own.
 
         Returns what each ended with, and how many ran again at the same time at the most.
         """
@@ -358,7 +373,7 @@ class PostgresStoreTests(SynchronousTestCase, WholeStoreContract):
         return ended, most
 
     def test_those_that_were_rolled_back_run_one_at_a_time(self) -> None:
-        """All of them succeed, though each has counted the rows of the tenant."""
+        """All of them succeed, though each has read the rows of the tenant."""
         ended, most = drive(self.add_at_once(4))
         self.assertEqual((ended, most), ([None] * 4, 1))
         self.assertEqual(len(self.tx(lambda tx: tx.data_sources.page(TENANT, Page()))), 4)
