@@ -58,11 +58,13 @@ def main(arguments: list[str]) -> int:
     if unknown:
         parser.error(f"no benchmark {', '.join(unknown)}: there are {', '.join(BENCHMARKS)}")
     figures: list[Figure] = []
+    load = os.getloadavg()[0]
     for name, run in BENCHMARKS.items():
         if not given.names or name in given.names:
             print(f"running {name} …", file=sys.stderr, flush=True)
             figures += run(given.quick)
     print(table(figures))
+    print(f"\nTargets are for two cores without other work; the load was {load:.1f} at the start.")
     if given.json is not None:
         given.json.write_text(as_json(figures, _machine()) + "\n", encoding="utf-8")
     return 1 if given.check and not all(f.met for f in figures) else 0
