@@ -423,6 +423,7 @@ class Demo:
 @click.option(
     "--state-dir",
     type=click.Path(path_type=Path),
+    default=Path("state/demo"),
     metavar="DIR",
     help="state folder of the demo's own daemon (default: state/demo)",
 )
@@ -432,11 +433,9 @@ class Demo:
     metavar="PREFIX",
     help="software tree (default: in the state folder)",
 )
-@click.pass_context
-def command(ctx: click.Context, state_dir: Path | None, image: Path | None) -> int:  # fmt: skip
+def command(state_dir: Path, image: Path | None) -> int:  # fmt: skip
     """Create a cluster on this machine, run jobs on it, delete it."""
-    folder = state_dir or Path(ctx.find_root().params.get("state_dir") or "state/demo")
-    return Demo(folder, image).run()
+    return Demo(state_dir, image).run()
 
 
 def runs_on_yarn(info: Mapping[str, Any]) -> bool:
