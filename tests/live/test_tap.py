@@ -94,7 +94,7 @@ class RefusalTests(DaemonCase):
         line = await self.refused(2, "--set", "server.listen=8386")
         self.assertIn("server.listen: 8386 does not say how to listen: write tcp:127", line)
         line = await self.refused(2, "--set", "server.listen=myhost:8386")
-        self.assertIn("server.listen: myhost:8386: there is no kind of endpoint 'myhost'", line)
+        self.assertIn("server.listen: 'myhost:8386' begins with no kind of endpoint: write", line)
         more = ("--set", "server.listen=tcp:8386:nonsense=1", "--set", "auth.allow_none=true")
         line = await self.refused(2, *more)
         self.assertIn("write server.listen as tcp:HOST:PORT", line)

@@ -103,18 +103,18 @@ class OpennessTests(SynchronousTestCase):
             "unix:/run/svcd.sock",
             "systemd:domain=INET:index=0",
             "haproxy:tcp:8386",
+            "TCP6:8386",
             "",
         ):
             self.assertEqual(malformed(text), "", text)
         for text in ("myhost:8386", "http://127.0.0.1:8386", "*:8386", " tcp:8386", "/a.sock:600"):
-            kind = text.partition(":")[0]
             self.assertEqual(
                 malformed(text),
-                f"{text}: there is no kind of endpoint {kind!r}: write tcp:HOST:PORT or unix:PATH",
+                f"{text!r} begins with no kind of endpoint: write tcp:HOST:PORT or unix:PATH",
             )
         for text in ("tcp:127.0.0.1", "tcp:127.0.0.1:\u0663\u0664", "tcp:", "tcp"):
             self.assertEqual(
-                malformed(text), f"{text} has no port in its place: write tcp:HOST:PORT"
+                malformed(text), f"{text!r} has no port in its place: write tcp:HOST:PORT"
             )
 
     def test_the_scheme_of_an_encrypted_endpoint_is_https(self) -> None:
