@@ -7,8 +7,8 @@ the caller, and the next run opens a new connection.
 
 Note: shares. Machines that do not answer keep their connections in use. So a tenant gets another
 connection only while it uses fewer than are left for all. One such tenant uses half of them at
-most, a second one a quarter, and there is always one for a tenant that has none. A caller waits
-for a place, the callers of a tenant first come first served.
+most, a second one a quarter, and there is always one for a tenant that has none. Callers wait for
+a place, those of a tenant first come first served.
 """
 
 # mypy: disable-error-code="no-untyped-call, no-any-return"
@@ -16,14 +16,14 @@ for a place, the callers of a tenant first come first served.
 from __future__ import annotations
 
 import socket
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
 from typing import Final, cast
 
 from twisted.conch.ssh import keys
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import (
     IConnector,
     IDelayedCall,
@@ -56,7 +56,9 @@ _IDLE_S: Final = 60.0
 _MOST_LINKS: Final = 1024
 """Open connections: one for each machine with work, an engine's for each cluster with jobs."""
 _PLACE_S: Final = 60.0
-"""Longest wait for a place among them."""
+"""Longest wait of a command for a place among them."""
+_AGENT_PLACE_S: Final = 2.0
+"""Longest wait of HTTP: its callers have short deadlines, and do not hold up others meanwhile."""
 _SILENT_KEEPALIVES: Final = 3
 """A server that sends nothing for so many keep-alive intervals counts as lost."""
 _TEND_S: Final = 5.0
@@ -100,7 +102,9 @@ class SshRemote:
         self._links: dict[_Key, _Link] = {}
         self._open: set[_Link] = set()
         self._changed = Waiters()
-        self._queues: dict[str, deque[Deferred[None]]] = {}  # those without a place, by tenant
+        self._in_use: Counter[str] = Counter()  # connections with users, by tenant
+        self._queues: dict[str, deque[Deferred[None]]] = {}  # callers without a place, by tenant
+        self._calling = False
         self._closed = False
         every_s = min(_TEND_S, max(0.05, settings.keepalive_s / 2))
         self._tender = Loop(clock, "ssh connections", every_s, self._tend)
@@ -111,7 +115,7 @@ class SshRemote:
     ) -> CommandResult:
         """Run `command` in the user's shell. The time covers the wait for a slot and the command.
 
-        Connecting has its own time-out. Only the first and last 128 KiB of output are kept.
+        Connecting has its own time-out, and so has the wait for a place, see the note. Only the first and last 128 KiB of output are kept.
 
         Raises RemoteError: UNREACHABLE (the command did not begin, or the connection broke),
         TIMEOUT (the command was killed; it may have done its work), UNAUTHORIZED, HOST_KEY,
@@ -140,7 +144,7 @@ class SshRemote:
             text = f"{_where(host)}: no host key is pinned yet"
             raise RemoteError(Fault.HOST_KEY, text)
         try:
-            link = await self._used(host)
+            link = await self._used(host, _AGENT_PLACE_S)
             try:
                 await link.ready()
                 link.check_key(host.host_key)
@@ -181,7 +185,7 @@ class SshRemote:
     async def _attempt(
         self, host: Host, command: str, stdin: bytes, timeout_s: float
     ) -> CommandResult:
-        link = await self._used(host)
+        link = await self._used(host, _PLACE_S)
         try:
             await link.ready()
             link.check_key(host.host_key)
@@ -189,14 +193,20 @@ class SshRemote:
         finally:
             self._release(link)
 
-    async def _used(self, host: Host) -> _Link:
-        """The connection for `host`, with one user more. A new one is dialled in a slice."""
-        if self._needs_another(host):
+    async def _used(self, host: Host, wait_s: float) -> _Link:
+        """The connection for `host`, with one user more. A new one is dialled in a slice.
+
+        wait_s: longest wait for a place. Raises RemoteError, BUSY without one.
+        """
+        if not self._is_up(host):
             await self._slices.turn()
-            if not self._has_place(host.tenant_id):
-                with suppress(DeadlineExceeded):  # then `_make_room` refuses
-                    await with_deadline(self._clock, _PLACE_S, "connection", self._place(host))
+        if host.tenant_id in self._queues or not self._has_place(host.tenant_id):
+            link = self._links.get(_key(host))
+            if link is None or link.over or not link.users:
+                await self._place(host.tenant_id, wait_s)
         link = self._link(host)
+        if not link.users:
+            self._in_use[link.tenant_id] += 1
         link.users += 1
         return link
 
@@ -204,37 +214,54 @@ class SshRemote:
         link.users -= 1
         link.idle_since = self._clock.seconds()
         if not link.users:
+            self._in_use[link.tenant_id] -= 1
+            if not self._in_use[link.tenant_id]:
+                del self._in_use[link.tenant_id]
             self._wake()
 
-    def _needs_another(self, host: Host) -> bool:
+    def _is_up(self, host: Host) -> bool:
         link = self._links.get(_key(host))
-        return link is None or link.over
+        return link is not None and not link.over
 
     def _has_place(self, tenant_id: str) -> bool:
         """Whether the tenant may use one connection more, see the note."""
-        used = [each.tenant_id for each in self._open if each.users]
-        return used.count(tenant_id) < _MOST_LINKS - len(used)
+        return self._in_use[tenant_id] < _MOST_LINKS - self._in_use.total()
 
-    async def _place(self, host: Host) -> None:
-        """Wait until a new connection for `host` has a place, or is no longer needed."""
-        try:
-            while self._needs_another(host) and not self._has_place(host.tenant_id):
-                turn: Deferred[None] = Deferred()
-                self._queues.setdefault(host.tenant_id, deque()).append(turn)
-                await turn
-        except CancelledError:
-            self._wake()  # another one may have the place
-            raise
+    async def _place(self, tenant_id: str, wait_s: float) -> None:
+        """Wait for a place behind the tenant's other callers. Raises RemoteError BUSY."""
+        turn: Deferred[None] = Deferred()
+        self._queues.setdefault(tenant_id, deque()).append(turn)
+        self._wake()
+        with suppress(DeadlineExceeded):
+            await with_deadline(self._clock, wait_s, "connection", turn)
+        if not self._has_place(tenant_id):
+            text = (
+                f"{self._in_use.total()} of at most {_MOST_LINKS} SSH connections are in use,"
+                f" {self._in_use[tenant_id]} of them by this tenant, which is its share: try later"
+            )
+            raise RemoteError(Fault.BUSY, text)
 
     def _wake(self) -> None:
-        """Call the first one that waits of each tenant with a place."""
+        """Call one that waits and has a place, in a slice: it dials, and may release others."""
+        if self._queues and not self._calling:
+            self._calling = True
+            self._slices.later(self._call)
+
+    def _call(self) -> None:
+        self._calling = False
         for tenant_id, queue in list(self._queues.items()):
-            while queue and queue[0].called:  # cancelled
+            while queue and queue[0].called:  # its caller has given up
                 queue.popleft()
-            if not queue:
-                del self._queues[tenant_id]
-            elif self._has_place(tenant_id):
-                queue.popleft().callback(None)
+            if queue and not self._has_place(tenant_id):
+                continue
+            del self._queues[tenant_id]
+            if queue:
+                turn = queue.popleft()
+                if queue:
+                    self._queues[tenant_id] = queue  # behind the other tenants
+                turn.callback(None)
+                self._wake()  # there may be another place
+                return
 
     async def _run_on(
         self, link: _Link, command: str, stdin: bytes, timeout_s: float
@@ -291,7 +318,7 @@ class SshRemote:
             if link is not None:
                 link.drop(link.reason)  # it may still be closing
             self._refuse_unreachable(host)
-            self._make_room(host.tenant_id)
+            self._make_room()
             link = _Link(self, host, self._reactor)
             self._links[key] = link
             self._open.add(link)
@@ -311,21 +338,13 @@ class SshRemote:
         if self._rules is not None:
             _refuse(self._rules.address_refusal(host.address, _is_own(host.address)))
 
-    def _make_room(self, tenant_id: str) -> None:
-        """Raises RemoteError BUSY when the tenant uses its share of the connections, see the note.
-
-        Closes an idle connection when all are open.
-        """
-        if not self._has_place(tenant_id):
-            used = [each.tenant_id for each in self._open if each.users]
-            text = (
-                f"{len(used)} of at most {_MOST_LINKS} SSH connections are in use,"
-                f" {used.count(tenant_id)} of them by this tenant, which is its share: try later"
-            )
-            raise RemoteError(Fault.BUSY, text)
+    def _make_room(self) -> None:
+        """Close an idle connection when all are open."""
+        if len(self._open) < _MOST_LINKS:
+            return
         kept = [each for each in self._open if not each.over]  # the others close in the next turn
-        if len(kept) >= _MOST_LINKS:
-            idle = [each for each in kept if each.users == 0]
+        idle = [each for each in kept if each.users == 0]
+        if len(kept) >= _MOST_LINKS and idle:
             min(idle, key=lambda each: each.idle_since).drop("idle")
 
     async def _tend(self) -> None:
@@ -368,7 +387,6 @@ class SshRemote:
         if self._links.get(link.key) is link:
             del self._links[link.key]
         self._changed.fire()
-        self._wake()
 
 
 @implementer(IAgentEndpointFactory)

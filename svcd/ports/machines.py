@@ -128,7 +128,10 @@ class Remote(Protocol):
     async def run(
         self, host: Host, command: str, *, stdin: bytes = b"", timeout_s: float
     ) -> CommandResult:
-        """Run one command. Raises RemoteError (UNREACHABLE, TIMEOUT, UNAUTHORIZED, HOST_KEY)."""
+        """Run one command.
+
+        Raises RemoteError (UNREACHABLE, TIMEOUT, UNAUTHORIZED, HOST_KEY, BUSY, REFUSED, FORBIDDEN).
+        """
         ...
 
     def forget(self, host: Host) -> None: ...

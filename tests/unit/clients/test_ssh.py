@@ -91,22 +91,20 @@ class SharesTest(SynchronousTestCase):
         self.clock = MemoryReactorClock()
         self.remote = SshRemote(self.clock, self.clock, Ssh())
         self.key = Secret(new_ssh_key()[1])
-        self.begun = 0
+        self.runs: list[Deferred[Any]] = []
         self.refusals: list[RemoteError] = []
 
-    def begin(self, tenant_id: str) -> Deferred[Any]:
-        """Run a command on a machine that none has run on."""
-        self.begun += 1
-        machine = Host(
-            address=f"10.0.0.{self.begun}",
-            port=22,
-            user="ann",
-            private_key=self.key,
-            tenant_id=tenant_id,
-        )
+    def machine(self, tenant_id: str, number: int) -> Host:
+        address = f"10.0.0.{number}"
+        return Host(address=address, port=22, user="ann", private_key=self.key, tenant_id=tenant_id)
+
+    def begin(self, tenant_id: str, number: int = 0) -> Deferred[Any]:
+        """Run a command on the machine of this number; 0: on one that none has run on."""
+        machine = self.machine(tenant_id, number or len(self.runs) + 1)
         run = Deferred.fromCoroutine(self.remote.run(machine, "true", timeout_s=60.0))
         self.addCleanup(run.cancel)
-        return run.addErrback(self.refused)
+        self.runs.append(run.addErrback(self.refused))
+        return run
 
     def refused(self, failure: Failure) -> None:
         failure.trap(RemoteError, CancelledError)
@@ -148,13 +146,65 @@ class SharesTest(SynchronousTestCase):
         self.assertIn("8 of them by this tenant, which is its share: try later", busy[0])
 
     def test_one_that_gives_up_leaves_its_place_to_the_next(self) -> None:
-        """Whoever waits behind it."""
+        """Whoever waits behind it. Nobody is dialled when all give up."""
         self.assertEqual(self.dialled("a", 8), 8)
-        waiting = [self.begin("a") for _ in range(3)]
+        waiting = [self.begin("a") for _ in range(30)]
         self.clock.advance(0.0)
         waiting[0].cancel()
         self.clock.advance(Ssh().connect_timeout_s)
-        self.assertEqual(self.addresses()[8:], ["10.0.0.10", "10.0.0.11"])
+        turn(self.clock)
+        self.assertEqual(self.addresses()[8:], [f"10.0.0.{number}" for number in range(10, 18)])
+        for each in self.runs:
+            each.cancel()
+        turn(self.clock)
+        self.assertEqual(len(self.addresses()), 16)
+        self.assertEqual((self.remote._queues, self.remote._in_use), ({}, {}))
+
+    def test_a_place_that_is_not_needed_goes_to_the_next(self) -> None:
+        """The second caller of a machine uses the connection of the first one."""
+        self.assertEqual(self.dialled("a", 8), 8)
+        for machine in (9, 9, 10):
+            self.begin("a", machine)
+        self.clock.advance(0.0)
+        for each in self.runs[:2]:
+            each.cancel()
+        turn(self.clock)
+        self.assertEqual(self.addresses()[8:], ["10.0.0.9", "10.0.0.10"])
+
+    def test_tenants_that_wait_take_turns(self) -> None:
+        """Both have callers without a place when places come back."""
+        self.assertEqual((self.dialled("a", 30), self.dialled("b", 30)), (8, 4))
+        for each in self.runs[:4]:
+            each.cancel()
+        turn(self.clock)
+        tenants = ["a" if int(address.split(".")[3]) <= 30 else "b" for address in self.addresses()]
+        self.assertEqual(tenants[12:], ["a", "b", "a"])
+
+    def test_http_waits_for_a_place_only_a_moment(self) -> None:
+        """Its callers have deadlines of seconds, and must know that nothing was sent."""
+        self.assertEqual(self.dialled("a", 8), 8)
+        pinned = evolve(self.machine("a", 100), host_key="ssh-ed25519 AAAA")
+
+        async def ask() -> None:
+            async with self.remote.agent(pinned):
+                raise AssertionError("it has no place")
+
+        asked = Deferred.fromCoroutine(ask())
+        self.clock.advance(0.0)
+        self.clock.advance(2.0)
+        refusal = self.failureResultOf(asked, RemoteError).value
+        self.assertEqual(refusal.kind, Fault.BUSY)
+
+    def test_those_that_wait_end_with_the_client(self) -> None:
+        """They hear that it is closed."""
+        self.assertEqual(self.dialled("a", 9), 8)
+        closing = Deferred.fromCoroutine(self.remote.close())
+        turn(self.clock)
+        self.assertEqual(
+            [each.text for each in self.refusals[8:]], ["ssh ann@10.0.0.9:22: the client is closed"]
+        )
+        closing.addErrback(lambda failure: failure.trap(CancelledError))
+        closing.cancel()
 
 
 class _SlowDials(MemoryReactorClock):
@@ -283,6 +333,28 @@ class SshRemoteTest(TestCase):
         self.assertEqual(
             {each.key[-1] for each in self.remote._open}, {h.internal for h in hosts[3:]}
         )
+
+    async def test_an_idle_connection_needs_a_place_again(self) -> None:
+        """So that there is always one for another tenant."""
+        self.patch(ssh, "_MOST_LINKS", 8)
+        hosts = [evolve(self.host, internal=f"10.0.0.{number}") for number in range(8)]
+        for each in hosts:
+            await self.remote.run(each, "true", timeout_s=20.0)
+        self.assertEqual(len(self.remote._open), 8)
+        names = [f"begun{number}" for number in range(8)]
+        runs = [
+            Deferred.fromCoroutine(
+                self.remote.run(
+                    each, f"touch {name}; until [ -e go ]; do sleep 0.05; done", timeout_s=20.0
+                )
+            )
+            for each, name in zip(hosts, names, strict=True)
+        ]
+        await until(lambda: sum(self.home(name).exists() for name in names) == 4, "four run")
+        other = await self.remote.run(evolve(self.host, tenant_id="b"), "touch go", timeout_s=20.0)
+        self.assertEqual(other.exit_code, 0)
+        self.assertEqual([each.exit_code for each in await gatherResults(runs)], [0] * 8)
+        self.assertEqual(self.remote._in_use, {})
 
     async def test_silent_server_is_given_up(self) -> None:
         """A command does not wait for ever on a connection that says nothing."""
