@@ -83,6 +83,14 @@ class Rows(Protocol[R, I_contra]):
         """Raises the family's NameTaken leaf."""
         ...
 
+    async def refuse_if_full(self, tenant_id: TenantId) -> None:
+        """Raises QuotaExceeded, as `add` does.
+
+        A transaction that reads before it adds calls this first: then it does not conflict with
+        others of the tenant that add rows.
+        """
+        ...
+
     async def check_new(self, record: R) -> None:
         """Raise the errors of `add`, and write nothing."""
         ...

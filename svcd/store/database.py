@@ -70,10 +70,10 @@ class Sql(Protocol):
         ...
 
     async def ahead(self, text: str, parameters: Parameters) -> Row | None:
-        """The row of a read of now, before the transaction begins and outside of it.
+        """The row of a statement that is run before the transaction begins.
 
-        So no change of another transaction conflicts with it. None when the transaction has begun,
-        or where transactions run alone.
+        So no other transaction conflicts with it. Later in the transaction the same statement has
+        the same row. None when it comes first after the begin, or where transactions run alone.
         """
         ...
 

@@ -28,7 +28,7 @@ R = TypeVar("R")
 _MOST_ROOMS = 10_000
 """Counts that are remembered; beyond them all are taken again."""
 _FAR = 1000
-"""Rows below a limit from which a count outside of the transaction is enough."""
+"""Rows below a limit up to which a count before the transaction is enough."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -115,8 +115,9 @@ class Family(Generic[R]):
         forgets the counts.
 
         On a server each count within a transaction conflicts with all others that add a row, and
-        most of them would run twice. So far from the limit the count comes before the transaction:
-        in its time others do not add so many.
+        most of them would run twice. Therefore, far from the limit, the count comes before the
+        transaction, when this is its first statement. Requests could exceed the limit only if
+        others added `_FAR` rows in the time of one transaction.
         """
         if not self._most:
             return
@@ -125,9 +126,10 @@ class Family(Generic[R]):
             rooms[key] -= 1
             return
         values = {"tenant_id": tenant_id, "most": self._most}
-        row = await self._sql.ahead(self.count_text(), values)
-        if row is not None and int(row[0]) < self._most - _FAR:
-            return
+        if self._most > _FAR:
+            row = await self._sql.ahead(self.count_text(), values)
+            if row is not None and int(row[0]) < self._most - _FAR:
+                return
         row = await self._sql.one(self.count_text(), values)
         have = 0 if row is None else int(row[0])
         if have >= self._most:

@@ -3,8 +3,9 @@
 Note: transactions. In SQLite a transaction runs alone, and the families rely on that. Here each
 transaction is SERIALIZABLE, which has the same effect: of two transactions in conflict the server
 rolls one back, and `tx` runs that one again from its beginning, one at a time of those of this
-daemon. `begin` is sent with the first statement. A read of one statement needs no transaction. When
-a read asks for a second statement, it is run again from its beginning on one snapshot.
+daemon. `begin` is sent with the first statement; what is read `ahead` of it conflicts with nobody.
+A read of one statement needs no transaction. When a read asks for a second statement, it is run
+again from its beginning on one snapshot.
 """
 
 from __future__ import annotations
@@ -169,6 +170,7 @@ class _Statements:
         self._begin = begin
         self._begun = False
         self._later: list[bytes] = []
+        self._ahead: dict[tuple[object, ...], Row | None] = {}
         self._refused: Refused | None = None
 
     async def all(self, text: str, parameters: Parameters | None = None) -> Sequence[Row]:
@@ -199,13 +201,14 @@ class _Statements:
         return cast("Row | None", (await self._execute(text, parameters)).fetchone())
 
     async def ahead(self, text: str, parameters: Parameters) -> Row | None:
-        if self._begun or self._later:
-            return None
-        begin, self._begin = self._begin, ""
-        try:
-            return await self.one(text, parameters)
-        finally:
-            self._begin, self._begun = begin, False
+        key = text, *parameters.values()
+        if key not in self._ahead and not (self._begun or self._later):
+            begin, self._begin = self._begin, ""
+            try:
+                self._ahead[key] = await self.one(text, parameters)
+            finally:
+                self._begin, self._begun = begin, False
+        return self._ahead.get(key)
 
     async def run(self, text: str, parameters: Parameters | None = None) -> int:
         return cast("int", (await self._execute(text, parameters)).rowcount)

@@ -189,6 +189,7 @@ class Jobs:
         )
 
         async def write(tx: Tx) -> None:
+            await tx.job_binaries.refuse_if_full(caller.tenant_id)
             if isinstance(place, Internal):
                 what = "job binary internal"
                 faults = await _fault_of(tx.internals, caller.tenant_id, place.id, "$.url", what)
@@ -215,6 +216,7 @@ class Jobs:
         )
 
         async def write(tx: Tx) -> None:
+            await tx.jobs.refuse_if_full(caller.tenant_id)
             faults: list[str] = []
             for name, ids in (("mains", record.mains), ("libs", record.libs)):
                 for index, id_ in enumerate(ids):
@@ -305,6 +307,7 @@ class Jobs:
         return row
 
     async def _write(self, tx: Tx, row: Execution, also: Also[Execution] | None) -> None:
+        await tx.executions.refuse_if_full(row.tenant_id)
         await self._check(tx, row)
         await tx.executions.add(row)
         await self._rows.notify(tx, row)

@@ -326,6 +326,27 @@ class PostgresStoreTests(SynchronousTestCase, WholeStoreContract):
         drive(_awaited(gatherResults(requests)))
         self.assertEqual(sorted(runs), list(range(20)))
 
+    def test_what_is_read_before_an_addition_makes_no_conflict(self) -> None:
+        """When the limit is asked for first, as by the requests that add jobs and executions."""
+        store = SqlStore(self.database, self.store._sealer, limits=Limits())
+        self.put("clusters", cluster())
+        runs: list[int] = []
+
+        async def work(tx: Tx, number: int) -> None:
+            runs.append(number)
+            await tx.executions.refuse_if_full(TENANT)
+            await tx.clusters.get(TENANT, ClusterId("c-1"))
+            await tx.executions.add(execution(number))
+
+        async def all_of_them() -> None:
+            await gatherResults(
+                Deferred.fromCoroutine(store.tx(functools.partial(work, number=number)))
+                for number in range(20)
+            )
+
+        drive(all_of_them())
+        self.assertEqual(sorted(runs), list(range(20)))
+
     def test_additions_at_once_do_not_exceed_the_limit(self) -> None:
         """Near the limit each counts within its transaction."""
         store = SqlStore(self.database, self.store._sealer, limits=Limits(rows=5))
