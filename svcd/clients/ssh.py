@@ -115,7 +115,8 @@ class SshRemote:
     ) -> CommandResult:
         """Run `command` in the user's shell. The time covers the wait for a slot and the command.
 
-        Connecting has its own time-out, and so has the wait for a place, see the note. Only the first and last 128 KiB of output are kept.
+        Connecting has its own time-out, and so has the wait for a place, see the note. Only the
+        first and last 128 KiB of output are kept.
 
         Raises RemoteError: UNREACHABLE (the command did not begin, or the connection broke),
         TIMEOUT (the command was killed; it may have done its work), UNAUTHORIZED, HOST_KEY,
