@@ -44,7 +44,7 @@ _SAID_NO = frozenset(
 """Codes of executions that a peer has refused."""
 
 _LATE = re.compile(r"the folder of run is left")
-"""An empty folder that a call makes once more after its time-out goes with the cluster's HDFS."""
+"""A folder that a call makes once more after its time-out goes with the cluster's HDFS."""
 
 _CLOUD = frozenset({"identity", "compute", "image", "network", "volume", "object-store"})
 _WORKFLOW = frozenset({"engine", "hdfs", "probe"})

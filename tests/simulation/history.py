@@ -184,6 +184,8 @@ class History:
             return None
         delay = min(MOST_SLOW_S, self.rng.expovariate(1.0) ** 3)
         effect = self.rng.choice([Effect.DELAY, Effect.LATE])
+        if effect is Effect.LATE and heard.where == "hdfs":
+            self.world.late.add(heard.path.partition("/webhdfs/v1")[2].partition("?")[0])
         return FaultRule(where=heard.where, effect=effect, delay_s=delay)
 
     def _store_delay(self) -> float:

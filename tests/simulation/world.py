@@ -105,6 +105,7 @@ class World:
     """Processes, one after the other at each place, on the same rows, cloud, engine and machines.
 
     daemons: how many share the database by leases; 1: it is alone, and needs none.
+    late: files and folders of HDFS whose calls may take effect after their daemon's death.
     weather: asked for each call that no plan takes; a rule that it returns is played.
     retries: how often a POST that creates is sent again, with its Idempotency-Key, after a 5xx or a
     broken connection; 0: it has no key. first: key -> the first answer of success.
@@ -124,6 +125,7 @@ class World:
         self.first: dict[str, bytes] = {}
         self.calls: list[Heard] = []
         self.plan = Plan()
+        self.late: set[str] = set()
         self.weather: Callable[[Heard], FaultRule | None] = lambda _: None
         self.downtime_s: Callable[[], float] = lambda: 1.0
         self.crashes = self.stops = self.freezes = 0
