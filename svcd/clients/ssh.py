@@ -8,7 +8,7 @@ the caller, and the next run opens a new connection.
 Note: shares. Machines that do not answer keep their connections in use. So a tenant gets another
 connection only while it uses fewer than are left for all. One such tenant uses half of them at
 most, a second one a quarter, and there is always one for a tenant that has none. Callers wait for
-a place, those of a tenant first come first served.
+a place, the machines of a tenant first come first served.
 """
 
 # mypy: disable-error-code="no-untyped-call, no-any-return"
@@ -16,14 +16,13 @@ a place, those of a tenant first come first served.
 from __future__ import annotations
 
 import socket
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
 from typing import Final, cast
 
 from twisted.conch.ssh import keys
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import (
     IConnector,
     IDelayedCall,
@@ -103,7 +102,7 @@ class SshRemote:
         self._open: set[_Link] = set()
         self._changed = Waiters()
         self._in_use: Counter[str] = Counter()  # connections with users, by tenant
-        self._queues: dict[str, deque[Deferred[None]]] = {}  # callers without a place, by tenant
+        self._queues: dict[str, dict[_Key, Waiters]] = {}  # callers without a place, by tenant
         self._calling = False
         self._closed = False
         every_s = min(_TEND_S, max(0.05, settings.keepalive_s / 2))
@@ -199,12 +198,13 @@ class SshRemote:
 
         wait_s: longest wait for a place. Raises RemoteError, BUSY without one.
         """
-        if not self._is_up(host):
+        link = self._links.get(_key(host))
+        if link is None or link.over:
+            self._refuse_unreachable(host)
             await self._slices.turn()
-        if host.tenant_id in self._queues or not self._has_place(host.tenant_id):
-            link = self._links.get(_key(host))
-            if link is None or link.over or not link.users:
-                await self._place(host.tenant_id, wait_s)
+        waits = host.tenant_id in self._queues or not self._may_use_one(host.tenant_id)
+        if waits and not self._joins(host):
+            await self._place(host, wait_s)
         link = self._link(host)
         if not link.users:
             self._in_use[link.tenant_id] += 1
@@ -220,30 +220,32 @@ class SshRemote:
                 del self._in_use[link.tenant_id]
             self._wake()
 
-    def _is_up(self, host: Host) -> bool:
+    def _joins(self, host: Host) -> bool:
+        """Whether a connection for `host` is in use already."""
         link = self._links.get(_key(host))
-        return link is not None and not link.over
+        return link is not None and link.users > 0 and not link.over
 
-    def _has_place(self, tenant_id: str) -> bool:
+    def _may_use_one(self, tenant_id: str) -> bool:
         """Whether the tenant may use one connection more, see the note."""
         return self._in_use[tenant_id] < _MOST_LINKS - self._in_use.total()
 
-    async def _place(self, tenant_id: str, wait_s: float) -> None:
-        """Wait for a place behind the tenant's other callers. Raises RemoteError BUSY."""
-        turn: Deferred[None] = Deferred()
-        self._queues.setdefault(tenant_id, deque()).append(turn)
+    async def _place(self, host: Host, wait_s: float) -> None:
+        """Wait for a place behind the tenant's other machines. Raises RemoteError BUSY."""
+        queue = self._queues.setdefault(host.tenant_id, {})
+        turn = queue.setdefault(_key(host), Waiters()).wait()
         self._wake()
         with suppress(DeadlineExceeded):
             await with_deadline(self._clock, wait_s, "connection", turn)
-        if not self._has_place(tenant_id):
+        if not (self._joins(host) or self._may_use_one(host.tenant_id)):
+            own = self._in_use[host.tenant_id]
             text = (
                 f"{self._in_use.total()} of at most {_MOST_LINKS} SSH connections are in use,"
-                f" {self._in_use[tenant_id]} of them by this tenant, which is its share: try later"
+                f" {own} of them by this tenant, which is its share: try later"
             )
             raise RemoteError(Fault.BUSY, text)
 
     def _wake(self) -> None:
-        """Call one that waits and has a place, in a slice: it dials, and may release others."""
+        """Call the callers of one machine with a place, in a slice: they may release others."""
         if self._queues and not self._calling:
             self._calling = True
             self._slices.later(self._call)
@@ -251,16 +253,16 @@ class SshRemote:
     def _call(self) -> None:
         self._calling = False
         for tenant_id, queue in list(self._queues.items()):
-            while queue and queue[0].called:  # its caller has given up
-                queue.popleft()
-            if queue and not self._has_place(tenant_id):
+            while queue and not queue[first := next(iter(queue))]:  # its callers have given up
+                del queue[first]
+            if queue and not self._may_use_one(tenant_id):
                 continue
             del self._queues[tenant_id]
             if queue:
-                turn = queue.popleft()
+                callers = queue.pop(next(iter(queue)))
                 if queue:
                     self._queues[tenant_id] = queue  # behind the other tenants
-                turn.callback(None)
+                callers.fire()
                 self._wake()  # there may be another place
                 return
 
@@ -318,7 +320,6 @@ class SshRemote:
         if link is None or link.over:
             if link is not None:
                 link.drop(link.reason)  # it may still be closing
-            self._refuse_unreachable(host)
             self._make_room()
             link = _Link(self, host, self._reactor)
             self._links[key] = link

@@ -494,6 +494,10 @@ class Waiters:
         self._waiting[turn] = None
         return turn
 
+    def __bool__(self) -> bool:
+        """Whether anybody waits."""
+        return bool(self._waiting)
+
     def fire(self) -> None:
         """Fire all Deferreds that wait now."""
         waiting, self._waiting = self._waiting, {}

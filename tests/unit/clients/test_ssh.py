@@ -161,15 +161,17 @@ class SharesTest(SynchronousTestCase):
         self.assertEqual((self.remote._queues, self.remote._in_use), ({}, {}))
 
     def test_a_place_that_is_not_needed_goes_to_the_next(self) -> None:
-        """The second caller of a machine uses the connection of the first one."""
+        """All callers of a machine use one connection; others are not held up by them."""
         self.assertEqual(self.dialled("a", 8), 8)
-        for machine in (9, 9, 10):
+        for machine in (9, 9, 10, 9, 11):
             self.begin("a", machine)
         self.clock.advance(0.0)
         for each in self.runs[:2]:
             each.cancel()
         turn(self.clock)
         self.assertEqual(self.addresses()[8:], ["10.0.0.9", "10.0.0.10"])
+        users = {link.key[0]: link.users for link in self.remote._open}
+        self.assertEqual((users["10.0.0.9"], users["10.0.0.10"]), (3, 1))
 
     def test_tenants_that_wait_take_turns(self) -> None:
         """Both have callers without a place when places come back."""
