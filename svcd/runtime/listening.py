@@ -57,14 +57,18 @@ def description(text: str) -> str:
 
 def malformed(text: str) -> str:
     """Why `text` cannot be an endpoint, and what to write; "" when it may be one, or is empty."""
-    kind = text.partition(":")[0].lower()
+    kind = text.partition(":")[0]
     if _NO_KIND.fullmatch(text):
         host, _, port = text.rpartition(":")
         whole = f"tcp:{text}" if host else f"tcp:127.0.0.1:{port}"
         return f"{text} does not say how to listen: write {whole}"
-    if text and kind not in (*_FAMILIES, "unix", "systemd") and kind not in _further_kinds():
+    if (
+        text
+        and kind not in (*_FAMILIES, "unix", "systemd")
+        and kind.lower() not in _further_kinds()
+    ):
         return f"{text!r} begins with no kind of endpoint: write tcp:HOST:PORT or unix:PATH"
-    if kind in ("tcp", "tcp6") and address_of(kind + text[len(kind) :]) is None:
+    if kind in ("tcp", "tcp6") and address_of(text) is None:
         return f"{text!r} has no port in its place: write tcp:HOST:PORT"
     return ""
 

@@ -103,7 +103,7 @@ class OpennessTests(SynchronousTestCase):
             "unix:/run/svcd.sock",
             "systemd:domain=INET:index=0",
             "haproxy:tcp:8386",
-            "TCP6:8386",
+            "HAPROXY:tcp:8386",
             "",
         ):
             self.assertEqual(malformed(text), "", text)
