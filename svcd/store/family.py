@@ -65,6 +65,10 @@ class Table(Generic[R]):
     users: str = ""
     still_used: type[SvcdError] = DeletionFailed
 
+    @property
+    def plural(self) -> str:
+        return f"{self.what[:-1]}ies" if self.what.endswith("y") else f"{self.what}s"
+
     @cached_property
     def decoder(self) -> msgspec.json.Decoder[R]:
         return msgspec.json.Decoder(self.record)
@@ -134,7 +138,7 @@ class Family(Generic[R]):
         have = 0 if row is None else int(row[0])
         if have >= self._most:
             raise QuotaExceeded(
-                f"the tenant has {self._most} {self.table.what}s, which is the limit"
+                f"the tenant has {self._most} {self.table.plural}, which is the limit"
                 f" ({self.setting}): delete some that you do not need"
             )
         if rooms is not None:
@@ -279,7 +283,7 @@ class Family(Generic[R]):
             )
             if after is None:
                 raise NotFound(
-                    f"marker {page.marker!r} not found among the {self.table.what}s:"
+                    f"marker {page.marker!r} not found among the {self.table.plural}:"
                     " use an id of this list"
                 )
             where += " and (created_at, id) > (:after, :marker)"
