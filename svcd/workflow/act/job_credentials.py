@@ -127,9 +127,10 @@ class JobCredentials:
     async def _login(
         self, cloud: ApplicationCredentials, row: JobCredential, is_new: bool
     ) -> Login | Refused | None:
-        """The login by `row`; None when its execution has ended meanwhile. Raises CloudError.
+        """The login by `row`. Raises CloudError.
 
-        The record stays after a fault, unless no request can have created anything by its name.
+        None when its execution has ended meanwhile, or when a later start has taken the record: a
+        cancelled start still writes what it has sent to the database. The record stays after a fault, unless no request can have created anything by its name.
         """
         if row.made is not None:
             return decide.login_of(row, row.made)
@@ -149,13 +150,22 @@ class JobCredentials:
             return Refused(text=error.text)
         confirmed = evolve(row, made=made)
 
-        async def confirm(tx: Tx) -> bool:
-            return await _is_open(tx, row.execution_id) and await tx.job_credentials.save(confirmed)
+        async def confirm(tx: Tx) -> tuple[bool, bool]:
+            """Whether the record is still that of this start or gone, and whether it was saved."""
+            known = await tx.job_credentials.of_execution(row.execution_id)
+            is_own = row in known or row.name not in {each.name for each in known}
+            return is_own, (
+                is_own
+                and await _is_open(tx, row.execution_id)
+                and await tx.job_credentials.save(confirmed)
+            )
 
-        if not await self._store.tx(confirm):
+        is_own, saved = await self._store.tx(confirm)
+        if saved:
+            return decide.login_of(row, made)
+        if is_own:
             await self._delete(confirmed)
-            return None
-        return decide.login_of(row, made)
+        return None
 
     # ---- after a job ----
 

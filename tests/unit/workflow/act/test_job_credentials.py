@@ -247,6 +247,23 @@ class SweepTests(_Case):
         self.assertEqual(self.credentials.made, 2)
         self.assertNothingLeftInAnHour()
 
+    def test_a_start_that_confirms_after_a_later_one(self) -> None:
+        """The record keeps the later one, which took the place of the first, and it is deleted."""
+        self.credentials.lag_s = 3.0
+        row = self.execute()
+        self.clock.advance(1.0)
+        self.credentials.lag_s = 0.0
+        self.controller = self.make_controller()
+        self.controller.start()
+        self.clock.advance(1.0)
+        (later,) = [each.made for each in self.rows()]
+        self.assertEqual((later and later.id, self.credentials.made), ("ac-2", 2))
+        self.clock.advance(2.0)
+        self.assertEqual([each.made for each in self.rows()], [later])
+        self.clock.advance(30.0)
+        self.assertEnded(row.id, S.SUCCEEDED)
+        self.assertNothingLeftInAnHour()
+
     def test_a_daemon_that_dies_before_the_answer_of_a_cancelled_job(self) -> None:
         """The sweep finds it by its name."""
         self.credentials.lag_s = 3.0
