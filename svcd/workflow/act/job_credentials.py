@@ -130,7 +130,8 @@ class JobCredentials:
         """The login by `row`. Raises CloudError.
 
         None when its execution has ended meanwhile, or when a later start has taken the record: a
-        cancelled start still writes what it has sent to the database. The record stays after a fault, unless no request can have created anything by its name.
+        cancelled start still writes what it has sent to the database. The record stays after a
+        fault, unless no request can have created anything by its name.
         """
         if row.made is not None:
             return decide.login_of(row, row.made)
