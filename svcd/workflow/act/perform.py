@@ -138,7 +138,10 @@ class Performer:
         try:
             if step.stage:
                 staging = partial(submission.staging, folder=step.folder)
-                row = await self._rows.change(row.id, staging, known=row) or row
+                after = await self._rows.change(row.id, staging, known=row)
+                if after is None or lifecycle.is_over(after) or after.cancel_requested:
+                    return Done()  # nobody would remove the folder of a row that is gone
+                row = after
                 await _Staging(self._files, self._binaries, place, step.folder).all_of(
                     row, material, definition
                 )

@@ -195,7 +195,9 @@ def _unknown(least_s: float) -> Retry:
 
 
 def staging(row: Execution, folder: str) -> Execution:
-    """`row` before svcd writes into `folder`."""
+    """`row` before svcd writes into `folder`; unchanged when it is no longer wanted, see `sent`."""
+    if lifecycle.is_over(row) or row.cancel_requested:
+        return row
     return evolve(row, workflow_dir=folder)
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attrs import evolve
 
 from svcd.embedded.faults import FaultRule
-from svcd.model.ids import JobBinaryId, Timestamp
+from svcd.model.ids import ExecutionId, JobBinaryId, Timestamp
 from svcd.model.job import Credentials, Execution, ExecutionStatus, JobBinary
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
-from tests.unit.workflow.support import PIG, TENANT, WorkflowCase
+from svcd.workflow.act.rows import Rows
+from svcd.workflow.decide import submission
+from tests.unit.workflow.support import CALLER, PIG, TENANT, WorkflowCase
 
 S = ExecutionStatus
 NAMES = (
@@ -94,6 +98,26 @@ class Staging(WorkflowCase):
 
     def add(self, made: JobBinary) -> None:
         self.tx(lambda tx: tx.job_binaries.add(made))
+
+    def test_an_execution_that_is_deleted_meanwhile_gets_no_folder(self) -> None:
+        """Its row is gone, so nobody would remove the folder."""
+        change, deleted = Rows.change, list[ExecutionId]()
+
+        async def after_the_deletion(rows: Rows, id_: ExecutionId, do: Any, known: Any) -> Any:
+            if getattr(do, "func", None) is submission.staging:
+                deleted.append(id_)
+                await self.jobs.delete_execution(CALLER, id_)
+            return await change(rows, id_, do, known)
+
+        self.patch(Rows, "change", lambda rows, id_, do, known=None: (
+            after_the_deletion(rows, id_, do, known)
+        ))  # fmt: skip
+        row = self.execute()
+        self.clock.advance(30)
+        self.assertEqual(deleted, [row.id])
+        self.assertIsNone(self.tx(lambda tx: tx.executions.find(row.id)))
+        folders = [path for path in self.scripted.files.nodes if row.id in path]
+        self.assertEqual((folders, self.scripted.submissions), ([], 0))
 
     def test_a_hidden_execution_does_not_hold_its_job(self) -> None:
         """It has ended and was deleted; only its folder is still to be removed."""
