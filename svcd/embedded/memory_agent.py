@@ -116,6 +116,8 @@ class _Exchange:
         self._streaming = False
         self._paused = True
         self._pumping = False
+        self._writing_headers = False
+        self._lost_meanwhile: tuple[Request, Failure] | None = None
         self.ended: Callable[[], object] = lambda: None
 
     # ---- client side ----
@@ -176,9 +178,12 @@ class _Exchange:
         """End the exchange after the connection broke, on either side."""
         self.ended()
         request, self._request = self._request, None
-        self._producer = None
-        if request is not None and not request.finished:
-            request.connectionLost(reason)
+        if request is not None and self._writing_headers:  # it hears of it at its next piece
+            self._lost_meanwhile = request, reason
+        else:
+            self._producer = None
+            if request is not None and not request.finished:
+                request.connectionLost(reason)
         if self._response is not None:
             self._response.end(reason)
         self._fire(reason)
@@ -243,11 +248,18 @@ class _Exchange:
             headers.removeHeader(b"transfer-encoding")
         self._response = _Response(self, int(code), reason, headers)
         if not self._in_process:
+            self._writing_headers = True
             self._fire(self._response)
+            self._writing_headers = False
 
     def write(self, data: bytes) -> None:
         """A piece of the body."""
-        if self._response is not None and not (self._chunked and data == _END_OF_CHUNKS):
+        if self._lost_meanwhile is not None:
+            request, reason = self._lost_meanwhile
+            if self._producer is not None:  # else the answer ends with this piece
+                self._producer = None
+                request.connectionLost(reason)
+        elif self._response is not None and not (self._chunked and data == _END_OF_CHUNKS):
             self._response.data(data)
 
     def writeSequence(self, pieces: Any) -> None:

@@ -38,6 +38,16 @@ class Sink(Protocol):
         self.end = reason
 
 
+class Leaver(Protocol):
+    """Breaks the connection at once."""
+
+    def connectionMade(self) -> None:
+        self.transport.loseConnection()  # type: ignore[union-attr]
+
+    def leave(self, response: Any) -> None:
+        response.deliverBody(self)
+
+
 @implementer(IPullProducer)
 class Numbers:
     """Writes 0 to 9, one at a time."""
@@ -146,3 +156,17 @@ class MemoryAgentTests(SynchronousTestCase):
         waiting.addErrback(lambda _: None)
         waiting.cancel()
         self.assertEqual(len(self.site.gone), 1)
+
+    def test_a_reader_that_leaves_at_the_headers(self) -> None:
+        """The handler is writing its first piece, and hears of it then."""
+        waiting = self.agent.request(b"GET", b"http://a/later")
+        waiting.addCallback(lambda response: Leaver().leave(response))
+        numbers = Numbers(self.site.requests[0])
+        self.site.requests[0].registerProducer(numbers, False)
+        self.successResultOf(waiting)
+        self.assertEqual((numbers.asked, len(self.site.gone)), (1, 1))
+        other = self.agent.request(b"GET", b"http://a/later")
+        other.addCallback(lambda response: Leaver().leave(response))
+        self.site.requests[1].write(b"whole")
+        self.site.requests[1].finish()
+        self.successResultOf(other)
