@@ -336,7 +336,8 @@ def rerun(session: Session, what: str, on: str | None, place: str | None, detach
 @click.pass_obj
 def why(session: Session, what: str, whole: bool) -> None:
     """Show the history of a job execution, its failure, and what to do."""
-    from svcd.cli.why import history
+    from svcd.cli.why import history, refuse_data
 
+    refuse_data(session)
     for line in history(session.api, str(execution_of(session.api, what)["id"]), whole):
         print(line)

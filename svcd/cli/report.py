@@ -339,7 +339,8 @@ def of_execution(
     yield f"  {base}/job-executions/{execution['id']}/log"
     for action in _actions(info):
         url = action.get("consoleUrl")
-        if url and url != "-":
+        if url and url != "-":  # YARN's proxy takes applications alone
+            url = url.replace("/proxy/job_", "/proxy/application_")
             yield f"  {action.get('name')}: {url}"
 
 

@@ -14,7 +14,7 @@ import click
 
 from svcd.cli.api import Api, safe
 from svcd.cli.command import Command, settings_options
-from svcd.cli.exits import NOT_FOUND, UNREACHABLE, CommandError
+from svcd.cli.exits import NOT_FOUND, UNREACHABLE, USAGE, CommandError
 from svcd.cli.failures import explained
 from svcd.cli.jobs import EXECUTION, JOB, cluster_or_execution
 from svcd.cli.names import CLUSTER, Kind, is_id
@@ -42,6 +42,7 @@ def command(
     WHAT: id or name of a cluster, id of a job execution, name of a job, or their unique beginning,
     or a failure code.
     """
+    refuse_data(session)
     if what in Code.__members__:
         sys.stdout.write(explained(Code(what)))
         return
@@ -55,6 +56,13 @@ def command(
         return
     for line in lines:
         print(line)
+
+
+def refuse_data(session: Session) -> None:
+    """Refuse `-o`: the history is a text for people. Raises CommandError."""
+    if session.output not in ("table", "wide"):
+        text = f"-o {session.output}: the history is a text; for data use svcd cluster events NAME"
+        raise CommandError(f"{text} or svcd job show ID, with -o", USAGE)
 
 
 def history(api: Api, what: str, whole: bool = False) -> Sequence[str]:

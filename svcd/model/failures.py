@@ -328,7 +328,7 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.MODULE_MISSING: _execution(
         "A program or a module of Python that the job needs is not on the cluster's machines.",
-        "add it to the libs of the job, or install it in the image of the cluster",
+        "correct its name, add it to the libs of the job, or install it in the image",
     ),
     Code.OBJECT_STORE_CREDENTIALS: _execution(
         "The identity service or the object store refused the user of a data source.",

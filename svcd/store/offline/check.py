@@ -53,9 +53,11 @@ _LOST_ANSWER = (
 _SAME = "o.id = r.{column} and o.tenant_id = r.tenant_id"
 _GONE = """
 select r.id, r.tenant_id, r.{column} from {table} r
- where r.{column} is not null and not exists (select 1 from {other} o where {same})
+ where r.{column} is not null and not exists (select 1 from {other} o where {same}){more}
  order by r.id
 """
+_WANTED = " and r.hidden = 0"
+"""The others were deleted by a request; the daemon drops them when nothing of them is left."""
 _REFERENCES = (
     ("executions", "job_id", "jobs", "delete it (svcd job rm ID)"),
     ("executions", "input_id", "data_sources",
@@ -240,7 +242,11 @@ def _mentioned(session: Session, table: str, where: str, record: Any) -> Iterato
 def _references(session: Session) -> Iterator[Fault]:
     for table, column, other, remedy in _REFERENCES:
         text = _GONE.format(
-            table=table, column=column, other=other, same=_SAME.format(column=column)
+            table=table,
+            column=column,
+            other=other,
+            same=_SAME.format(column=column),
+            more=_WANTED if table == "executions" else "",
         )
         for id_, tenant, gone in session.rows(text):
             yield Fault(

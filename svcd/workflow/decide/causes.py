@@ -93,6 +93,11 @@ _STAMP: Final = re.compile(r"\[\d{4}-\d\d-\d\d [\d:.]{8,16}\] ?")
 _MEMORY: Final = re.compile(r"beyond the '?\w+'? memory limit")
 _NOT_RUN: Final = "Exception from container-launch"
 """A first line without a cause."""
+_EXIT_CODE: Final = re.compile(r"^Exit code: ((?!137|143)[1-9]\d{0,2})$", re.MULTILINE)
+_LAST_WORDS: Final = "Last 4096 bytes of stderr :"
+_CONTAINER_END: Final = "Container exited with a non-zero exit code"
+"""YARN's words about a container that ended with an error; what its program wrote lies between."""
+_ENDED_ITSELF: Final = re.compile(r"exited with +exitCode: 0\b")
 _NO_PROGRAM: Final = "Cannot run program"
 _THREAD: Final = re.compile(r'Exception in thread "[^"]{1,200}" ')
 _CALLING: Final = "An error occurred while calling "
@@ -176,8 +181,16 @@ def task_cause(diagnostics: str) -> str:
     text = _STAMP.sub("", diagnostics)
     lines = text.splitlines() or [""]
     if _NOT_RUN in lines[0]:
-        return cause(text) or " ".join(text.split())[:_MOST_LINE]
+        return cause(text) or _own_end(text) or " ".join(text.split())[:_MOST_LINE]
     return (cause(text) or lines[0].strip()[:_MOST_LINE]).removeprefix("Error: ")
+
+
+def _own_end(text: str) -> str:
+    """The last words and the exit code of a program that ended its container by itself."""
+    ended = _EXIT_CODE.search(text[:_MOST_LINE])
+    _, begins, rest = text.partition(_LAST_WORDS)
+    said = script_cause(rest.partition(_CONTAINER_END)[0]) if begins else ""
+    return f"{said} (exit code {ended[1]})" if ended and said else ""
 
 
 def yarn_cause(diagnostics: str) -> str:
@@ -192,8 +205,11 @@ def yarn_cause(diagnostics: str) -> str:
         begin = text.rfind("Container [", 0, memory.start())
         end = text.find(" Killing container", memory.end())
         return text[max(begin, 0) : end if end >= 0 else memory.end()][:_MOST_LINE]
-    _, begins, rest = text.partition("Failing this attempt.Diagnostics: ")
-    return (rest if begins else text).partition("For more detailed output")[0][:_MOST_LINE].strip()
+    before, begins, rest = text.partition("Failing this attempt.Diagnostics: ")
+    said = (rest if begins else text).partition("For more detailed output")[0][:_MOST_LINE].strip()
+    if said or not _ENDED_ITSELF.search(before[:_MOST_LINE]):
+        return said
+    return f"{before.strip()[:_MOST_LINE]}: a program of the job ended its process (System.exit)"
 
 
 def full_executor(reason: str) -> str:

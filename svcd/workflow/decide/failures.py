@@ -96,8 +96,10 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
         re.compile(
             r"OutOfMemoryError|beyond the '?\w+'? memory limit|\bMemoryError\b"
             r"|for exceeding (?:physical|virtual) memory limits"
-            r"|Cannot allocate memory|^Error: Java heap space|^Java heap space"
-            r"|GC overhead limit exceeded"
+            r"|Cannot allocate memory|GC overhead limit exceeded"
+            r"|^(?:Error: )?(?:Java heap space|Metaspace|Direct buffer memory"
+            r"|Cannot reserve \d+ bytes of direct buffer memory|Requested array size exceeds"
+            r"|unable to create (?:new )?native thread)"
         ),
     ),
     (
@@ -137,7 +139,13 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
         ),
     ),
     (Code.FILE_MISSING, re.compile(r"^JA008|File does not exist|FileNotFound|No such file")),
-    (Code.EXIT_CODE, re.compile(r"exit code \[\d+\]|^Exit code of the Shell command")),
+    (
+        Code.EXIT_CODE,
+        re.compile(
+            r"exit code \[\d+\]|^Exit code of the Shell command"
+            r"|\(exit code [1-9]\d{0,2}\)$|exited with exitCode: 0\b"
+        ),
+    ),
 )
 
 

@@ -454,6 +454,12 @@ class CheckTests(_Case):
             )
             self.assertFalse(any(PASSWORD in line for line in found))
 
+    def test_a_deleted_execution_may_outlive_its_job(self) -> None:
+        """The daemon drops it when nothing of it is left; the API no longer shows it."""
+        change(self.state, "update executions set hidden = 1")
+        change(self.state, "delete from jobs")
+        self.assertFalse([line for line in self.faults() if "job_id" in line])
+
     def test_missing_key_is_a_fault_and_is_not_made(self) -> None:
         """A new one would be of no use."""
         (self.state / "seal.key").unlink()

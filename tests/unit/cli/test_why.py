@@ -49,6 +49,9 @@ class CodeTests(FakeServiceMixin, SynchronousTestCase):
         Api(fake).new_cluster(workers=1, name="forbidden")
         self.assertIn("cluster forbidden (", shown.run("why", "forbidden").out)
         self.assertEqual(shown.run("why", "forbiden").code, 3)
+        data = shown.run("why", "forbidden", "-o", "json")
+        self.assertEqual((data.code, data.out), (2, ""))
+        self.assertIn("-o json: the history is a text; for data use svcd cluster", data.err)
 
 
 class HistoryTests(FakeServiceMixin, SynchronousTestCase):

@@ -13,6 +13,7 @@ from svcd.workflow.decide.causes import (
     task_cause,
     yarn_cause,
 )
+from svcd.workflow.decide.failures import Code, by_text
 
 
 class CauseTests(SynchronousTestCase):
@@ -175,6 +176,37 @@ class TaskTests(SynchronousTestCase):
             f"Failing this attempt.Diagnostics: {said}"
         )
         self.assertEqual(yarn_cause(application), words)
+
+    def test_a_program_that_ends_its_own_process(self) -> None:
+        """With a code: its last words. Without an error YARN has no diagnostics."""
+        once = (
+            "[2026-11-26 16:00:00.123]Container exited with a non-zero exit code 1. Error file:"
+            " prelaunch.err.\nLast 4096 bytes of prelaunch.err :\nLast 4096 bytes of stderr :\n"
+            "cannot go on: bad record\nlog4j:WARN No appenders could be found\n\n"
+        )
+        said = (
+            "[2026-11-26 16:00:00.122]Exception from container-launch.\nContainer id:"
+            f" container_1_1_01_2\nExit code: 1\n\n{once}{once}"
+        )
+        found = task_cause(said)
+        self.assertEqual(found, "cannot go on: bad record (exit code 1)")
+        self.assertEqual(by_text(found), Code.EXIT_CODE)
+        killed = task_cause(said.replace("code: 1\n", "code: 137\n"))
+        self.assertTrue(killed.startswith("Exception from container-launch."), killed)
+        application = (
+            "Application application_1_9 failed 2 times (global limit =2; local limit is =2) due to"
+            " AM Container for appattempt_1_9_000002 exited with  exitCode: 0\n"
+            "Failing this attempt.Diagnostics: For more detailed output, check the application"
+            " tracking page: http://h:8088/x Then click on links to logs of each attempt.\n"
+        )
+        found = yarn_cause(application)
+        self.assertEqual(
+            found,
+            "Application application_1_9 failed 2 times (global limit =2; local limit is =2) due to"
+            " AM Container for appattempt_1_9_000002 exited with exitCode: 0: a program of the job"
+            " ended its process (System.exit)",
+        )
+        self.assertEqual(by_text(found), Code.EXIT_CODE)
 
     def test_a_master_that_could_not_run(self) -> None:
         """YARN quotes the last words of the program."""

@@ -32,7 +32,7 @@ ADVICE = {
     "PERMISSION_DENIED": "change the owner or the mode of the named file, or use another one",
     "SYNTAX_ERROR": "correct the named line of the script",
     "CLASS_MISSING": "check the names in job_configs and the script, and the content of the",
-    "MODULE_MISSING": "add it to the libs of the job, or install it in the image of the cluster",
+    "MODULE_MISSING": "correct its name, add it to the libs of the job, or install it in the image",
     "EXCEPTION": "correct the program or its data; the log of this job execution has more",
     "EXIT_CODE": "read the last lines of the program in the log of this job execution",
     "OUT_OF_MEMORY": "give it more memory in job_configs: oozie.launcher.memory.mb for Pig",

@@ -89,6 +89,8 @@ class OfRecord(SynchronousTestCase):
             ("ERROR 1200: Pig script failed to parse", "SYNTAX_ERROR"),
             ("gzip: words.gz: unexpected end of file", None),
             ("xml.etree.ElementTree.ParseError: syntax error: line 1, column 0", None),
+            ("Cannot reserve 4194304 bytes of direct buffer memory", "OUT_OF_MEMORY"),
+            ("Error: unable to create native thread: possibly out of memory", "OUT_OF_MEMORY"),
             ("ERROR 1002: Unable to store alias counts", None),
             ("ERROR 1066: Unable to open iterator for alias counts", None),
             ("ExecException: ERROR 1071: Cannot convert a tuple to a String", None),
