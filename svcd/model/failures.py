@@ -371,7 +371,7 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "spark.executor.memory for Spark; or use larger flavors",
     ),
     Code.EXIT_CODE: _execution(
-        "A program of the job ended with an exit code other than 0.",
+        "A program of the job ended with an exit code other than 0, or before its task was done.",
         "read the last lines of the program in the log of this job execution",
     ),
     Code.EXCEPTION: _execution(

@@ -196,7 +196,8 @@ def _own_end(text: str) -> str:
 def yarn_cause(diagnostics: str) -> str:
     """The sentence of YARN's diagnostics that says why an application ended."""
     if _NOT_RUN in diagnostics:  # with the last words of the program
-        found = cause(_STAMP.sub("", diagnostics))
+        words = _STAMP.sub("", diagnostics)
+        found = cause(words) or _own_end(words)
         if found:
             return found
     text = " ".join(_STAMP.sub("", diagnostics).split())

@@ -191,6 +191,8 @@ class TaskTests(SynchronousTestCase):
         found = task_cause(said)
         self.assertEqual(found, "cannot go on: bad record (exit code 1)")
         self.assertEqual(by_text(found), Code.EXIT_CODE)
+        master = f"Failing this attempt.Diagnostics: {said}For more detailed output, check the"
+        self.assertEqual(yarn_cause(master), found)
         killed = task_cause(said.replace("code: 1\n", "code: 137\n"))
         self.assertTrue(killed.startswith("Exception from container-launch."), killed)
         application = (
