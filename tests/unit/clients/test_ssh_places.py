@@ -1,0 +1,146 @@
+"""Places among the SSH connections: the shares of tenants, and those who wait for one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.testing import MemoryReactorClock
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.clients import ssh
+from svcd.clients.ssh import SshRemote
+from svcd.embedded.cloud.core import new_ssh_key
+from svcd.model.secret import Secret
+from svcd.ports.faults import Fault
+from svcd.ports.machines import Host, RemoteError
+from svcd.settings import Ssh
+from tests.support.turns import turn
+
+
+class SharesTest(SynchronousTestCase):
+    """Machines that take connections and never answer, of several tenants."""
+
+    def setUp(self) -> None:
+        self.patch(ssh, "_MOST_LINKS", 16)
+        self.clock = MemoryReactorClock()
+        self.remote = SshRemote(self.clock, self.clock, Ssh())
+        self.key = Secret(new_ssh_key()[1])
+        self.runs: list[Deferred[Any]] = []
+        self.refusals: list[RemoteError] = []
+
+    def machine(self, tenant_id: str, number: int) -> Host:
+        address = f"10.0.0.{number}"
+        return Host(address=address, port=22, user="ann", private_key=self.key, tenant_id=tenant_id)
+
+    def begin(self, tenant_id: str, number: int = 0) -> Deferred[Any]:
+        """Run a command on the machine of this number; 0: on one that none has run on."""
+        machine = self.machine(tenant_id, number or len(self.runs) + 1)
+        run = Deferred.fromCoroutine(self.remote.run(machine, "true", timeout_s=60.0))
+        self.addCleanup(run.cancel)
+        self.runs.append(run.addErrback(self.refused))
+        return run
+
+    def refused(self, failure: Failure) -> None:
+        failure.trap(RemoteError, CancelledError)
+        if failure.check(RemoteError):
+            self.refusals.append(failure.value)
+
+    def addresses(self) -> list[str]:
+        """Those that were dialled, in their order."""
+        return [each[0] for each in self.clock.tcpClients]
+
+    def dialled(self, tenant_id: str, number: int) -> int:
+        """How many of so many runs of a tenant, each on another machine, wait for a login."""
+        before = len(self.clock.tcpClients)
+        for _ in range(number):
+            self.begin(tenant_id)
+        self.clock.advance(0.0)
+        return len(self.clock.tcpClients) - before
+
+    def test_a_tenant_leaves_connections_to_others(self) -> None:
+        """Half of all that are left, whatever the others use."""
+        self.assertEqual(self.dialled("a", 30), 8)
+        self.assertEqual(self.dialled("b", 30), 4)
+        self.assertEqual(self.dialled("c", 30), 2)
+        self.assertEqual(self.dialled("a", 3), 0)
+        self.assertEqual(self.dialled("d", 30), 1)
+
+    def test_those_without_a_place_follow_in_their_order(self) -> None:
+        """The logins end with their time limit; the last ones have waited for a minute before."""
+        self.assertEqual(self.dialled("a", 60), 8)
+        for turns in range(1, 6):
+            self.clock.advance(Ssh().connect_timeout_s)
+            expected = [f"10.0.0.{number + 1}" for number in range(8 * turns + 8)]
+            self.assertEqual(self.addresses(), expected)
+        self.assertEqual({each.kind for each in self.refusals}, {Fault.UNREACHABLE})
+        self.refusals.clear()
+        self.clock.advance(Ssh().connect_timeout_s)
+        busy = [each.text for each in self.refusals if each.kind is Fault.BUSY]
+        self.assertEqual(len(busy), 12)
+        self.assertIn("8 of them by this tenant, which is its share: try later", busy[0])
+
+    def test_one_that_gives_up_leaves_its_place_to_the_next(self) -> None:
+        """Whoever waits behind it. Nobody is dialled when all give up."""
+        self.assertEqual(self.dialled("a", 8), 8)
+        waiting = [self.begin("a") for _ in range(30)]
+        self.clock.advance(0.0)
+        waiting[0].cancel()
+        self.clock.advance(Ssh().connect_timeout_s)
+        turn(self.clock)
+        self.assertEqual(self.addresses()[8:], [f"10.0.0.{number}" for number in range(10, 18)])
+        for each in self.runs:
+            each.cancel()
+        turn(self.clock)
+        self.assertEqual(len(self.addresses()), 16)
+        self.assertEqual((self.remote._queues, self.remote._in_use), ({}, {}))
+
+    def test_a_place_that_is_not_needed_goes_to_the_next(self) -> None:
+        """All callers of a machine use one connection; others are not held up by them."""
+        self.assertEqual(self.dialled("a", 8), 8)
+        for machine in (9, 9, 10, 9, 11):
+            self.begin("a", machine)
+        self.clock.advance(0.0)
+        for each in self.runs[:2]:
+            each.cancel()
+        turn(self.clock)
+        self.assertEqual(self.addresses()[8:], ["10.0.0.9", "10.0.0.10"])
+        users = {link.key[0]: link.users for link in self.remote._open}
+        self.assertEqual((users["10.0.0.9"], users["10.0.0.10"]), (3, 1))
+
+    def test_tenants_that_wait_take_turns(self) -> None:
+        """Both have callers without a place when places come back."""
+        self.assertEqual((self.dialled("a", 30), self.dialled("b", 30)), (8, 4))
+        for each in self.runs[:4]:
+            each.cancel()
+        turn(self.clock)
+        tenants = ["a" if int(address.split(".")[3]) <= 30 else "b" for address in self.addresses()]
+        self.assertEqual(tenants[12:], ["a", "b", "a"])
+
+    def test_http_waits_for_a_place_only_a_moment(self) -> None:
+        """Its callers have deadlines of seconds, and must know that nothing was sent."""
+        self.assertEqual(self.dialled("a", 8), 8)
+        pinned = evolve(self.machine("a", 100), host_key="ssh-ed25519 AAAA")
+
+        async def ask() -> None:
+            async with self.remote.agent(pinned):
+                raise AssertionError("it has no place")
+
+        asked = Deferred.fromCoroutine(ask())
+        self.clock.advance(0.0)
+        self.clock.advance(2.0)
+        refusal = self.failureResultOf(asked, RemoteError).value
+        self.assertEqual(refusal.kind, Fault.BUSY)
+
+    def test_those_that_wait_end_with_the_client(self) -> None:
+        """They hear that it is closed."""
+        self.assertEqual(self.dialled("a", 9), 8)
+        closing = Deferred.fromCoroutine(self.remote.close())
+        turn(self.clock)
+        self.assertEqual(
+            [each.text for each in self.refusals[8:]], ["ssh ann@10.0.0.9:22: the client is closed"]
+        )
+        closing.addErrback(lambda failure: failure.trap(CancelledError))
+        closing.cancel()
