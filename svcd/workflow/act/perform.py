@@ -139,8 +139,8 @@ class Performer:
             if step.stage:
                 staging = partial(submission.staging, folder=step.folder)
                 after = await self._rows.change(row.id, staging, known=row)
-                if after is None or lifecycle.is_over(after) or after.cancel_requested:
-                    return Done()  # nobody would remove the folder of a row that is gone
+                if after is None or not submission.is_wanted(after):
+                    return Done()  # a row that is gone does not name its folder for the removal
                 row = after
                 await _Staging(self._files, self._binaries, place, step.folder).all_of(
                     row, material, definition

@@ -194,16 +194,21 @@ def _unknown(least_s: float) -> Retry:
 # ---- changes of the row; each gets its latest state at the time of the write --------------------
 
 
+def is_wanted(row: Execution) -> bool:
+    """Whether the execution shall still start."""
+    return not (lifecycle.is_over(row) or row.cancel_requested)
+
+
 def staging(row: Execution, folder: str) -> Execution:
-    """`row` before svcd writes into `folder`; unchanged when it is no longer wanted, see `sent`."""
-    if lifecycle.is_over(row) or row.cancel_requested:
+    """`row` before svcd writes into `folder`; unchanged when it shall not start any more."""
+    if not is_wanted(row):
         return row
     return evolve(row, workflow_dir=folder)
 
 
 def sent(row: Execution, folder: str, now: float) -> Execution:
     """`row` before the submit call; unchanged when the caller no longer wants the execution."""
-    if lifecycle.is_over(row) or row.cancel_requested:
+    if not is_wanted(row):
         return row
     return lifecycle.submit_move(
         row,
