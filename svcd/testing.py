@@ -82,6 +82,7 @@ T = TypeVar("T")
 
 API_URL = "http://svcd.test:8386"
 CLOUD_URL = "http://cloud.test:8387"
+ENGINES_URL = f"{CLOUD_URL}/engine"
 _ANSWER_S = 300.0
 """Virtual seconds that one result may take."""
 _REMEMBERED = 10_000
@@ -392,7 +393,9 @@ class FakeService:
             object_store=platform,
             credentials=platform,
             remote=line.remote(self.remote),
-            probe=line.probe(ScriptedProbe(self.clock, self.faults, HttpProbe(agent, line))),
+            probe=line.probe(
+                ScriptedProbe(self.clock, self.faults, (ENGINES_URL, HttpProbe(agent, line)))
+            ),
             engine=OozieClient(engine_http),
             files=WebHdfsClient(engine_http),
             sealer=self._sealer,
@@ -406,7 +409,7 @@ class FakeService:
         )
         distributions = Distributions(
             settings.plugins.enabled,
-            fake_engine_url=f"{CLOUD_URL}/engine",
+            fake_engine_url=ENGINES_URL,
             found=self._distributions,
         )
         return Daemon(outside, settings, distributions, auth_url)

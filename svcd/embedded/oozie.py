@@ -40,6 +40,7 @@ class ScriptedEngine:
     jobs: id -> job, in order of submission. submissions: accepted submits. calls: how often each
     kind was made, for example "GET jobs". safe_mode: refuses what would change something.
     files: its HDFS. yarn: its resource manager. untidy: it cannot remove a killed job's folder.
+    cluster: the id of the cluster that it belongs to; "": of the one that uses it.
     """
 
     def __init__(self, clock: IReactorTime, run_s: float = 5.0) -> None:
@@ -51,6 +52,7 @@ class ScriptedEngine:
         self.calls: dict[str, int] = {}
         self.safe_mode = False
         self.untidy = False
+        self.cluster = ""
         self.files = MemoryFiles()
         self.yarn = ScriptedYarn()
 
@@ -235,8 +237,8 @@ class ScriptedEngines(Service[Call]):
         return _WHERE.get(segments[1] if len(segments) > 1 else b"", self.where)
 
     def authorize(self, call: Call, segments: list[str]) -> None:
-        """Accept every caller, and count requests to Oozie."""
-        if segments[1:2] == ["oozie"]:
+        """Accept every caller, and count requests to Oozie about jobs."""
+        if segments[1:2] == ["oozie"] and segments[3:4] != ["admin"]:
             calls = self.engine(segments[0]).calls
             kind = f"{call.method} {'/'.join(segments[3:4])}"
             calls[kind] = calls.get(kind, 0) + 1
@@ -351,6 +353,11 @@ class ScriptedEngines(Service[Call]):
     @route(app, ["GET"], "/<key>/oozie/<version>/admin/update_sharelib")
     def update_sharelib(self, call: Call, key: str, version: str) -> Reply:
         return _json({"sharelibUpdate": [{"status": "Successful"}]})
+
+    @route(app, ["GET"], "/<key>/oozie/<version>/admin/os-env")
+    def os_env(self, call: Call, key: str, version: str) -> Reply:
+        engine = self._engines.get(key)  # health checks ask, and an unused engine takes memory
+        return _json({"SVCD_CLUSTER": engine.cluster if engine and engine.cluster else key})
 
     # ---- YARN ----
 

@@ -25,7 +25,6 @@ FACTS_MARKER: Final = "svcd-facts"
 """A command that contains it asks a machine for its facts."""
 
 _REMEMBERED: Final = 10_000
-_MANAGER: Final = "/yarn/ws/v1/"
 
 
 @frozen(kw_only=True)
@@ -199,16 +198,19 @@ _DONE: Final = frozenset(
 class ScriptedProbe:
     """`ports.Probe` that answers 200 with `{}`, unless a rule says otherwise.
 
-    faults: rules with where="probe" match on the URL. manager: answers URLs of a
-    resource manager that have no rule.
+    faults: rules with where="probe" match on the URL. engines: the URL of the scripted engines,
+    and the probe that asks them when no rule matches.
     """
 
     def __init__(
-        self, clock: IReactorTime, faults: Faults | None = None, manager: Probe | None = None
+        self,
+        clock: IReactorTime,
+        faults: Faults | None = None,
+        engines: tuple[str, Probe] | None = None,
     ) -> None:
         self._clock = clock
         self._faults = faults or Faults()
-        self._manager = manager
+        self._engines = engines
         self._answers: list[tuple[re.Pattern[str], int, bytes]] = []
         self._asked: deque[str] = deque(maxlen=_REMEMBERED)
 
@@ -224,15 +226,15 @@ class ScriptedProbe:
     async def get(self, at: Location, timeout_s: float) -> tuple[int, bytes]:
         """See Probe."""
         said = await self._said("GET", at.url, timeout_s)
-        if said is None and self._manager is not None and _MANAGER in at.url:
-            said = await self._manager.get(at, timeout_s)
+        if said is None and self._engines is not None and at.url.startswith(self._engines[0]):
+            said = await self._engines[1].get(at, timeout_s)
         return said or (200, b"{}")
 
     async def put(self, at: Location, body: bytes, timeout_s: float) -> int:
         """See Probe."""
         said = await self._said("PUT", at.url, timeout_s)
-        if said is None and self._manager is not None and _MANAGER in at.url:
-            return await self._manager.put(at, body, timeout_s)
+        if said is None and self._engines is not None and at.url.startswith(self._engines[0]):
+            return await self._engines[1].put(at, body, timeout_s)
         return said[0] if said is not None else 200
 
     async def _said(self, method: str, url: str, timeout_s: float) -> tuple[int, bytes] | None:

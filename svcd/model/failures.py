@@ -41,6 +41,7 @@ class Code(enum.StrEnum):
     DAEMON_DIED = "DAEMON_DIED"
     DAEMON_TIMEOUT = "DAEMON_TIMEOUT"
     DAEMON_DOWN = "DAEMON_DOWN"
+    FOREIGN_DAEMON = "FOREIGN_DAEMON"
     PHASE_TIMEOUT = "PHASE_TIMEOUT"
     PLUGIN_GONE = "PLUGIN_GONE"
     # starting a job
@@ -113,6 +114,10 @@ def _cluster(meaning: str, advice: str) -> Known:
 
 def _execution(meaning: str, advice: str) -> Known:
     return Known(meaning=meaning, advice=advice, of=(Of.EXECUTION,))
+
+
+def _both(meaning: str, advice: str) -> Known:
+    return Known(meaning=meaning, advice=advice, of=(Of.CLUSTER, Of.EXECUTION))
 
 
 KNOWN: Final[Mapping[Code, Known]] = {
@@ -213,6 +218,12 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "A daemon of an Active cluster did not answer, or was dead, in two health checks in a row.",
         "start the daemon again on the machine; if the machine is dead, delete its server in "
         "the cloud, and an empty resize replaces it",
+    ),
+    Code.FOREIGN_DAEMON: _both(
+        "Another program answers at the address of a daemon of the cluster. svcd made no cluster "
+        "Active on it and gave it no job.",
+        "end the program that listens on the port, or that has the address of the machine; start "
+        "the daemon again on the machine; then retry with an empty resize, or run the job again",
     ),
     Code.PHASE_TIMEOUT: _cluster(
         "A phase exceeded its deadline; time in which svcd did not run counts too.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import (
     AsyncIterator,
+    Callable,
     Mapping,
     Sequence,
 )
@@ -40,13 +41,30 @@ class JobLine(
     last_modified: str | None = None
 
 
+class Identity(Protocol):
+    """The page of a daemon that shows its cluster. what: the daemon, for texts."""
+
+    @property
+    def what(self) -> str: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def missing(self) -> Callable[[int, bytes], str]:
+        """(status, body) -> the part that a good answer lacks; "" for a good answer."""
+        ...
+
+    def stranger(self, status: int, body: bytes) -> str:
+        """The fault of a good answer that is not of the cluster's own daemon, else ""."""
+        ...
+
+
 @frozen(kw_only=True)
 class Endpoints:
     """The addresses for the jobs of a cluster, and the user that they run as.
 
     engine: base of the workflow engine (ends in /oozie). webhdfs: base of the name node's HTTP.
     name_node: hdfs:// URL. resource_manager: host:port. history: base URL or "". user: the HDFS
-    user.
+    user. identities: of the cluster's daemons; `svcd.service` takes them from the health check.
     """
 
     engine: str
@@ -55,6 +73,7 @@ class Endpoints:
     resource_manager: str
     history: str
     user: str
+    identities: Sequence[Identity] = ()
 
 
 @frozen(kw_only=True)

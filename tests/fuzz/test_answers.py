@@ -287,11 +287,12 @@ class ProbeTests(SynchronousTestCase):
     def test_nonsense_is_waited_for(self, body: bytes, status: int) -> None:
         """A text that says what is missing."""
         for each in (
-            probes.Answers("x"),
-            probes.LiveDataNodes(("10.0.0.1",)),
+            probes.Shows("x"),
+            probes.AnyDataNode(("10.0.0.1",)),
             probes.SafeModeOff(),
             probes.Decommissioned(("10.0.0.1",)),
-            probes.RunningNodes({"10.0.0.1": "n"}),
+            probes.NodeManagerServes("10.0.0.1", "n", "c"),
+            probes.OwnNodes("c"),
             probes.NodesGone({"10.0.0.1": "n"}),
             probes.OozieNormal(),
             probes.ShareLibraryKnown(),

@@ -148,7 +148,7 @@ class Calls:
     def _probe_calls(self, base: str) -> Sequence[Call]:
         async def nodes() -> str:
             status, body = await self._probe.get(Location(url=base), CALL_S)
-            return probes.RunningNodes({"10.0.0.1": "n"})(status, body)
+            return probes.NodeManagerServes("10.0.0.1", "n", "c")(status, body)
 
         return [
             lambda: self._known(base, active_of),

@@ -302,7 +302,8 @@ class VanillaTests(_Case):
         }
         answer = self.dry("/clusters", body)
         self.assertNotIn("geheim", answer.body.decode())
-        configure, start = answer.json["plan"]["stages"]
+        configure, ports, start = answer.json["plan"]["stages"]
+        self.assertEqual((ports["phase"], ports["name"]), ("start", "check the ports"))
         self.assertEqual(
             (configure["phase"], configure["name"], configure["commands"]),
             ("configure", "write the configuration", []),

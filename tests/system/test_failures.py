@@ -297,7 +297,8 @@ def command_timeout(case: FailureTests) -> str:
 
 
 def vanilla(case: FailureTests) -> str:
-    """A cluster whose daemons answer nothing that makes sense."""
+    """A cluster whose daemons do not answer well."""
+    case.fault("probe", status=503)
     image = f"/images/{case.svcd.image_id}"
     case.api.post(image + "/tag", {"tags": ["vanilla", "3.5.0"]})
     return case.broken(plugin_name="vanilla", engine_version="3.5.0")
@@ -323,6 +324,26 @@ def daemon_down(case: FailureTests) -> str:
     case.svcd.remote.script("test -s running", Said(exit_code=1))
     case.svcd.advance(400)
     return cluster_id
+
+
+@reaches(Code.FOREIGN_DAEMON, CLUSTER)
+def foreign_daemon(case: FailureTests) -> str:
+    """The engine of another cluster has the address."""
+    cluster_id = case.api.active_cluster()
+    case.svcd.engines.engine(cluster_id).cluster = "another"
+    case.svcd.advance(400)
+    return cluster_id
+
+
+@reaches(Code.FOREIGN_DAEMON, EXECUTION)
+def foreign_engine(case: FailureTests) -> str:
+    cluster_id = case.api.active_cluster()
+    engine = case.svcd.engines.engine(cluster_id)
+    engine.cluster = "another"
+    execution_id = case.ended(case.execution(cluster_id))
+    case.assertEqual((engine.calls, list(engine.files.nodes)), ({}, ["/"]))
+    case.assertIn("FOREIGN_DAEMON", case.api.cluster(cluster_id)["status_description"])
+    return execution_id
 
 
 @reaches(Code.PHASE_TIMEOUT, CLUSTER)

@@ -234,7 +234,7 @@ class DaemonTests(HealthTestCase):
 
     def test_a_silent_engine_is_told(self) -> None:
         """It is asked by HTTP."""
-        self.fault("probe", path="/oozie/v1/admin/status", effect=Effect.REFUSED, times=10**6)
+        self.fault("probe", path="/oozie/v1/admin/os-env", effect=Effect.REFUSED, times=10**6)
         self.svcd.advance(EVERY_S + 60)
         self.assertTrue(
             self.why().startswith("DAEMON_DOWN: the workflow engine on mine-master-001: ")
@@ -244,7 +244,7 @@ class DaemonTests(HealthTestCase):
         """Within a minute and not within five."""
         self.svcd.advance(EVERY_S + 60)
         self.fault("engine", effect=Effect.REFUSED, times=1000)
-        self.fault("probe", path="/oozie/v1/admin/status", effect=Effect.REFUSED, times=10**6)
+        self.fault("probe", path="/oozie/v1/admin/os-env", effect=Effect.REFUSED, times=10**6)
         began = self.svcd.clock.seconds()
         self.api.execute(self.api.new_job(), self.cluster_id, self.api.new_sources())
         self.until(lambda: "the workflow engine on" in self.why(), 120.0, 1.0)

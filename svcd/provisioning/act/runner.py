@@ -285,13 +285,19 @@ class PlanRunner:
         next_alive = self._clock.seconds() + _FIRST_ALIVE_S
         while True:
             try:
-                missing = each.missing(*await self._probe.get(self._shells.at(each.url), _PROBE_S))
+                answer = await self._probe.get(self._shells.at(each.url), _PROBE_S)
+                missing = each.missing(*answer)
+                if not missing and (stranger := each.stranger(*answer)):
+                    name = self._shells.name(each.machine)
+                    raise PlanFailed(Code.FOREIGN_DAEMON, name, f"{each.what}: {stranger}")
             except ProbeError as error:
                 if error.kind is Fault.FORBIDDEN:  # the machine does not forward to its own ports
                     name = self._shells.name(each.machine)
                     raise PlanFailed(Code.MACHINE_UNREACHABLE, name, error.text) from None
                 missing = error.text or "no answer"
             if not missing:
+                if each.alive is not None:
+                    await self._check_alive(each, each.alive, "another program answers")
                 self._awaited.pop(number, None)
                 return
             self._awaited[number] = _Awaited(probe=each, missing=missing)

@@ -5,9 +5,10 @@ turns answers into ailments, and ailments into a row and its events. svcd repair
 names the dead part, with the advice for a person.
 
 Note: no flapping. svcd shows an ailment when two checks in a row have found it. It shows a missing
-server at once, because the check has asked the cloud for that server by its id. It shows the
-ailment until a check finds the part well. A check without an answer about the part (the daemon that
-knows the part does not answer) changes nothing.
+server at once, because the check has asked the cloud for that server by its id, and a stranger in
+place of a daemon, because its answer is certain. It shows the ailment until a check finds the part
+well. A check without an answer about the part (the daemon that knows the part does not answer)
+changes nothing.
 """
 
 from __future__ import annotations
@@ -178,20 +179,23 @@ def of_daemons(
     silent: set[str] = set()
     for (question, advice), answer in zip(asked, answers, strict=True):
         key = (names.get(question.machine, ""), question.what)
-        missing = answer.error
+        missing, code = answer.error, answer.code
         if isinstance(question, HttpProbe):
             place = urlsplit(question.url).netloc
             if place in silent:
                 continue
-            if answer.error or answer.status != 200:
-                silent.add(place)
             missing = answer.error or question.missing(answer.status, answer.body)
+            if not missing and (missing := question.stranger(answer.status, answer.body)):
+                code = Code.FOREIGN_DAEMON
+            if answer.error or answer.status != 200 or code is Code.FOREIGN_DAEMON:
+                silent.add(place)
         if missing:
             text = f"{question.what} on {key[0]}: {missing}"
-            bad.append(_ailment(answer.code, key, text, now, advice))
+            bad.append(_ailment(code, key, text, now, advice))
         else:
             good.append(key)
-    return Seen(bad=tuple(bad), good=frozenset(good))
+    sure = frozenset(a.key for a in bad if a.code == Code.FOREIGN_DAEMON)
+    return Seen(bad=tuple(bad), good=frozenset(good), sure=sure)
 
 
 def keys_of(cluster: Cluster, plan: Plan) -> frozenset[Key]:

@@ -19,6 +19,7 @@ import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from attrs import evolve
 from zope.interface.verify import verifyObject
@@ -37,6 +38,7 @@ from svcd.provisioning.distributions.spi import (
     Plan,
     Scope,
     WriteFile,
+    identities,
     image_fault,
     web_ports,
 )
@@ -322,6 +324,37 @@ class DistributionKit(ABC, _Base):
                         self.assertIsInstance(missing, str)
                     self.assertTrue(action.missing(500, b""), f"{name}: {action.what}")
 
+    def test_kit_daemons_prove_whose_they_are(self) -> None:
+        """Each host and port that a plan probes shows an identity: the cluster's own, and written.
+
+        Equal daemons of another cluster at the same address have another identity. svcd submits
+        jobs to the endpoints, so `check` asks for the identity of each.
+        """
+        for distribution, made, all_ in self._cases():
+            ids = [m.instance_id for m in all_]
+            files = _actions(distribution.configure(made, all_, ids))
+            written = b"".join(a.content for a in files if isinstance(a, WriteFile))
+            other = evolve(made, id=ClusterId("0c3bb4a7-3ad5-4a34-8f0b-6e4be53bd1c2"))
+            check = distribution.check(made, all_)
+            foreign = {a.identity for a in identities(distribution.check(other, all_))}
+            for name, plan in (
+                ("start", distribution.start(made, all_, ids)),
+                ("start one", distribution.start(made, all_, ids[-1:])),
+                ("decommission", distribution.decommission(made, all_, ids[-1:])),
+                ("check", check),
+            ):
+                probes = [a for a in _actions(plan) if isinstance(a, HttpProbe)]
+                proven = {_place(a.url) for a in probes if a.identity}
+                self.assertEqual({_place(a.url) for a in probes} - proven, set(), name)
+                for identity in {a.identity for a in probes if a.identity}:
+                    self.assertIn(identity.encode(), written, f"{name}: in no file")
+                    self.assertNotIn(identity, foreign, f"{name}: the same for another cluster")
+            endpoints = distribution.endpoints(made, all_)
+            if endpoints is not None:
+                proven = {_place(a.url) for a in identities(check)}
+                for url in filter(None, (endpoints.engine, endpoints.webhdfs, endpoints.history)):
+                    self.assertIn(_place(url), proven, f"check: {url} proves no identity")
+
     # ---- what users see ---------------------------------------------------------------------
 
     def test_kit_a_check_only_asks_and_names_each_part_once(self) -> None:
@@ -366,6 +399,11 @@ def _actions(plan: Plan) -> Iterator[WriteFile | Command | HttpProbe]:
     for stage in plan:
         for chain in stage.chains:
             yield from chain
+
+
+def _place(url: str) -> str:
+    """The host and port of a URL."""
+    return urlsplit(url).netloc
 
 
 def _unquoted(script: str) -> Iterator[str]:

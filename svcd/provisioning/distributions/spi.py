@@ -44,6 +44,7 @@ __all__ = [
     "Scope",
     "Stage",
     "WriteFile",
+    "identities",
     "image_fault",
     "web_ports",
 ]
@@ -141,8 +142,12 @@ class HttpProbe:
 
     missing: a pure function of status and body. It returns "" when the answer is good, else the
     part that is still missing ("2 of 3 data nodes"). log: see Command. alive: a script whose
-    non-zero exit means that the daemon has died; svcd then stops waiting. every_s: time between
-    two requests.
+    non-zero exit means that the daemon has died; svcd then stops waiting. svcd runs it also after
+    a good answer: another program may have given it. every_s: time between two requests.
+    identity: a text that only the page of this cluster's own daemon contains, for example the id
+    of the cluster in its configuration. A good answer without this text is another program's:
+    the work on the cluster ends, and svcd submits no job. In each plan every host and port that is
+    probed has a probe with an identity.
     """
 
     machine: InstanceId
@@ -152,6 +157,13 @@ class HttpProbe:
     log: str | None = None
     alive: str | None = None
     every_s: float = 0.25
+    identity: str = ""
+
+    def stranger(self, status: int, body: bytes) -> str:
+        """The fault of a good answer that is not of the cluster's own daemon, else ""."""
+        if not self.identity or self.identity.encode() in body:
+            return ""
+        return f"a program that is not of this cluster answers at {self.url} (status {status})"
 
 
 Action: TypeAlias = WriteFile | Command | HttpProbe
@@ -268,6 +280,12 @@ class IDistribution(Interface):
 
     def endpoints(cluster: Cluster, machines: Sequence[Machine]) -> Endpoints | None:
         """The addresses for jobs. None: the cluster has no engine."""
+
+
+def identities(plan: Plan) -> tuple[HttpProbe, ...]:
+    """The probes of a plan that prove that a daemon is the cluster's own."""
+    actions = (action for stage in plan for chain in stage.chains for action in chain)
+    return tuple(a for a in actions if isinstance(a, HttpProbe) and a.identity)
 
 
 def web_ports(distribution: IDistribution, version: str, processes: Sequence[str]) -> Sequence[int]:

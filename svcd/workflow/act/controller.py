@@ -105,6 +105,7 @@ class Controller:
             rows=self.rows,
             engine=engine,
             files=files,
+            probe=probe,
             binaries=self.binaries,
             credentials=self.credentials,
             containers=self.containers,

@@ -25,10 +25,11 @@ from svcd.model.job import (
 from svcd.model.redaction import shown_url
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
-from svcd.ports.engine import Engine, EngineError, FileSystem
+from svcd.ports.engine import Engine, EngineError, FileSystem, Identity
 from svcd.ports.faults import Fault
+from svcd.ports.machines import Location, Probe, ProbeError
 from svcd.ports.store import Store, Tx
-from svcd.runtime.tasks import in_slices
+from svcd.runtime.tasks import gather, in_slices
 from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.job_credentials import JobCredentials
 from svcd.workflow.act.launchers import Launchers
@@ -57,6 +58,10 @@ from svcd.workflow.decide.steps import (
 
 log = Logger()
 
+_IDENTITY_S: Final = 5.0
+"""Time-out of the request for a daemon's identity."""
+_PROVEN_S: Final = 2.0
+"""After a longer staging svcd asks for the identities again, before it submits."""
 _DIAGNOSIS_S: Final = 15.0
 """Time for reading the diagnosis of a failed job."""
 _IN_LIB: Final = frozenset({JobType.JAR, JobType.MAP_REDUCE, JobType.JAVA, JobType.PIG})
@@ -81,6 +86,7 @@ class Performer:
         rows: Rows,
         engine: Engine,
         files: FileSystem,
+        probe: Probe,
         binaries: Binaries,
         credentials: JobCredentials,
         containers: Containers,
@@ -92,6 +98,7 @@ class Performer:
         self._rows = rows
         self._engine = engine
         self._files = files
+        self._probe = probe
         self._binaries = binaries
         self._credentials = credentials
         self._containers = containers
@@ -117,6 +124,10 @@ class Performer:
 
     async def _start(self, step: Start, row: Execution, place: Place) -> Outcome:
         """Stage if `step` says so, then submit. Found: the engine has the job; Done: not wanted."""
+        stranger = await self._stranger(place)
+        if stranger is not None:
+            return stranger
+        began = self._clock.seconds()
         material = await self._store.read(lambda tx: gather_material(tx, row))
         own = place.cluster.own_logins
         logins = self._credentials.samples(material) if own else {}
@@ -145,10 +156,35 @@ class Performer:
                 await _Staging(self._files, self._binaries, place, step.folder).all_of(
                     row, material, definition
                 )
+                if self._clock.seconds() - began > _PROVEN_S:
+                    stranger = await self._stranger(place)
+                    if stranger is not None:
+                        return stranger
             return await self._submit(step, row, place, properties)
         except _Stop as stop:
             stored = await self._rows.secrets(row)  # without staging `logins` are samples
             return _hidden(stop.outcome, [*secrets_of(row, material, logins), *stored])
+
+    async def _stranger(self, place: Place) -> Fail | None:
+        """Ask the cluster's daemons for their identity. A silent one is not a stranger."""
+        asked = [partial(self._stranger_at, each, place) for each in place.endpoints.identities]
+        for text in await gather(asked, max(1, len(asked))):
+            if isinstance(text, BaseException):
+                raise text
+            if text:
+                self._rows.notice(place.cluster.id)
+                failure = failures.failure(Code.FOREIGN_DAEMON, "start", text)
+                return Fail(failure=failure)
+        return None
+
+    async def _stranger_at(self, identity: Identity, place: Place) -> str:
+        at = place.at(identity.url) or Location(identity.url)
+        try:
+            answer = await self._probe.get(at, _IDENTITY_S)
+        except ProbeError:
+            return ""
+        stranger = "" if identity.missing(*answer) else identity.stranger(*answer)
+        return f"{identity.what}: {stranger}" if stranger else ""
 
     async def _submit(
         self, step: Start, row: Execution, place: Place, properties: Mapping[str, str]

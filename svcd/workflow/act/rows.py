@@ -263,6 +263,10 @@ class Rows:
 
     # ---- events ----
 
+    def notice(self, cluster_id: ClusterId) -> None:
+        """Let the health of the cluster be checked soon."""
+        self._notice(cluster_id)
+
     async def _record_wait(self, before: Execution, after: Execution) -> None:
         """Record the wait that began or ended between two states of an execution."""
         cluster_id = before.cluster_id

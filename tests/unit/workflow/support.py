@@ -47,6 +47,7 @@ from svcd.model.requests import ExecuteRequest, NewCluster
 from svcd.model.secret import Secret
 from svcd.model.wire_plans import ClusterPlan
 from svcd.ports.cloud import CloudError
+from svcd.ports.engine import Identity
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Probe
 from svcd.ports.store import Tx
@@ -81,6 +82,7 @@ class Place:
     resource_manager: str = "c1-master-001:8032"
     history: str = "http://c1-master-001:19888"
     user: str = "hadoop"
+    identities: Sequence[Identity] = ()
 
 
 @frozen
@@ -94,12 +96,13 @@ class FakeEngines:
     """Every cluster has an engine, unless its name says otherwise."""
 
     types: Sequence[JobType] = (JobType.JAR, JobType.PIG, JobType.JAVA, JobType.SHELL)
+    identities: Sequence[Identity] = ()
 
     def endpoints(self, cluster: Cluster) -> Place | None:
         if cluster.name == "no-engine":
             return None
         base = f"http://cloud.memory/engine/{cluster.id}"
-        return Place(f"{base}/oozie", base)
+        return Place(f"{base}/oozie", base, identities=self.identities)
 
     def has_engine(self, cluster: Cluster) -> bool:
         return cluster.name != "no-engine"

@@ -107,8 +107,9 @@ class Fake:
                     HttpProbe(
                         machine=oozie.instance_id,
                         what="the workflow engine",
-                        url=f"{endpoints.engine}/v1/admin/status",
-                        missing=probes.Answers("the workflow engine"),
+                        url=f"{endpoints.engine}/v1/admin/os-env",
+                        missing=probes.Shows("the workflow engine"),
+                        identity=cluster.id,
                     ),
                 )
             )

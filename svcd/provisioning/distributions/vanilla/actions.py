@@ -5,12 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 
+from attrs import evolve
+
+from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.spi import Command, HttpProbe, Machine
 from svcd.provisioning.distributions.vanilla import probes
+from svcd.provisioning.distributions.vanilla.hadoop import IDENTITY
 from svcd.provisioning.distributions.vanilla.layout import holder, holders, layout
 from svcd.provisioning.distributions.vanilla.oozie import SHARE_LIBRARY
 from svcd.provisioning.distributions.vanilla.script import daemon
-from svcd.provisioning.distributions.vanilla.spark import CONNECT_PORT, HISTORY_FOLDER, HISTORY_PORT
+from svcd.provisioning.distributions.vanilla.spark import HISTORY_FOLDER
 from svcd.provisioning.distributions.vanilla.topology import (
     DATANODE,
     HISTORYSERVER,
@@ -19,8 +23,8 @@ from svcd.provisioning.distributions.vanilla.topology import (
     OOZIE,
     RESOURCEMANAGER,
     SECONDARYNAMENODE,
-    SPARKCONNECT,
     SPARKHISTORY,
+    YARN,
 )
 
 GRACE_S = 900  # running applications keep a leaving node manager for this long at most
@@ -38,13 +42,25 @@ def start(machine: Machine, process: str) -> Command:
     )
 
 
-def listening(server: Machine, verb: str, *within: str) -> Command:
-    """Whether Spark Connect runs and listens. It speaks gRPC, so no HTTP probe can ask it."""
+def ports_free(machine: Machine) -> Command:
+    """No other program listens on a port of the machine's daemons."""
+    return Command(
+        machine=machine.instance_id,
+        what="check that the ports are free",
+        script=daemon(machine, "free"),
+    )
+
+
+def listening(server: Machine, process: str, verb: str, *within: str) -> Command:
+    """Whether a daemon of Spark runs and is the one that listens on its port.
+
+    No page of these daemons shows its cluster. So svcd asks the machine.
+    """
     return Command(
         machine=server.instance_id,
-        what=SPARKCONNECT,
-        script=daemon(server, verb, SPARKCONNECT, server.address, str(CONNECT_PORT), *within),
-        log=layout(server).log(SPARKCONNECT),
+        what=process,
+        script=daemon(server, verb, process, *within),
+        log=layout(server).log(process),
     )
 
 
@@ -158,46 +174,65 @@ def some_data_node(
         machine=waiting.instance_id,
         what=what,
         url=_name_node_url(head),
-        missing=probes.LiveDataNodes(data, least=1),
+        missing=probes.AnyDataNode(data),
     )
 
 
 def live(head: Machine, watched: Machine) -> HttpProbe:
     """The data node on `watched` has joined."""
-    missing = probes.LiveDataNodes((watched.address,))
+    missing = probes.DataNodeServes(watched.address)
     return probe(watched, DATANODE, "the data node to join", _name_node_url(head), missing)
 
 
-def registered(manager: Machine, watched: Machine) -> HttpProbe:
+def registered(cluster: Cluster, manager: Machine, watched: Machine) -> HttpProbe:
     """The node manager on `watched` has joined."""
-    missing = probes.RunningNodes({watched.address: watched.name})
+    missing = probes.NodeManagerServes(watched.address, watched.name, cluster.id)
     return probe(watched, NODEMANAGER, "the node manager to join", nodes_url(manager), missing)
 
 
 def data_node_serves(head: Machine, watched: Machine) -> HttpProbe:
     """The name node lists the data node on `watched` as live."""
-    missing = probes.DataNodeServes(watched.address)
-    return probe(watched, DATANODE, DATANODE, _name_node_url(head), missing)
+    return evolve(live(head, watched), what=DATANODE)
 
 
-def node_manager_serves(manager: Machine, watched: Machine) -> HttpProbe:
+def node_manager_serves(cluster: Cluster, manager: Machine, watched: Machine) -> HttpProbe:
     """The node manager on `watched` accepts work."""
-    missing = probes.NodeManagerServes(watched.address, watched.name)
-    return probe(watched, NODEMANAGER, NODEMANAGER, nodes_url(manager), missing)
+    return evolve(registered(cluster, manager, watched), what=NODEMANAGER)
 
 
-def up(machine: Machine, process: str) -> HttpProbe:
-    """The daemon on `machine` answers."""
-    what, path = _STATUS[process]
-    missing = probes.OozieNormal() if process == OOZIE else probes.Answers(what)
-    return probe(machine, process, what, f"http://{machine.public}:{path}", missing)
+def own_nodes(cluster: Cluster, manager: Machine) -> HttpProbe:
+    """The resource manager gives no work to machines of others."""
+    missing = probes.OwnNodes(cluster.id)
+    return probe(manager, RESOURCEMANAGER, YARN, nodes_url(manager), missing)
 
 
-_STATUS = {
-    RESOURCEMANAGER: ("the resource manager", "8088/ws/v1/cluster/info"),
-    HISTORYSERVER: ("the history server", "19888/ws/v1/history/info"),
-    SECONDARYNAMENODE: ("the secondary name node", "9868/jmx?qry=java.lang:type=Runtime"),
-    OOZIE: ("Oozie", "11000/oozie/v1/admin/status"),
-    SPARKHISTORY: ("the history server of Spark", f"{HISTORY_PORT}/api/v1/version"),
+def own(cluster: Cluster, machine: Machine, process: str) -> HttpProbe:
+    """The daemon on `machine` answers, and it is the one of `cluster`."""
+    what, path = _IDENTITY[process]
+    url = f"http://{machine.public}:{path}"
+    return evolve(probe(machine, process, what, url, probes.Shows(what)), identity=cluster.id)
+
+
+def own_hdfs(cluster: Cluster, head: Machine, waiting: Machine) -> HttpProbe:
+    """Let the chain of `waiting` use the name node only if it is the one of `cluster`.
+
+    Another chain starts the name node, and tells when it dies.
+    """
+    probe = own(cluster, head, NAMENODE)
+    return evolve(probe, machine=waiting.instance_id, what="HDFS", log=None, alive=None)
+
+
+def oozie_accepts(machine: Machine) -> HttpProbe:
+    """Oozie accepts jobs."""
+    url = f"http://{machine.public}:11000/oozie/v1/admin/status"
+    return probe(machine, OOZIE, "Oozie to accept jobs", url, probes.OozieNormal())
+
+
+_IDENTITY = {
+    NAMENODE: ("the name node", f"9870/conf?name={IDENTITY}"),
+    RESOURCEMANAGER: ("the resource manager", f"8088/conf?name={IDENTITY}"),
+    HISTORYSERVER: ("the history server", f"19888/conf?name={IDENTITY}"),
+    SECONDARYNAMENODE: ("the secondary name node", f"9868/conf?name={IDENTITY}"),
+    OOZIE: ("Oozie", "11000/oozie/v1/admin/os-env"),
 }
-"""Name of a daemon in texts, and the port and path of its status."""
+"""Name of a daemon in texts, and the port and path of the page that shows its cluster."""

@@ -29,13 +29,13 @@ def files(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> tu
     mapred = hadoop.job_settings(cluster, machines, machine) | hadoop.mapred_site(machines, machine)
     sites = {
         f"{conf}/core-site.xml": with_asked(
-            Site.CORE, hadoop.core_site(machines, machine), machine
+            Site.CORE, hadoop.core_site(cluster, machines, machine), machine
         ),
         f"{conf}/hdfs-site.xml": with_asked(
             Site.HDFS, hadoop.hdfs_site(cluster, machines, machine), machine
         ),
         f"{conf}/yarn-site.xml": with_asked(
-            Site.YARN, hadoop.yarn_site(machines, machine), machine
+            Site.YARN, hadoop.yarn_site(cluster, machines, machine), machine
         ),
         f"{conf}/mapred-site.xml": with_asked(Site.MAPRED, mapred, machine),
         f"{conf}/capacity-scheduler.xml": hadoop.queues(machines),
@@ -44,7 +44,7 @@ def files(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> tu
         f"{conf}/log4j.properties": LOG4J,
         f"{conf}/spark-defaults.conf": spark.properties(spark.spark_defaults(machines, machine)),
         f"{conf}/log4j2.properties": spark.LOG4J2,
-        f"{place.base}/env.sh": environment(machines, machine),
+        f"{place.base}/env.sh": environment(cluster, machines, machine),
         place.daemon: daemon_script(cluster, machine),
     }
     if NAMENODE in machine.processes:

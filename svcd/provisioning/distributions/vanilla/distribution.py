@@ -110,15 +110,15 @@ class Vanilla:
     def start(
         self, cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId]
     ) -> Plan:
-        return stages.start(machines, on)
+        return stages.start(cluster, machines, on)
 
     def decommission(
         self, cluster: Cluster, machines: Sequence[Machine], leaving: Sequence[InstanceId]
     ) -> Plan:
-        return stages.decommission(machines, leaving)
+        return stages.decommission(cluster, machines, leaving)
 
     def check(self, cluster: Cluster, machines: Sequence[Machine]) -> Plan:
-        return stages.check(machines)
+        return stages.check(cluster, machines)
 
     def links(
         self, cluster: Cluster, machines: Sequence[Machine]

@@ -9,13 +9,17 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.spi import Machine
 from svcd.provisioning.distributions.vanilla.entries import JVM_OPTIONS
 from svcd.provisioning.distributions.vanilla.layout import holder, layout
 from svcd.provisioning.distributions.vanilla.topology import GENERAL, OOZIE
 
+IDENTITY = "SVCD_CLUSTER"
+"""The variable that Oozie shows among those of its environment: the id of its cluster."""
 
-def environment(machines: Sequence[Machine], machine: Machine) -> str:
+
+def environment(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> str:
     """`env.sh`: the variables that daemons, and people on the machine, need to use the cluster."""
     place = layout(machine)
     options = [f"-Duser.home={machine.home}"]
@@ -26,6 +30,7 @@ def environment(machines: Sequence[Machine], machine: Machine) -> str:
         ]
     extra = machine.configs.get(GENERAL, {}).get(JVM_OPTIONS, "")
     variables = {
+        IDENTITY: cluster.id,
         "SVCD_BASE": place.base,
         "SVCD_PREFIX": machine.prefix,
         "HADOOP_CONF_DIR": place.conf,

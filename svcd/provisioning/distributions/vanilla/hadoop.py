@@ -20,7 +20,7 @@ from svcd.model import small_jobs
 from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.spi import Machine
 from svcd.provisioning.distributions.vanilla import layout as places
-from svcd.provisioning.distributions.vanilla import topology
+from svcd.provisioning.distributions.vanilla import probes, topology
 from svcd.provisioning.distributions.vanilla.entries import Site
 from svcd.provisioning.distributions.vanilla.layout import holders, layout
 from svcd.provisioning.distributions.vanilla.sites import Properties, address_of, asked
@@ -34,6 +34,8 @@ from svcd.provisioning.distributions.vanilla.topology import (
     SECONDARYNAMENODE,
 )
 
+IDENTITY = "svcd.cluster"
+"""The property that each daemon of Hadoop shows at `/conf`: the id of its cluster."""
 EXCLUDE_HDFS = "exclude.hdfs"
 EXCLUDE_YARN = "exclude.yarn"
 LAUNCHER_QUEUE = "launchers"
@@ -64,10 +66,11 @@ def proxy_hosts(machines: Sequence[Machine]) -> str:
     return f"{address},127.0.0.1" if address.startswith("127.") else address
 
 
-def core_site(machines: Sequence[Machine], machine: Machine) -> Properties:
+def core_site(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> Properties:
     # web pages of others must not reach the daemons by a name of their own that points at 127.x
     filters = {"hadoop.http.filter.initializers": f"{HOST_FILTER},{STATIC_USER}"}
     return (filters if machine.root else {}) | {
+        IDENTITY: cluster.id,
         "fs.defaultFS": name_node(machines),
         "fs.objstore.impl": "org.svcd.objstore.ObjStoreFileSystem",
         "fs.permissions.umask-mode": "022",
@@ -147,7 +150,7 @@ _HDFS_SERVER: Properties = {
 }
 
 
-def yarn_site(machines: Sequence[Machine], machine: Machine) -> Properties:
+def yarn_site(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> Properties:
     place, own = layout(machine), machine.address
     heartbeat = "200" if machine.root else "500"
     offered = str(places.containers_mib(machine))
@@ -166,6 +169,11 @@ def yarn_site(machines: Sequence[Machine], machine: Machine) -> Properties:
         "yarn.scheduler.maximum-allocation-vcores": str(max(map(places.vcores, machines))),
         "yarn.nm.liveness-monitor.expiry-interval-ms": "10000" if machine.root else "60000",
         "yarn.nodemanager.hostname": own,
+        # the resource manager shows for each node the cluster that it belongs to
+        "yarn.nodemanager.node-attributes.provider": "config",
+        "yarn.nodemanager.node-attributes.provider.configured-node-attributes": (
+            f"{probes.NODE_IDENTITY},STRING,{cluster.id}"
+        ),
         # makes the configured address the node's id, never a name that a resolver returns
         "yarn.nodemanager.bind-host": own,
         "yarn.nodemanager.address": f"{own}:8041",

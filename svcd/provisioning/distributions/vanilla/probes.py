@@ -15,15 +15,21 @@ from attrs import frozen
 
 from svcd.model import foreign
 
+NODE_IDENTITY = "svcd-cluster"
+"""The attribute by which a node manager tells the resource manager the id of its cluster."""
+
 
 @frozen
-class Answers:
-    """`what` answers with status 200."""
+class Shows:
+    """`what` shows its configuration: the value of one option, or that it does not know it (404).
+
+    The identity of the probe decides whether the answer is the cluster's own.
+    """
 
     what: str
 
     def __call__(self, status: int, body: bytes) -> str:
-        return "" if status == 200 else f"{self.what} answers with status {status}"
+        return "" if status in (200, 404) else f"{self.what} answers with status {status}"
 
 
 class _OfNameNode(ABC):
@@ -39,21 +45,16 @@ class _OfNameNode(ABC):
 
 
 @frozen
-class LiveDataNodes(_OfNameNode):
-    """The name node knows the data nodes at `addresses`, alive and in service.
-
-    least: the number of data nodes that suffices; 0: all.
-    """
+class AnyDataNode(_OfNameNode):
+    """One of the data nodes at `addresses` is live and in service."""
 
     addresses: tuple[str, ...]
-    least: int = 0
 
     def missing(self, bean: Mapping[str, Any]) -> str:
         nodes = dict(_nodes(bean, "LiveNodes"))
-        absent = [a for a in self.addresses if nodes.get(a, {}).get("adminState") != "In Service"]
-        if len(self.addresses) - len(absent) >= (self.least or len(self.addresses)):
+        if any(nodes.get(a, {}).get("adminState") == "In Service" for a in self.addresses):
             return ""
-        return f"data nodes not in service yet: {', '.join(absent)}"
+        return f"no data node is in service yet: {', '.join(self.addresses)}"
 
 
 @frozen
@@ -101,41 +102,26 @@ class Decommissioned(_OfNameNode):
 
 
 @frozen
-class RunningNodes:
-    """The resource manager knows the node managers on `machines` as running.
-
-    machines: name by address. A node manager reports the name that Java finds for its address: the
-    name in the hosts file, or the address itself on machines that are folders.
-    """
-
-    machines: Mapping[str, str]
-
-    def __call__(self, status: int, body: bytes) -> str:
-        if status != 200:
-            return f"the resource manager answers with status {status}"
-        running = {a for a, state in _yarn_nodes(body) if state == "RUNNING"}
-        absent = [a for a, name in self.machines.items() if not _listed(a, name, running)]
-        return f"node managers not registered yet: {', '.join(absent)}" if absent else ""
-
-
-@frozen
 class NodeManagerServes:
-    """The resource manager gives work to the node manager at `address`.
+    """The resource manager gives work to the cluster's node manager at `address`.
 
-    name: see RunningNodes.
+    name: a node manager reports the name that Java finds for its address: the name in the hosts
+    file, or the address itself on machines that are folders. cluster_id: see `NODE_IDENTITY`.
     """
 
     address: str
     name: str
+    cluster_id: str
 
     def __call__(self, status: int, body: bytes) -> str:
-        if status != 200:
-            return f"the resource manager answers with status {status}"
-        if "nodes" not in foreign.mapping(body):
-            return "the resource manager does not list its nodes"
+        if fault := _no_list(status, body):
+            return fault
         mine = [row for row in _rows(body) if _listed(self.address, self.name, [_host(row)])]
-        if any(row.get("state") == "RUNNING" for row in mine):
+        running = [_cluster_of(row) for row in mine if row.get("state") == "RUNNING"]
+        if self.cluster_id in running:
             return ""
+        if running:
+            return f"the node manager at {self.address} belongs to {_other(running[0])}"
         if not mine:
             return "the resource manager gets no heartbeat of this node manager"
         report = " ".join(str(mine[-1].get("healthReport") or "").split())[:200]
@@ -144,20 +130,38 @@ class NodeManagerServes:
 
 
 @frozen
+class OwnNodes:
+    """The resource manager gives work to node managers of the cluster only.
+
+    A node manager stays with the address of its resource manager. When a cloud gives this address
+    to another cluster, the node manager registers there, and gets that cluster's containers.
+    """
+
+    cluster_id: str
+
+    def __call__(self, status: int, body: bytes) -> str:
+        if fault := _no_list(status, body):
+            return fault
+        others = [
+            f"{_host(row)} ({_other(_cluster_of(row))})"
+            for row in _rows(body)
+            if row.get("state") == "RUNNING" and _cluster_of(row) != self.cluster_id
+        ]
+        return f"node managers that are not of this cluster: {', '.join(others)}" if others else ""
+
+
+@frozen
 class NodesGone:
     """The node managers on `machines` have finished their work and get no more.
 
-    machines: as for RunningNodes.
+    machines: name by address, see NodeManagerServes.
     """
 
     machines: Mapping[str, str]
 
     def __call__(self, status: int, body: bytes) -> str:
-        found = foreign.mapping(body)
-        if status != 200 or not isinstance(found.get("nodes", {}), (dict, type(None))):
-            return f"the resource manager answers with status {status}"
-        if "nodes" not in found:
-            return "the resource manager does not list its nodes"
+        if fault := _no_list(status, body):
+            return fault
         working = {a for a, state in _yarn_nodes(body) if state in ("RUNNING", "DECOMMISSIONING")}
         left = [a for a, name in self.machines.items() if _listed(a, name, working)]
         return f"node managers still at work: {', '.join(left)}" if left else ""
@@ -211,6 +215,28 @@ def _rows(body: bytes) -> Iterator[Mapping[str, Any]]:
     for row in rows if isinstance(rows, list) else ():
         if isinstance(row, dict):
             yield row
+
+
+def _no_list(status: int, body: bytes) -> str:
+    """The reason why an answer of the resource manager is no list of nodes, else ""."""
+    found = foreign.mapping(body)
+    if status != 200 or not isinstance(found.get("nodes", {}), (dict, type(None))):
+        return f"the resource manager answers with status {status}"
+    return "" if "nodes" in found else "the resource manager does not list its nodes"
+
+
+def _cluster_of(row: Mapping[str, Any]) -> str:
+    """The id of the cluster that a node manager has reported; "" when it has reported none."""
+    shown = row.get("nodeAttributesInfo")
+    attributes = shown.get("nodeAttributeInfo") if isinstance(shown, dict) else None
+    for attribute in attributes if isinstance(attributes, list) else ():
+        if isinstance(attribute, dict) and attribute.get("name") == NODE_IDENTITY:
+            return str(attribute.get("value"))
+    return ""
+
+
+def _other(cluster_id: str) -> str:
+    return f"cluster {cluster_id}" if cluster_id else "no cluster of svcd"
 
 
 def _host(row: Mapping[str, Any]) -> str:

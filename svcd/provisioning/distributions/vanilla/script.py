@@ -7,14 +7,19 @@ process for the daemon when the system has reused the process id.
 
 from __future__ import annotations
 
+import ipaddress
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from urllib.parse import quote
 
 from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.spi import Machine
 from svcd.provisioning.distributions.vanilla.layout import heap_mib, layout
-from svcd.provisioning.distributions.vanilla.spark import python_of_workers
+from svcd.provisioning.distributions.vanilla.spark import (
+    CONNECT_PORT,
+    HISTORY_PORT,
+    python_of_workers,
+)
 from svcd.provisioning.distributions.vanilla.topology import (
     DATANODE,
     HISTORYSERVER,
@@ -38,14 +43,25 @@ LAUNCHERS = {
     SPARKHISTORY: "spark-class",
     SPARKCONNECT: "spark-submit",
 }
+PORTS: Mapping[str, tuple[int, ...]] = {
+    NAMENODE: (8020, 9870),
+    SECONDARYNAMENODE: (9868,),
+    DATANODE: (9864, 9866, 9867),
+    RESOURCEMANAGER: (8030, 8031, 8032, 8033, 8088),
+    NODEMANAGER: (8040, 8041, 8042),
+    HISTORYSERVER: (10020, 10033, 19888),
+    OOZIE: (11000,),
+    SPARKHISTORY: (HISTORY_PORT,),
+    SPARKCONNECT: (CONNECT_PORT,),
+}
+"""The TCP ports on which a daemon listens at the address of its machine."""
 _CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _HISTORY_SERVER = "org.apache.spark.deploy.history.HistoryServer"
 
 _HEAD = """\
 #!/bin/sh
 # Made by svcd.
-# daemon start|alive|stop NAME | listens NAME ADDRESS PORT | await NAME ADDRESS PORT SECONDS |
-#   admit hdfs|yarn
+# daemon start|alive|stop|listens NAME | await NAME SECONDS | free | admit hdfs|yarn
 . {environment} || exit 2
 verb=${{1:-}} name=${{2:-}}
 pid_file=$SVCD_BASE/run/$name.pid
@@ -67,12 +83,44 @@ alive() {{
   printf '%s\\n' "$environment" | grep -qxF "SVCD_DAEMON=$tag"
 }}
 
-listens() {{ # ADDRESS PORT: whether a program on this machine listens there
-  place=$(echo "$1.$2" | {{
-    IFS=. read -r a b c d port
-    printf '%02X%02X%02X%02X:%04X' "$d" "$c" "$b" "$a" "$port"
-  }})
-  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q "$place 0*:0000 0A "
+listeners() {{ # PORTS: port and socket of each program that listens on them at this machine
+  cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
+    awk -v at="({address}|00000000):($1)\\$" \\
+      '$4 == "0A" && $2 ~ at {{ print substr($2, length($2) - 3), $10 }}'
+}}
+
+listens() {{ # whether the daemon, and no other program, listens on one of its ports
+  files=$(ls -l "/proc/$pid/fd" 2>/dev/null)
+  for socket in $(listeners "$(ports "$name")" | cut -d ' ' -f 2); do
+    case $files in *"socket:[$socket]"*) return 0 ;; esac
+  done
+  return 1
+}}
+
+sockets() {{ # of all daemons of this machine
+  for pid_file in "$SVCD_BASE"/run/*.pid; do
+    name=${{pid_file##*/}} name=${{name%.pid}} tag=$SVCD_BASE:${{name%.pid}}
+    alive && ls -l "/proc/$pid/fd"
+  done 2>/dev/null | sed -n 's/.*socket:\\[\\([0-9]*\\)\\].*/\\1/p'
+}}
+
+strangers() {{ # a line for each other program on a port of this machine's daemons
+  taken=$(listeners {ports})
+  [ -n "$taken" ] || return 0
+  own=$(sockets)
+  echo "$taken" | while read -r port socket; do
+    echo "$own" | grep -qx "$socket" && continue
+    pid=$(find /proc/[0-9]*/fd -lname "socket:\\[$socket\\]" 2>/dev/null | head -n 1)
+    pid=${{pid#/proc/}} pid=${{pid%%/*}} who="a program of another user"
+    [ -z "$pid" ] ||
+      who="process $pid ($({{ tr '\\000' ' ' <"/proc/$pid/cmdline"; }} 2>/dev/null | cut -c 1-80))"
+    echo "port $(printf '%d' "0x$port") is taken by $who"
+  done
+}}
+
+ports() {{ # NAME: hexadecimal, as a pattern
+  case $1 in
+{cases}  esac
 }}
 {hosts}
 unformatted() {{ # FOLDER...: true where no name node has ever served
@@ -102,16 +150,20 @@ launch() {{ # HEAP PROGRAM ARGUMENT...
 }}
 
 case $verb:$name in
+  free:)
+    taken=$(strangers)
+    [ -z "$taken" ] || {{ echo "$taken" >&2; exit 1; }}
+    ;;
   listens:?*)
     alive || {{ echo "$name is not running" >&2; exit 1; }}
-    listens "$3" "$4" || {{ echo "$name does not listen on $3:$4 (yet)" >&2; exit 1; }}
+    listens || {{ echo "$name does not listen on its port (yet)" >&2; exit 1; }}
     ;;
   await:?*)
-    until=$(($(date +%s) + $5)) # svcd has given up by then, and nothing else ends this loop
+    until=$(($(date +%s) + $3)) # svcd has given up by then, and nothing else ends this loop
     while alive; do
-      listens "$3" "$4" && exit 0
+      listens && exit 0
       [ "$(date +%s)" -lt "$until" ] ||
-        {{ echo "$name has not listened on $3:$4 for $5 s" >&2; exit 1; }}
+        {{ echo "$name has not listened on its port for $3 s" >&2; exit 1; }}
       sleep 0.25
     done
     echo "$name has died" >&2
@@ -147,8 +199,8 @@ _TAIL = """\
       {{ mv "$list.last" "$list"; exit 1; }}
     ;;
   *)
-    echo "usage: daemon start|alive|stop NAME | listens NAME ADDRESS PORT |" \
-      "await NAME ADDRESS PORT SECONDS | admit hdfs|yarn" >&2
+    echo "usage: daemon start|alive|stop|listens NAME | await NAME SECONDS | free |" \
+      "admit hdfs|yarn" >&2
     exit 2
     ;;
 esac
@@ -170,9 +222,28 @@ def daemon_script(cluster: Cluster, machine: Machine) -> str:
     head = _HEAD.format(
         environment=shlex.quote(f"{place.base}/env.sh"),
         hosts=_HOSTS.format(address=machine.address) if machine.root else "",
+        address=_hexadecimal(machine.address),
+        ports=shlex.quote("|".join(map(_pattern, machine.processes)) or "none"),
+        cases="".join(
+            f"    {process}) echo {shlex.quote(_pattern(process))} ;;\n"
+            for process in machine.processes
+        ),
     )
     tail = _TAIL.format(hadoop=hadoop)
     return head + "".join(_cases(cluster, machine)) + tail
+
+
+def _hexadecimal(address: str) -> str:
+    """An address as the kernel writes it in /proc/net/tcp: words of four bytes, each reversed."""
+    try:
+        packed = ipaddress.ip_address(address).packed
+    except ValueError:  # not known yet
+        return "none"
+    return b"".join(packed[at : at + 4][::-1] for at in range(0, len(packed), 4)).hex().upper()
+
+
+def _pattern(process: str) -> str:
+    return "|".join(f"{port:04X}" for port in PORTS.get(process, ())) or "none"
 
 
 def _cases(cluster: Cluster, machine: Machine) -> Iterator[str]:

@@ -40,7 +40,9 @@ from svcd.provisioning.distributions.vanilla.layout import holder, holders, layo
 from svcd.provisioning.distributions.vanilla.script import daemon
 from svcd.provisioning.distributions.vanilla.topology import (
     DATANODE,
+    HDFS,
     HISTORYSERVER,
+    JOBFLOW,
     NAMENODE,
     NODEMANAGER,
     OOZIE,
@@ -56,11 +58,16 @@ CONFIGURE_S = 300.0
 DECOMMISSION_S = 4 * 3600.0
 CHECK_S = 30.0
 CONNECT_S = 300.0
+PORTS_S = 60.0
 
 _START_ADVICE = (
     "read the log named above (logs are in {logs}); "
     "`{start}` on the machine starts a daemon by hand; "
     "then retry the cluster by PUT with an empty resize"
+)
+_PORTS_ADVICE = (
+    "end the program that is named above: the daemons of the cluster need these ports; then retry "
+    "the cluster by PUT with an empty resize"
 )
 _CONFIGURE_ADVICE = (
     "check that svcd can write to the machine's home folder (is it full or read-only?), then retry"
@@ -79,23 +86,29 @@ def configure(cluster: Cluster, machines: Sequence[Machine], on: Sequence[Instan
     return _plan("write the configuration", chains, CONFIGURE_S, _CONFIGURE_ADVICE)
 
 
-def start(machines: Sequence[Machine], on: Sequence[InstanceId]) -> Plan:
+def start(cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId]) -> Plan:
     new = [m for m in machines if m.instance_id in on]
+    if not new:
+        return ()
     advice = _advice(_START_ADVICE, machines)
+    free = _plan("check the ports", [(actions.ports_free(m),) for m in new], PORTS_S, _PORTS_ADVICE)
     admitted = _plan("admit the new nodes", tuple(_admissions(machines, new)), START_S, advice)
     chains = (
-        *_name_node_chain(machines, new),
-        *_history_chain(machines, new),
-        *_oozie_chain(machines, new),
-        *_resource_manager_chain(new),
-        *(c for m in new for c in _worker_chains(machines, m)),
-        *_secondary_chain(new),
-        *_connect_chain(machines, new),
+        *_present_chain(cluster, machines, new),
+        *_name_node_chain(cluster, machines, new),
+        *_history_chain(cluster, machines, new),
+        *_oozie_chain(cluster, machines, new),
+        *_resource_manager_chain(cluster, new),
+        *(c for m in new for c in _worker_chains(cluster, machines, m)),
+        *_secondary_chain(cluster, new),
+        *_connect_chain(cluster, machines, new),
     )
-    return admitted + _plan("start the daemons", chains, START_S, advice)
+    return free + admitted + _plan("start the daemons", chains, START_S, advice)
 
 
-def decommission(machines: Sequence[Machine], leaving: Sequence[InstanceId]) -> Plan:
+def decommission(
+    cluster: Cluster, machines: Sequence[Machine], leaving: Sequence[InstanceId]
+) -> Plan:
     gone = [m for m in machines if m.instance_id in leaving]
     chains: list[Chain] = []
     head, manager = holder(machines, NAMENODE), holder(machines, RESOURCEMANAGER)
@@ -103,6 +116,7 @@ def decommission(machines: Sequence[Machine], leaving: Sequence[InstanceId]) -> 
     if head and data and head not in gone:
         chains.append(
             (
+                actions.own(cluster, head, NAMENODE),
                 exclude(head, EXCLUDE_HDFS, data),
                 actions.refresh(head, "hdfs"),
                 actions.name_node_probe(
@@ -115,6 +129,7 @@ def decommission(machines: Sequence[Machine], leaving: Sequence[InstanceId]) -> 
     if manager and work and manager not in gone:
         chains.append(
             (
+                actions.own(cluster, manager, RESOURCEMANAGER),
                 exclude(manager, EXCLUDE_YARN, tuple(work)),
                 actions.refresh(manager, "yarn"),
                 actions.probe(
@@ -129,23 +144,31 @@ def decommission(machines: Sequence[Machine], leaving: Sequence[InstanceId]) -> 
     return _plan("decommission the nodes", tuple(chains), DECOMMISSION_S, _LEAVE_ADVICE)
 
 
-def check(machines: Sequence[Machine]) -> Plan:
-    """The probes of all daemons. Findings name processes as `daemon start` does."""
+def check(cluster: Cluster, machines: Sequence[Machine]) -> Plan:
+    """The probes of all daemons: findings name processes as `daemon start` does, and services.
+
+    A data node that the cluster's name node lists is the cluster's own: HDFS accepts no data node
+    that has joined another HDFS before.
+    """
     chains: list[Chain] = []
     head, manager = holder(machines, NAMENODE), holder(machines, RESOURCEMANAGER)
+    for process in (NAMENODE, RESOURCEMANAGER, HISTORYSERVER, OOZIE, SECONDARYNAMENODE):
+        chains += [
+            (evolve(actions.own(cluster, m, process), what=process),)
+            for m in holders(machines, process)
+        ]
     if head:
-        chains.append((actions.name_node_probe(head, NAMENODE, probes.SafeModeOff()),))
+        chains.append((actions.name_node_probe(head, HDFS, probes.SafeModeOff()),))
         chains += [(actions.data_node_serves(head, m),) for m in holders(machines, DATANODE)]
     if manager:
-        chains.append((evolve(actions.up(manager, RESOURCEMANAGER), what=RESOURCEMANAGER),))
         chains += [
-            (actions.node_manager_serves(manager, m),) for m in holders(machines, NODEMANAGER)
+            (actions.node_manager_serves(cluster, manager, m),)
+            for m in holders(machines, NODEMANAGER)
         ]
-    for process in (HISTORYSERVER, OOZIE, SECONDARYNAMENODE, SPARKHISTORY):
-        chains += [
-            (evolve(actions.up(m, process), what=process),) for m in holders(machines, process)
-        ]
-    chains += [(actions.listening(m, "listens"),) for m in holders(machines, SPARKCONNECT)]
+        chains.append((actions.own_nodes(cluster, manager),))
+    chains += [(evolve(actions.oozie_accepts(m), what=JOBFLOW),) for m in holders(machines, OOZIE)]
+    for process in (SPARKHISTORY, SPARKCONNECT):
+        chains += [(actions.listening(m, process, "listens"),) for m in holders(machines, process)]
     advice = _advice(_CHECK_ADVICE, machines)
     return _plan("check the daemons", tuple(chains), CHECK_S, advice)
 
@@ -186,38 +209,63 @@ def _admissions(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterator
             )
 
 
-def _name_node_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterator[Chain]:
+def _present_chain(
+    cluster: Cluster, machines: Sequence[Machine], new: Sequence[Machine]
+) -> Iterator[Chain]:
+    """The daemons that run already, and that the new ones join, are those of the cluster."""
+    for process in (NAMENODE, RESOURCEMANAGER):
+        head = holder(machines, process)
+        if head and head not in new:
+            yield (actions.own(cluster, head, process),)
+
+
+def _name_node_chain(
+    cluster: Cluster, machines: Sequence[Machine], new: Sequence[Machine]
+) -> Iterator[Chain]:
     head, readers = holder(new, NAMENODE), holders(new, SPARKHISTORY)
     chain: list[Action] = []
     if head:
         chain += [
             actions.start(head, NAMENODE),
+            actions.own(cluster, head, NAMENODE),
             actions.name_node_probe(head, "HDFS to take changes", probes.SafeModeOff()),
             actions.folders(machines, head),
         ]
     chain += [actions.start(machine, SPARKHISTORY) for machine in readers]
-    chain += [actions.up(machine, SPARKHISTORY) for machine in readers]
+    chain += [_listened(machine, SPARKHISTORY, START_S) for machine in readers]
     yield tuple(chain)
 
 
-def _history_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterator[Chain]:
+def _history_chain(
+    cluster: Cluster, machines: Sequence[Machine], new: Sequence[Machine]
+) -> Iterator[Chain]:
     head = holder(machines, NAMENODE)
     for machine in holders(new, HISTORYSERVER):
         chain: list[Action] = []
         if head:
-            chain.append(actions.changeable(head, machine, "HDFS for the history server"))
-        chain += [actions.start(machine, HISTORYSERVER), actions.up(machine, HISTORYSERVER)]
+            chain += [
+                actions.own_hdfs(cluster, head, machine),
+                actions.changeable(head, machine, "HDFS for the history server"),
+            ]
+        chain += [
+            actions.start(machine, HISTORYSERVER),
+            actions.own(cluster, machine, HISTORYSERVER),
+        ]
         yield tuple(chain)
 
 
-def _oozie_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterator[Chain]:
+def _oozie_chain(
+    cluster: Cluster, machines: Sequence[Machine], new: Sequence[Machine]
+) -> Iterator[Chain]:
     oozie, head = holder(new, OOZIE), holder(machines, NAMENODE)
     if oozie and head:
         yield (
             actions.start(oozie, OOZIE),
+            actions.own_hdfs(cluster, head, oozie),
             actions.some_data_node(machines, head, oozie, "a data node for the share library"),
             actions.library(oozie, head),
-            actions.up(oozie, OOZIE),
+            actions.own(cluster, oozie, OOZIE),
+            actions.oozie_accepts(oozie),
             HttpProbe(
                 machine=oozie.instance_id,
                 what="Oozie to read its share library",
@@ -230,39 +278,54 @@ def _oozie_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterato
         )
 
 
-def _resource_manager_chain(new: Sequence[Machine]) -> Iterator[Chain]:
+def _resource_manager_chain(cluster: Cluster, new: Sequence[Machine]) -> Iterator[Chain]:
     manager = holder(new, RESOURCEMANAGER)
     if manager:
-        yield (actions.start(manager, RESOURCEMANAGER), actions.up(manager, RESOURCEMANAGER))
+        yield (
+            actions.start(manager, RESOURCEMANAGER),
+            actions.own(cluster, manager, RESOURCEMANAGER),
+        )
 
 
-def _secondary_chain(new: Sequence[Machine]) -> Iterator[Chain]:
+def _secondary_chain(cluster: Cluster, new: Sequence[Machine]) -> Iterator[Chain]:
     for machine in holders(new, SECONDARYNAMENODE):
-        yield (actions.start(machine, SECONDARYNAMENODE), actions.up(machine, SECONDARYNAMENODE))
+        yield (
+            actions.start(machine, SECONDARYNAMENODE),
+            actions.own(cluster, machine, SECONDARYNAMENODE),
+        )
 
 
-def _connect_chain(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterator[Chain]:
+def _connect_chain(
+    cluster: Cluster, machines: Sequence[Machine], new: Sequence[Machine]
+) -> Iterator[Chain]:
     server, head = holder(new, SPARKCONNECT), holder(machines, NAMENODE)
     manager = holder(machines, RESOURCEMANAGER)
     if server and head and manager:
         yield (
-            evolve(actions.up(manager, RESOURCEMANAGER), what="YARN for Spark Connect"),
+            evolve(actions.own(cluster, manager, RESOURCEMANAGER), what="YARN for Spark Connect"),
+            actions.own_hdfs(cluster, head, server),
             actions.some_data_node(machines, head, server, "a data node for Spark Connect"),
             actions.start(server, SPARKCONNECT),
-            evolve(
-                actions.listening(server, "await", f"{CONNECT_S + 30:.0f}"),  # svcd gives up first
-                what="Spark Connect to listen",
-                timeout_s=CONNECT_S,
-            ),
+            _listened(server, SPARKCONNECT, CONNECT_S),
         )
 
 
-def _worker_chains(machines: Sequence[Machine], machine: Machine) -> Iterator[Chain]:
+def _listened(server: Machine, process: str, within_s: float) -> Command:
+    """Wait until a daemon of Spark listens."""
+    wait = actions.listening(
+        server, process, "await", f"{within_s + 30:.0f}"
+    )  # svcd gives up first
+    return evolve(wait, what=f"{process} to listen", timeout_s=within_s)
+
+
+def _worker_chains(
+    cluster: Cluster, machines: Sequence[Machine], machine: Machine
+) -> Iterator[Chain]:
     head, manager = holder(machines, NAMENODE), holder(machines, RESOURCEMANAGER)
     if DATANODE in machine.processes and head:
         yield (actions.start(machine, DATANODE), actions.live(head, machine))
     if NODEMANAGER in machine.processes and manager:
-        yield (actions.start(machine, NODEMANAGER), actions.registered(manager, machine))
+        yield (actions.start(machine, NODEMANAGER), actions.registered(cluster, manager, machine))
 
 
 def _number(addresses: Sequence[str], noun: str) -> str:

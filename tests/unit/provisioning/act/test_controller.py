@@ -134,7 +134,7 @@ class CreateTests(ControllerTestCase):
         site = self.active(cluster(group(count=1), daemon_user="svcd"))
         kinds = [_kind(ran.command) for ran in site.remote.ran]
         self.assertEqual(
-            kinds, ["facts", "prepare with user", "svcd", "svcd", "svcd"], site.remote.ran
+            kinds, ["facts", "prepare with user", "svcd", "svcd", "svcd", "svcd"], site.remote.ran
         )
 
     def test_cluster_keeps_the_login_user_of_an_older_release(self) -> None:

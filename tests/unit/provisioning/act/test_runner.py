@@ -231,6 +231,29 @@ class RunnerTests(SynchronousTestCase):
         self.assertIn("the daemon has died (status 503)", result[0].reason)
         self.assertIn("OutOfMemoryError", result[0].reason)
 
+    def test_good_answer_of_another_program_is_a_failure(self) -> None:
+        """The page shows the identity of another cluster."""
+        self.probe.answer("worker1", 200, b"cluster c2")
+        result = self.start(stage((serves(A, identity="cluster c1", log="/l"), say(A, "next"))))
+        self.assertEqual(result[0].code, Code.FOREIGN_DAEMON)
+        self.assertEqual(
+            result[0].reason,
+            "stage on demo-worker-001: serves: a program that is not of this cluster answers at "
+            "http://worker1/ (status 200)\nask somebody",
+        )
+        self.assertNotIn("next", [r.command for r in self.remote.ran])
+        self.probe.answer("worker1", 200, b"cluster c1")
+        result = self.start(stage((serves(A, identity="cluster c1"), say(A, "next"))))
+        self.assertIsInstance(result[0], Done)
+
+    def test_good_answer_while_the_daemon_is_dead_is_a_failure(self) -> None:
+        """Another program of the cluster's own, or one without an identity, has given it."""
+        self.probe.answer("worker1", 200, b"")
+        self.remote.script("^alive", Said(exit_code=1))
+        result = self.start(stage((serves(A, alive="alive"),)))
+        self.assertEqual(result[0].code, Code.DAEMON_DIED)
+        self.assertIn("the daemon has died (another program answers)", result[0].reason)
+
     def test_stage_that_takes_too_long_says_what_is_missing(self) -> None:
         """On which machine, and the log's end."""
         self.probe.answer("worker", 404, b"")

@@ -116,6 +116,22 @@ class TestDaemons(SynchronousTestCase):
             self.assertEqual([a.key for a in seen.bad], [MANAGER])
             self.assertEqual(seen.good, {("", "distribution")})
 
+    def test_a_stranger_in_place_of_a_daemon_is_certain(self) -> None:
+        """No second check is needed, and of its other answers nothing counts."""
+        own, nodes = ASKED
+        asked = [(evolve(own[0], identity="c1"), "read"), nodes]
+        answers = [Answer(status=200, body=b"up c2"), Answer(status=200, body=b"two")]
+        seen = health.of_daemons(row(), asked, answers, AT)
+        text = (
+            f"the manager on {ONE}: a program that is not of this cluster answers at "
+            "http://10.0.0.1:1/self (status 200)"
+        )
+        self.assertEqual(bad(seen), [("FOREIGN_DAEMON", ONE, text)])
+        self.assertEqual(seen.sure, {MANAGER})
+        self.assertEqual(seen.good, {("", "distribution")})
+        answers = [Answer(status=200, body=b"up c1"), Answer(status=200, body=b"two")]
+        self.assertEqual(health.of_daemons(row(), asked, answers, AT).bad, ())
+
     def test_a_command_is_judged_by_how_it_ended(self) -> None:
         """The code is that of the fault."""
         command = Command(machine=InstanceId("worker1"), what="it", script="true")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.model.cluster import NodeGroup
+from svcd.model.cluster import Cluster, NodeGroup
 from svcd.provisioning.distributions.fake import Fake
 from svcd.provisioning.distributions.kit import DistributionKit, group
-from svcd.provisioning.distributions.spi import IDistribution
+from svcd.provisioning.distributions.spi import HttpProbe, IDistribution, Machine, Plan
 from svcd.provisioning.distributions.vanilla import Vanilla
 
 MASTER = ("namenode", "resourcemanager", "historyserver", "oozie")
@@ -33,3 +34,54 @@ class TestFake(DistributionKit, SynchronousTestCase):
 
     def groups(self, version: str) -> Sequence[NodeGroup]:
         return (group("master", 1, *MASTER), group("worker", 2, "datanode", "nodemanager"))
+
+
+class Cheat(Vanilla):
+    """A distribution whose daemons do not prove whose they are."""
+
+    def __init__(self, change: Callable[[HttpProbe], HttpProbe]) -> None:
+        self._change = change
+
+    def check(self, cluster: Cluster, machines: Sequence[Machine]) -> Plan:
+        """The health check with changed probes."""
+        return tuple(
+            evolve(
+                stage,
+                chains=tuple(
+                    tuple(self._change(a) if isinstance(a, HttpProbe) else a for a in chain)
+                    for chain in stage.chains
+                ),
+            )
+            for stage in super().check(cluster, machines)
+        )
+
+
+class CheatTests(SynchronousTestCase):
+    """The kit refuses distributions that cannot tell their daemons from those of others."""
+
+    def refusal(self, change: Callable[[HttpProbe], HttpProbe]) -> str:
+        class Case(TestVanilla):
+            def distribution(self) -> IDistribution:
+                return Cheat(change)
+
+        case = Case("test_kit_daemons_prove_whose_they_are")
+        error = self.assertRaises(AssertionError, case.test_kit_daemons_prove_whose_they_are)
+        return str(error)
+
+    def test_a_daemon_without_an_identity_is_refused(self) -> None:
+        """Its host and port are named."""
+        self.assertIn("203.0.113.2:11000", self.refusal(without("oozie")))
+
+    def test_an_identity_of_all_clusters_is_refused(self) -> None:
+        """The name of the software proves nothing."""
+        text = self.refusal(lambda probe: evolve(probe, identity="configuration"))
+        self.assertIn("the same for another cluster", text)
+
+    def test_an_identity_that_is_nowhere_written_is_refused(self) -> None:
+        """The daemon cannot know it."""
+        text = self.refusal(lambda probe: evolve(probe, identity="made up"))
+        self.assertIn("in no file", text)
+
+
+def without(what: str) -> Callable[[HttpProbe], HttpProbe]:
+    return lambda probe: evolve(probe, identity="") if probe.what == what else probe

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from attrs import evolve, frozen
@@ -14,6 +15,7 @@ from svcd.model.engine_record import Record
 from svcd.model.execution_log import ExecutionLog
 from svcd.model.ids import ClusterId, ExecutionId
 from svcd.model.secret import Secret
+from svcd.ports.engine import Identity
 from svcd.runtime.clock import VirtualClock
 from svcd.workflow.act.containers import Containers, Output
 from svcd.workflow.act.rows import Place
@@ -40,6 +42,7 @@ class Served:
     resource_manager: str = "c1-master-001:8032"
     history: str = "http://c1-master-001:19888/"
     user: str = ""
+    identities: Sequence[Identity] = ()
 
 
 class Urls(SynchronousTestCase):

@@ -5,11 +5,12 @@ from attrs import evolve
 from svcd.embedded.faults import Effect, FaultRule
 from svcd.errors import ServiceUnavailable
 from svcd.model.cluster import Cluster, ClusterStatus
-from svcd.model.ids import ClusterId, http_date, iso_seconds
+from svcd.model.ids import ClusterId, InstanceId, http_date, iso_seconds
 from svcd.model.job import Execution, ExecutionStatus
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
+from svcd.provisioning.distributions.spi import HttpProbe
 from svcd.settings import Workflow
 from tests.unit.workflow.support import CLUSTER, JAR, JAR_BYTES, SCRIPT, TENANT, WorkflowCase
 
@@ -107,6 +108,45 @@ class Failing(WorkflowCase):
             "no luck; correct the program or its data; the log of this job execution has more",
         )
         self.assertEqual(info["actions"][1]["errorMessage"], "no luck")
+
+    def test_a_job_does_not_start_on_a_strangers_engine(self) -> None:
+        """No request but the look reaches it; a daemon that is silent is no stranger."""
+        self.fake_engines.identities = (
+            HttpProbe(
+                machine=InstanceId("i1"), what="oozie", url="http://10.0.0.9:11000/env",
+                missing=lambda status, _: "" if status == 200 else "not there", identity="c1",
+            ),
+        )  # fmt: skip
+        self.probe.answer("/env", 200, b"cluster c2")
+        row = self.execute()
+        self.clock.advance(12)
+        self.assertEqual(self.failed(row), ("FAILED", "FOREIGN_DAEMON", "start"))
+        engine = self.engines.engine("c1")
+        self.assertEqual((engine.calls, list(engine.files.nodes)), ({}, ["/"]))
+        for status, body in ((503, b""), (200, b"cluster c1")):
+            self.probe.answer("/env", status, body)
+            row = self.execute()
+            self.clock.advance(12)
+            self.assertEqual(self.execution(row.id).status, S.SUCCEEDED)
+
+    def test_a_long_staging_is_followed_by_a_second_look(self) -> None:
+        """The stranger has come while the files were written."""
+        self.fake_engines.identities = (
+            HttpProbe(
+                machine=InstanceId("i1"), what="oozie", url="http://10.0.0.9:11000/env",
+                missing=lambda status, _: "", identity="c1",
+            ),
+        )  # fmt: skip
+        self.probe.answer("/env", 200, b"c1")
+        self.faults.add(
+            FaultRule(where="hdfs", path="workflow.xml", effect=Effect.DELAY, delay_s=3.0)
+        )
+        row = self.execute()
+        self.clock.advance(2)
+        self.probe.answer("/env", 200, b"c2")
+        self.clock.advance(12)
+        self.assertEqual(self.failed(row), ("FAILED", "FOREIGN_DAEMON", "start"))
+        self.assertEqual(self.engines.engine("c1").submissions, 0)
 
     def test_a_silent_failure_is_explained_by_the_history(self) -> None:
         """A failing task leaves the engine's record without a reason."""

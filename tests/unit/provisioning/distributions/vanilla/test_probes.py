@@ -24,32 +24,37 @@ def name_node(safemode: str = "", **states: str) -> bytes:
     return json.dumps({"beans": [bean]}).encode()
 
 
+OURS = "6d9bbbb8-8bd5-4f5c-b3dc-3b2c5a4b5d31"
+"""The id of the cluster."""
+
+
+def attribute(cluster_id: str) -> dict[str, object]:
+    """The part of a row that shows the cluster of a node manager, as Hadoop 3.5 writes it."""
+    shown = {"prefix": "nm.yarn.io", "name": "svcd-cluster", "type": "STRING", "value": cluster_id}
+    return {"nodeAttributesInfo": {"nodeAttributeInfo": [shown]}}
+
+
 def manager(**states: str) -> bytes:
     rows = [
-        {"id": f"{address.replace('_', '.')[1:]}:8041", "state": state}
+        {"id": f"{address.replace('_', '.')[1:]}:8041", "state": state, **attribute(OURS)}
         for address, state in states.items()
     ]
     return json.dumps({"nodes": {"node": rows} if rows else None}).encode()
 
 
 class TestNameNode(SynchronousTestCase):
-    def test_all_data_nodes_have_to_be_in_service(self) -> None:
-        """Those that are not are named."""
-        missing = probes.LiveDataNodes(("10.0.0.3", "10.0.0.4"))
-        body = name_node(_10_0_0_3="In Service", _10_0_0_4="Decommissioned")
-        self.assertEqual(missing(200, body), "data nodes not in service yet: 10.0.0.4")
-        body = name_node(_10_0_0_3="In Service", _10_0_0_4="In Service")
-        self.assertEqual(missing(200, body), "")
-
-    def test_one_data_node_suffices_when_so_told(self) -> None:
-        """For the first file."""
-        missing = probes.LiveDataNodes(("10.0.0.3", "10.0.0.4"), least=1)
+    def test_one_data_node_suffices_for_the_first_file(self) -> None:
+        """It must be in service and one of the cluster's."""
+        missing = probes.AnyDataNode(("10.0.0.3", "10.0.0.4"))
         self.assertEqual(missing(200, name_node(_10_0_0_3="In Service")), "")
+        text = "no data node is in service yet: 10.0.0.3, 10.0.0.4"
+        self.assertEqual(missing(200, name_node(_10_0_0_3="Decommissioned")), text)
+        self.assertEqual(missing(200, name_node(_10_0_0_5="In Service")), text)
 
     def test_an_empty_answer_is_something_to_wait_for(self) -> None:
         """The name node's HTTP server answers before the name node is there."""
         body = b'{"beans": []}'
-        self.assertTrue(probes.LiveDataNodes(("10.0.0.3",))(200, body))
+        self.assertTrue(probes.AnyDataNode(("10.0.0.3",))(200, body))
         self.assertTrue(probes.SafeModeOff()(200, body))
         self.assertTrue(probes.Decommissioned(("10.0.0.3",))(200, body))
 
@@ -99,17 +104,27 @@ class TestDataNode(SynchronousTestCase):
 
 
 class TestNodeManager(SynchronousTestCase):
-    missing = probes.NodeManagerServes("10.0.0.3", "c1-worker-001")
+    missing = probes.NodeManagerServes("10.0.0.3", "c1-worker-001", OURS)
 
     def test_one_that_runs_lacks_nothing(self) -> None:
         """A former life of it may be listed as lost beside."""
         rows = [
-            {"id": "10.0.0.3:8041", "state": "RUNNING"},
+            {"id": "10.0.0.3:8041", "state": "RUNNING", **attribute(OURS)},
             {"id": "10.0.0.3:8050", "state": "LOST"},
         ]
         body = json.dumps({"nodes": {"node": rows}}).encode()
         self.assertEqual(self.missing(200, body), "")
         self.assertEqual(self.missing(200, manager(_10_0_0_3="RUNNING")), "")
+
+    def test_one_of_another_cluster_at_the_address_is_a_stranger(self) -> None:
+        """It has registered with the cluster's resource manager, before the cluster's own one."""
+        row = {"id": "10.0.0.3:8041", "state": "RUNNING"}
+        body = json.dumps({"nodes": {"node": [{**row, **attribute("other")}]}}).encode()
+        text = "the node manager at 10.0.0.3 belongs to cluster other"
+        self.assertEqual(self.missing(200, body), text)
+        body = json.dumps({"nodes": {"node": [row]}}).encode()
+        text = "the node manager at 10.0.0.3 belongs to no cluster of svcd"
+        self.assertEqual(self.missing(200, body), text)
 
     def test_one_that_is_unwell_is_told_in_its_own_words(self) -> None:
         """With what it reports of itself."""
@@ -136,22 +151,33 @@ class TestNodeManager(SynchronousTestCase):
 
 
 class TestResourceManager(SynchronousTestCase):
-    def test_no_nodes_at_all_is_null(self) -> None:
-        """YARN writes null for an empty list."""
-        missing = probes.RunningNodes({"10.0.0.3": "c1-worker-001"})
-        self.assertEqual(missing(200, manager()), "node managers not registered yet: 10.0.0.3")
-        self.assertEqual(missing(200, manager(_10_0_0_3="RUNNING")), "")
+    def test_a_node_manager_of_another_cluster_is_named(self) -> None:
+        """It stays with the address of its resource manager, which this cluster has now."""
+        missing = probes.OwnNodes(OURS)
+        self.assertEqual(missing(200, manager()), "")
+        self.assertEqual(missing(200, manager(_10_0_0_3="RUNNING", _10_0_0_4="LOST")), "")
+        rows = [
+            {"id": "10.0.0.3:8041", "state": "RUNNING", **attribute(OURS)},
+            {"id": "10.0.0.7:8041", "state": "RUNNING", **attribute("other")},
+            {"id": "10.0.0.8:8041", "state": "RUNNING", "nodeAttributesInfo": {}},
+        ]
+        self.assertEqual(
+            missing(200, json.dumps({"nodes": {"node": rows}}).encode()),
+            "node managers that are not of this cluster: 10.0.0.7 (cluster other), "
+            "10.0.0.8 (no cluster of svcd)",
+        )
+        self.assertEqual(missing(503, b""), "the resource manager answers with status 503")
 
     def test_a_node_manager_is_known_by_its_name_too(self) -> None:
         """On servers it gives the name in the hosts file, with the domain if that has one."""
         machines = {"10.0.0.3": "c1-worker-001"}
         for host in ("c1-worker-001", "C1-Worker-001.example.org"):
-            rows = {"nodes": {"node": [{"id": f"{host}:8041", "state": "RUNNING"}]}}
-            body = json.dumps(rows).encode()
-            self.assertEqual(probes.RunningNodes(machines)(200, body), "")
+            row = {"id": f"{host}:8041", "state": "RUNNING", **attribute(OURS)}
+            body = json.dumps({"nodes": {"node": [row]}}).encode()
+            serves = probes.NodeManagerServes("10.0.0.3", "c1-worker-001", OURS)
+            self.assertEqual(serves(200, body), "")
             self.assertTrue(probes.NodesGone(machines)(200, body))
         other = b'{"nodes": {"node": [{"id": "c1-worker-0011:8041", "state": "RUNNING"}]}}'
-        self.assertTrue(probes.RunningNodes(machines)(200, other))
         self.assertEqual(probes.NodesGone(machines)(200, other), "")
 
     def test_a_leaving_node_manager_may_finish_its_work(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -23,10 +24,11 @@ words="$SPARK_DRIVER_MEMORY $SPARK_CONNECT_AUTHENTICATE_TOKEN $(echo "$PYSPARK_P
 echo "$* heap $words" >>"$HADOOP_LOG_DIR/called"
 exec {sys.executable} -c '
 import os, socket, time
-server = socket.create_server(("127.0.0.1", 0))
-name = os.environ["HADOOP_LOG_DIR"] + "/port"
-open(name + ".new", "w").write(str(server.getsockname()[1]))
-os.rename(name + ".new", name)
+try:
+    server = socket.create_server((os.environ["SPARK_LOCAL_IP"], 15002))
+except OSError:
+    pass
+open(os.environ["HADOOP_LOG_DIR"] + "/tried", "w").close()
 time.sleep(60)
 '
 """
@@ -52,7 +54,11 @@ class TestDaemon(SynchronousTestCase):
         )  # fmt: skip
         made = cluster(Vanilla(), group("all", 1, *processes))
         self.machine: Machine = evolve(
-            machines(made)[0], home=f"{root}/home", storage=(f"{root}/disk 1",), prefix=str(prefix)
+            machines(made)[0],
+            home=f"{root}/home",
+            storage=(f"{root}/disk 1",),
+            prefix=str(prefix),
+            address=f"127.8.{os.getpid() % 200}.{1 + os.getpid() // 200 % 200}",
         )
         plan = Vanilla().configure(made, (self.machine,), [self.machine.instance_id])
         for action in plan[0].chains[0]:
@@ -63,7 +69,7 @@ class TestDaemon(SynchronousTestCase):
         self.started = [
             action
             for chain in Vanilla()
-            .start(made, (self.machine,), [self.machine.instance_id])[0]
+            .start(made, (self.machine,), [self.machine.instance_id])[1]
             .chains
             for action in chain
             if isinstance(action, Command) and action.what.startswith("start ")
@@ -143,24 +149,37 @@ class TestDaemon(SynchronousTestCase):
 
     def test_a_daemon_listens_when_its_port_is_open(self) -> None:
         """`await` waits for this, and ends when the daemon has died or the time is over."""
-        place = ("sparkconnect", "127.0.0.1")
-        done = self.run_script("listens", *place, "1")
+        done = self.run_script("listens", "sparkconnect")
         self.assertEqual((done.returncode, done.stderr), (1, "sparkconnect is not running\n"))
-        done = self.run_script("await", *place, "1", "9")
+        done = self.run_script("await", "sparkconnect", "9")
         self.assertEqual((done.returncode, done.stderr), (1, "sparkconnect has died\n"))
         self.run_script("start", "sparkconnect")
-        file = f"{self.machine.home}/svcd/logs/port"
-        self.run_shell(["sh", "-c", f'until [ -e "{file}" ]; do sleep 0.05; done'])
-        port = Path(file).read_text()
-        for words in (("await", *place, port, "9"), ("listens", *place, port)):
+        for words in (("await", "sparkconnect", "9"), ("listens", "sparkconnect"), ("free",)):
             done = self.run_script(*words)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-        done = self.run_script("await", "sparkconnect", "127.0.0.2", port, "1")
-        text = f"sparkconnect has not listened on 127.0.0.2:{port} for 1 s\n"
-        self.assertEqual((done.returncode, done.stderr), (1, text))
-        done = self.run_script("listens", "sparkconnect", "127.0.0.2", port)
-        text = f"sparkconnect does not listen on 127.0.0.2:{port} (yet)\n"
-        self.assertEqual((done.returncode, done.stderr), (1, text))
+
+    def test_another_program_on_the_port_does_not_count(self) -> None:
+        """The daemon runs, and the program that listens is a stranger."""
+        with socket.create_server((self.machine.address, 15002)):
+            self.run_script("start", "sparkconnect")
+            file = f"{self.machine.home}/svcd/logs/tried"
+            self.run_shell(["sh", "-c", f'until [ -e "{file}" ]; do sleep 0.05; done'])
+            done = self.run_script("listens", "sparkconnect")
+            text = "sparkconnect does not listen on its port (yet)\n"
+            self.assertEqual((done.returncode, done.stderr), (1, text))
+            done = self.run_script("await", "sparkconnect", "1")
+            text = "sparkconnect has not listened on its port for 1 s\n"
+            self.assertEqual((done.returncode, done.stderr), (1, text))
+
+    def test_ports_of_other_programs_are_named(self) -> None:
+        """With the process, so that a person can end it. Ports of other addresses do not matter."""
+        self.assertEqual(self.run_script("free").returncode, 0)
+        with socket.create_server((self.machine.address, 9870)):
+            done = self.run_script("free")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, rf"\Aport 9870 is taken by process {os.getpid()} \(.+\)\n\Z")
+        with socket.create_server((self.machine.address.replace("127.8.", "127.7."), 9870)):
+            self.assertEqual(self.run_script("free").returncode, 0)
 
     def test_a_second_start_leaves_the_daemon_alone(self) -> None:
         """Starting is safe to repeat."""

@@ -7,7 +7,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.describe import describe
 from svcd.provisioning.distributions.kit import cluster, group, machines
-from svcd.provisioning.distributions.spi import Action, Command, HttpProbe, Plan, WriteFile
+from svcd.provisioning.distributions.spi import (
+    Action,
+    Command,
+    Plan,
+    WriteFile,
+    identities,
+)
 from svcd.provisioning.distributions.vanilla import Vanilla, probes
 
 MADE = cluster(
@@ -43,7 +49,7 @@ class TestAdvice(SynchronousTestCase):
 
     def test_login_user_runs_them_on_other_machines(self) -> None:
         """As in clusters of an older release."""
-        (stage,) = Vanilla().start(MADE, MACHINES, IDS)
+        _, stage = Vanilla().start(MADE, MACHINES, IDS)
         self.assertEqual(
             stage.advice,
             "read the log named above (logs are in svcd/logs of the login user's home); "
@@ -55,25 +61,30 @@ class TestAdvice(SynchronousTestCase):
 class TestStart(SynchronousTestCase):
     def test_a_new_cluster_starts_side_by_side(self) -> None:
         """One stage; only what needs the other is in one chain."""
-        (chains,) = outline(Vanilla().start(MADE, MACHINES, IDS))
+        ports, chains = outline(Vanilla().start(MADE, MACHINES, IDS))
+        self.assertEqual(len(ports), 4)
         self.assertEqual(
             chains[:4],
             [
                 [
                     "master-1 start namenode",
+                    "master-1 the name node",
                     "master-1 HDFS to take changes",
                     "master-1 make the folders of HDFS",
                 ],
                 [
+                    "master-1 HDFS",
                     "master-1 HDFS for the history server",
                     "master-1 start historyserver",
                     "master-1 the history server",
                 ],
                 [
                     "master-1 start oozie",
+                    "master-1 HDFS",
                     "master-1 a data node for the share library",
                     "master-1 upload Oozie's share library",
                     "master-1 Oozie",
+                    "master-1 Oozie to accept jobs",
                     "master-1 Oozie to read its share library",
                 ],
                 ["master-1 start resourcemanager", "master-1 the resource manager"],
@@ -92,22 +103,23 @@ class TestStart(SynchronousTestCase):
         """It is an application of YARN that has files in HDFS, and it ends without them."""
         made = cluster(Vanilla(), *MADE.node_groups, group("spark", 1, "sparkconnect"))
         all_ = machines(made)
-        (stage,) = Vanilla().start(made, all_, [m.instance_id for m in all_])
+        _, stage = Vanilla().start(made, all_, [m.instance_id for m in all_])
         chain = stage.chains[-1]
         self.assertEqual(
             [(a.machine, a.what) for a in chain if not isinstance(a, WriteFile)],
             [
                 ("master-1", "YARN for Spark Connect"),
+                ("spark-1", "HDFS"),
                 ("spark-1", "a data node for Spark Connect"),
                 ("spark-1", "start sparkconnect"),
-                ("spark-1", "Spark Connect to listen"),
+                ("spark-1", "sparkconnect to listen"),
             ],
         )
         last = chain[-1]
         assert isinstance(last, Command)
         self.assertEqual(
             last.script,
-            "sh '/home/user one/svcd/bin/daemon' await sparkconnect 10.0.0.6 15002 330",
+            "sh '/home/user one/svcd/bin/daemon' await sparkconnect 330",
         )
         self.assertEqual(last.timeout_s, 300.0)
         self.assertEqual(last.log, "/home/user one/svcd/logs/sparkconnect.log")
@@ -117,27 +129,29 @@ class TestStart(SynchronousTestCase):
         spark = group("spark", 1, "sparkhistory")
         made = cluster(Vanilla(), *MADE.node_groups, spark)
         all_ = machines(made)
-        (stage,) = Vanilla().start(made, all_, [m.instance_id for m in all_])
+        _, stage = Vanilla().start(made, all_, [m.instance_id for m in all_])
         self.assertEqual(
             [(a.machine, a.what) for a in stage.chains[0] if not isinstance(a, WriteFile)],
             [
                 ("master-1", "start namenode"),
+                ("master-1", "the name node"),
                 ("master-1", "HDFS to take changes"),
                 ("master-1", "make the folders of HDFS"),
                 ("spark-1", "start sparkhistory"),
-                ("spark-1", "the history server of Spark"),
+                ("spark-1", "sparkhistory to listen"),
             ],
         )
-        folders, probe = stage.chains[0][2], stage.chains[0][-1]
-        assert isinstance(folders, Command) and isinstance(probe, HttpProbe)
+        folders, listens = stage.chains[0][3], stage.chains[0][-1]
+        assert isinstance(folders, Command) and isinstance(listens, Command)
         self.assertTrue(folders.script.endswith(" mkdir /spark-history 1777 -"), folders.script)
-        self.assertEqual(probe.url, "http://203.0.113.6:18080/api/v1/version")
-        self.assertEqual(probe.log, "/home/user one/svcd/logs/sparkhistory.log")
-        self.assertEqual(probe.alive, "sh '/home/user one/svcd/bin/daemon' alive sparkhistory")
+        self.assertEqual(listens.log, "/home/user one/svcd/logs/sparkhistory.log")
+        script = "sh '/home/user one/svcd/bin/daemon' await sparkhistory 630"
+        self.assertEqual(listens.script, script)
 
     def test_more_workers_are_admitted_first(self) -> None:
         """Their addresses may be those of nodes that left."""
-        admitted, started = outline(Vanilla().start(MADE, MACHINES, IDS[-1:]))
+        ports, admitted, started = outline(Vanilla().start(MADE, MACHINES, IDS[-1:]))
+        self.assertEqual(ports, [["worker-3 check that the ports are free"]])
         self.assertEqual(
             admitted,
             [
@@ -148,6 +162,8 @@ class TestStart(SynchronousTestCase):
         self.assertEqual(
             started,
             [
+                ["master-1 the name node"],
+                ["master-1 the resource manager"],
                 ["worker-3 start datanode", "worker-3 the data node to join"],
                 ["worker-3 start nodemanager", "worker-3 the node manager to join"],
             ],
@@ -166,11 +182,13 @@ class TestDecommission(SynchronousTestCase):
             outline((stage,))[0],
             [
                 [
+                    "master-1 the name node",
                     "master-1 /home/user one/svcd/conf/exclude.hdfs",
                     "master-1 make HDFS read the list of leaving nodes",
                     "master-1 2 data nodes to be decommissioned",
                 ],
                 [
+                    "master-1 the resource manager",
                     "master-1 /home/user one/svcd/conf/exclude.yarn",
                     "master-1 make YARN read the list of leaving nodes",
                     "master-1 2 node managers to finish",
@@ -178,10 +196,10 @@ class TestDecommission(SynchronousTestCase):
             ],
         )
         for chain in stage.chains:
-            listed, refresh, _ = chain
+            _, listed, refresh, _ = chain
             assert isinstance(listed, WriteFile) and isinstance(refresh, Command)
             self.assertEqual(listed.content, b"10.0.0.4\n10.0.0.5\n")
-        yarn = stage.chains[1][1]
+        yarn = stage.chains[1][2]
         assert isinstance(yarn, Command)
         self.assertTrue(yarn.script.endswith("yarn rmadmin -refreshNodes -g 900 -server"))
 
@@ -196,19 +214,35 @@ class TestCheck(SynchronousTestCase):
         (stage,) = Vanilla().check(MADE, MACHINES)
         looked = [chain[0].missing for chain in stage.chains]  # type: ignore[union-attr]
         self.assertIn(probes.DataNodeServes("10.0.0.5"), looked)
-        self.assertIn(probes.NodeManagerServes("10.0.0.5", "c1-worker-003"), looked)
-        self.assertEqual(len(looked), 1 + 3 + 1 + 3 + 2)
+        own = probes.NodeManagerServes("10.0.0.5", "c1-worker-003", MADE.id)
+        self.assertIn(own, looked)
+        self.assertIn(probes.OwnNodes(MADE.id), looked)
+        self.assertEqual(len(looked), 4 + 1 + 3 + 3 + 1 + 1)
+
+    def test_the_daemons_of_the_masters_show_their_cluster(self) -> None:
+        """A page of Hadoop shows the option of its configuration, Oozie shows its environment."""
+        (stage,) = Vanilla().check(MADE, MACHINES)
+        found = [(p.what, p.url, p.identity) for p in identities((stage,))]
+        conf = "conf?name=svcd.cluster"
+        self.assertEqual(
+            found,
+            [
+                ("namenode", f"http://203.0.113.2:9870/{conf}", MADE.id),
+                ("resourcemanager", f"http://203.0.113.2:8088/{conf}", MADE.id),
+                ("historyserver", f"http://203.0.113.2:19888/{conf}", MADE.id),
+                ("oozie", "http://203.0.113.2:11000/oozie/v1/admin/os-env", MADE.id),
+            ],
+        )
 
     def test_history_server_of_spark_is_checked(self) -> None:
         """By its own name, as `daemon start` knows it."""
         made = cluster(Vanilla(), *MADE.node_groups, group("spark", 1, "sparkhistory"))
         (stage,) = Vanilla().check(made, machines(made))
-        (probe,) = stage.chains[-1]
-        assert isinstance(probe, HttpProbe)
-        self.assertEqual((probe.machine, probe.what), ("spark-1", "sparkhistory"))
-        self.assertEqual(
-            probe.missing(503, b""), "the history server of Spark answers with status 503"
-        )
+        (command,) = stage.chains[-1]
+        assert isinstance(command, Command)
+        self.assertEqual((command.machine, command.what), ("spark-1", "sparkhistory"))
+        script = "sh '/home/user one/svcd/bin/daemon' listens sparkhistory"
+        self.assertEqual(command.script, script)
 
 
 class TestDescribe(SynchronousTestCase):
@@ -221,13 +255,13 @@ class TestDescribe(SynchronousTestCase):
         self.assertEqual((command.machine, command.what), ("spark-1", "sparkconnect"))
         self.assertEqual(
             command.script,
-            "sh '/home/user one/svcd/bin/daemon' listens sparkconnect 10.0.0.6 15002",
+            "sh '/home/user one/svcd/bin/daemon' listens sparkconnect",
         )
 
     def test_a_plan_can_be_read_before_it_runs(self) -> None:
         """Names of machines, what, within which time, and what to do if it fails."""
         told = describe(Vanilla().start(MADE, MACHINES, IDS[-1:]), MACHINES)
-        self.assertTrue(told.startswith("1. admit the new nodes (within 600 s)\n"))
+        self.assertTrue(told.startswith("1. check the ports (within 60 s)\n"))
         self.assertIn(
             "   - c1-worker-003: start datanode (within 60 s): "
             "sh '/home/user one/svcd/bin/daemon' start datanode\n"
