@@ -199,6 +199,8 @@ class History:
         self.slow = self.slow_store = 0.0
         self.world.plan.clear()
         self.world.svcd.faults.clear()
+        for cluster_id in list(self.world.strangers):
+            self.world.send_away(cluster_id)
 
     # ---- requests ----
 
@@ -231,6 +233,7 @@ class History:
             (12, self._fault),
             (3, self._break_boot),
             (2, self._take_server),
+            (3, self._stranger),
         ]
         tenant = self.rng.choice(TENANTS)
         act = self.rng.choices([a for _, a in choices], [w for w, _ in choices])[0]
@@ -338,6 +341,9 @@ class History:
         cluster_id = self._some_cluster(tenant)
         if cluster_id is None:
             return
+        self._execute_on(tenant, cluster_id)
+
+    def _execute_on(self, tenant: str, cluster_id: str) -> None:
         self.number += 1
         body = {"cluster_id": cluster_id, **self._execution_body(tenant)}
         self.world.ask(
@@ -481,6 +487,20 @@ class History:
         self.excused.add(server.metadata.get("svcd_cluster_id", ""))
         self.world.tell(f"somebody deletes server {server.name}")
         self.world.ask_cloud(tenant, "DELETE", f"/compute/v2.1/servers/{server.id}")
+
+    def _stranger(self, tenant: str) -> None:
+        """For a while the engine of another cluster answers in place of a cluster's own."""
+        cluster_id = self._some_cluster(tenant)
+        if cluster_id is None:
+            return
+        world = self.world
+        world.tell(f"a stranger has the address of the engine of {world.name(cluster_id)}")
+        world.strangers.setdefault(cluster_id, world.now)
+        world.svcd.engines.engine(cluster_id).cluster = "another"
+        seconds = self.rng.choice([20.0, 150.0, 900.0])
+        world.clock.callLater(seconds, lambda: world.send_away(cluster_id))
+        world.advance(self.rng.choice([0.0, 100.0, 310.0]))
+        self._execute_on(tenant, cluster_id)
 
     # ---- the end ----
 

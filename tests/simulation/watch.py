@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from tests.simulation.process import Process
     from tests.simulation.world import Heard, World
 
+_STAGING_S = 300.0
+"""Between the look at a daemon's identity and the first folder: a login is made, calls are slow."""
+_SUBMIT_S = 90.0
+"""Between the look and a submit: a row is written, and the call is slow."""
 TERMINAL = frozenset({"SUCCEEDED", "KILLED", "FAILED"})
 
 
@@ -115,13 +119,29 @@ class Watch:
     # ---- who acts ----
 
     def acts(self, by: Process, heard: Heard) -> None:
-        """Under the newest term of a lease, or under none."""
+        """Under the newest term of a lease, or under none; and never for a stranger."""
+        self._obeys(heard)
         term = fencing.current()
         if term is None or heard.where == "store":  # there the fence decides
             return
         rows = self._world.rows(f"select holder, epoch from leases where shard = {term.shard}")
         if rows != [(term.holder, term.epoch)] or term.holder != by.name:
             self.breach(f"{by.name} acts without its lease: {heard}")
+
+    def _obeys(self, heard: Heard) -> None:
+        """No job begins on the engine of another cluster, long after svcd could see whose it is.
+
+        svcd asks whose it is before it makes a folder, and before it submits.
+        """
+        if heard.where == "engine":
+            begins, most_s = heard.method == "POST", _SUBMIT_S
+        else:
+            begins, most_s = "op=MKDIRS" in heard.path, _STAGING_S
+        if not begins:
+            return
+        for cluster_id, since in self._world.strangers.items():
+            if cluster_id in heard.path and self._world.now - since > most_s:
+                self.breach(f"work for a stranger in place of {cluster_id}: {heard}")
 
     # ---- the outside ----
 

@@ -133,6 +133,7 @@ class World:
         self._trapped: dict[str, Freeze] = {}
         self.stage: Stage[Process] = Stage()
         self.server = Server(self.clock, self.svcd._database, rng)
+        self.strangers: dict[str, float] = {}  # by cluster whose engine is another's: since when
         self.watch = Watch(self)
         self.told = Told()
         self.tenants = tuple(USERS)
@@ -174,6 +175,12 @@ class World:
         for id_, name in self.names.items():
             text = text.replace(id_, name)
         return text
+
+    def send_away(self, cluster_id: str) -> None:
+        """The cluster's own engine answers again."""
+        if self.strangers.pop(cluster_id, None) is not None:
+            self.tell(f"the engine of {self.name(cluster_id)} is its own again")
+            self.svcd.engines.engine(cluster_id).cluster = ""
 
     def advance(self, seconds: float) -> None:
         self.svcd.advance(seconds)
