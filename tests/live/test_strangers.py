@@ -46,6 +46,7 @@ class Stranger(Resource):
 
     def render(self, request: Request) -> bytes:
         """Every page is there, and says what a well daemon says."""
+        request.setHeader(b"connection", b"close")  # it keeps none when it stops to listen
         self.asked.append(f"{request.method.decode()} {request.uri.decode()}")
         bean = {"ClusterId": "CID-other", "Safemode": "", "LiveNodes": "{}"}
         page = {"SVCD_CLUSTER": "other", "systemMode": "NORMAL", "beans": [bean]}
@@ -80,11 +81,17 @@ class StrangerTests(DaemonCase):
     async def until_described(self, word: str) -> None:
         """Until the description of the cluster contains `word`; "": until it is empty."""
 
+        text = ""
+
         async def described() -> bool:
+            nonlocal text
             text = (await self.tenant.cluster(self.cluster_id))["status_description"]
             return word in text if word else not text
 
-        await until(described, f"a description with {word!r}", 90.0)
+        try:
+            await until(described, f"a description with {word!r}", 90.0)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {text!r}") from None
 
     async def test_a_stranger_in_place_of_any_daemon_gets_no_job(self) -> None:
         """The cluster shows it, and the stranger gets no request but the look at its pages."""
