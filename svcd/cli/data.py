@@ -6,7 +6,7 @@ import getpass
 import os
 import sys
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,6 +50,8 @@ BINARIES: Final = Table(
     ),
     empty="no binaries; svcd binary add FILE makes one",
 )
+_FOLDER: Final = "application/directory"
+"""The type of an object that marks a folder, as in the image's ObjStoreFileSystem."""
 
 source: Final = Group("source", help="Locations of the input and output of jobs.")
 binary: Final = Group("binary", help="The programs of jobs.")
@@ -151,8 +153,7 @@ def get_source(session: Session, what: str, folder: Path) -> None:
         raise CommandError(f"{text} {url}/* prints it", REFUSED)
     store = swift.of(session)
     container, path = container_of(url), url.partition("://")[2].partition("/")[2].rstrip("/")
-    names = below(path, [str(row.get("name")) for row in store.list(container, path)])
-    files = [each for each in names if not each.endswith("/")]
+    files = files_below(path, store.list(container, path))
     if not files:
         raise CommandError(f"there is no object at {url}", REFUSED)
     for name in files:
@@ -165,9 +166,19 @@ def get_source(session: Session, what: str, folder: Path) -> None:
     session.note(f"got {count(len(files))} of {url} into {folder}")
 
 
-def below(path: str, names: Sequence[str]) -> Sequence[str]:
-    """The names of the object `path` and of those in the folder `path`; "" is the container."""
-    return [each for each in names if not path or each == path or each.startswith(f"{path}/")]
+def files_below(path: str, rows: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+    """The names of the object `path` and of those in the folder `path`; "" is the container.
+
+    rows: of the container's list. Objects that only mark a folder have no content, and are no
+    files: a name with a slash at its end, or the type that Hadoop's jobs give them.
+    """
+    named = [
+        str(row.get("name"))
+        for row in rows
+        if str(row.get("content_type")).partition(";")[0].strip().lower() != _FOLDER
+    ]
+    below = [each for each in named if not path or each == path or each.startswith(f"{path}/")]
+    return [each for each in below if not each.endswith("/")]
 
 
 # ---- binaries -----------------------------------------------------------------------------------

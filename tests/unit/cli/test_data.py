@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.data import below
+from svcd.cli.data import files_below
 from tests.unit.cli.test_run import RunCase
 
 
-class BelowTests(SynchronousTestCase):
+class FilesBelowTests(SynchronousTestCase):
     def test_an_object_a_folder_and_a_container(self) -> None:
         """Not names that only begin alike, nor shorter ones of a store that answers nonsense."""
-        names = ["in", "in/a", "in/b/c", "input", "i", ""]
-        self.assertEqual(below("in", names), ["in", "in/a", "in/b/c"])
-        self.assertEqual(below("", ["a", "b/c"]), ["a", "b/c"])
+        rows = [{"name": each} for each in ("in", "in/a", "in/b/c", "input", "i", "")]
+        self.assertEqual(files_below("in", rows), ["in", "in/a", "in/b/c"])
+        self.assertEqual(files_below("", [{"name": "a"}, {"name": "b/c"}]), ["a", "b/c"])
+
+    def test_markers_of_folders_are_no_files(self) -> None:
+        """Those of Hadoop's jobs and of other programs; an empty file stays."""
+        rows = [
+            {"name": "out", "bytes": 0, "content_type": "application/directory"},
+            {"name": "out/", "bytes": 0, "content_type": "application/octet-stream"},
+            {"name": "out/_SUCCESS", "bytes": 0, "content_type": "application/octet-stream"},
+            {"name": "out/b", "bytes": 0, "content_type": "Application/Directory; charset=UTF-8"},
+            {"name": "out/b/part-0", "bytes": 3, "content_type": "text/plain"},
+        ]
+        self.assertEqual(files_below("out", rows), ["out/_SUCCESS", "out/b/part-0"])
+        self.assertEqual(files_below("out", rows[:2]), [])
 
 
 class DataTests(RunCase):
