@@ -16,6 +16,7 @@ _WORDS: Final = (
      "repeat the request with svcd cluster retry"),
     (re.compile(r"retry with an empty resize"), "retry with svcd cluster retry"),
     (re.compile(r"an empty resize (retries it|replaces)"), r"svcd cluster retry \1"),
+    (re.compile(r"in the params of job_configs"), "with svcd run -p NAME=VALUE"),
     (re.compile(r"(use|delete it with) force=true"), "use svcd cluster rm --force"),
     (re.compile(r"the header X-Auth-Token is missing: get a token from the identity service"),
      "the daemon accepts only requests with a login"),

@@ -295,8 +295,10 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "resize replaces it",
     ),
     Code.VARIABLE_UNKNOWN: _execution(
-        "The job's configuration or its .sql program names a variable without a value.",
-        "set the named variable in job_configs, or write $ instead of ${ in a configuration",
+        "A script of the job in Pig or SQL, or its configuration, names a variable without a "
+        "value.",
+        "give the named variable a value in the params of job_configs; in a configuration write "
+        "$ instead of ${",
     ),
     Code.LAUNCHER_LOST: _execution(
         "Oozie's launcher, the program that starts the job on the cluster, died. svcd starts "

@@ -78,6 +78,9 @@ COPY: Final = """\
 lines = LOAD '$INPUT' USING TextLoader() AS (line:chararray);
 STORE lines INTO '$OUTPUT';
 """
+_PAIRS: Final = "lines = FOREACH lines GENERATE line AS (key, value);\n"
+_BAG: Final = "lines = FOREACH lines GENERATE (bag{})line;\n"
+_LIMITED: Final = "lines = LIMIT lines $MOST;\n"
 GROUPED: Final = """\
 lines = LOAD '$INPUT' USING TextLoader() AS (line:chararray);
 words = FOREACH lines GENERATE FLATTEN(TOKENIZE(line)) AS word;
@@ -107,6 +110,9 @@ PIG: Final = (
     _pig("permission", _function("denied"), jar=True),
     _pig("syntax", "lines = LOAD '$INPUT'\nSTORE lines INTO '$OUTPUT';\n"),
     _pig("alias-unknown", "lines = LOAD '$INPUT';\nSTORE line INTO '$OUTPUT';\n"),
+    _pig("schema-wrong", COPY.replace("STORE lines", f"{_PAIRS}STORE lines")),
+    _pig("cast-wrong", COPY.replace("STORE lines", f"{_BAG}STORE lines")),
+    _pig("variable-missing", COPY.replace("STORE lines", f"{_LIMITED}STORE lines")),
     _pig("class-missing", COPY.replace("TextLoader", "org.example.MyLoader")),
     _pig("exception", _function("throw"), jar=True),
     _pig("oom-container", _function("hog"), jar=True, configs=SMALL_CONTAINER),

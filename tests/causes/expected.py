@@ -42,6 +42,21 @@ _LARGE: Final[Mapping[str, tuple[str, str]]] = {
         "ERROR 1200: Pig script failed to parse: <file pig-alias-unknown.pig, line 2, column 6>"
         " Undefined alias: line;",
     ),
+    "Pig/schema-wrong": (
+        "SYNTAX_ERROR",
+        'ERROR 1031: Incompatible schema: left is "key:NULL,value:NULL", right is'
+        ' "line:chararray" (pig-schema-wrong.pig, line 2, column 8);',
+    ),
+    "Pig/cast-wrong": (
+        "SYNTAX_ERROR",
+        "ERROR 1052: Cannot cast chararray to bag with schema line:bag{:tuple()}"
+        " (pig-cast-wrong.pig, line 2, column 8);",
+    ),
+    "Pig/variable-missing": (
+        "VARIABLE_UNKNOWN",
+        "org.apache.pig.tools.parameters.ParameterSubstitutionException: Undefined parameter :"
+        " MOST;",
+    ),
     "Pig/class-missing": (
         "CLASS_MISSING",
         "ERROR 1070: Could not resolve org.example.MyLoader using imports:",

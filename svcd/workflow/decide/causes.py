@@ -17,6 +17,7 @@ from typing import Final
 
 from svcd.model.engine_record import Action
 from svcd.model.frames import FRAME, FRAMEWORK
+from svcd.workflow.decide import pig_places
 from svcd.workflow.decide.evidence import Evidence
 
 _MOST_SEARCHED: Final = 1000
@@ -107,10 +108,11 @@ _ENDED: Final = re.compile(r"application_\d+_\d+ (?:FAILED|KILLED): ")
 """The words of image/spark/java/org/svcd/spark/SubmitSpark.java before YARN's diagnostics."""
 _THREW: Final = "User class threw exception: "
 """Spark's words before the exception of a program."""
+_RECORD: Final = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", re.MULTILINE)
+"""The beginning of a record in a log of Spark."""
 _SQL: Final = "org.svcd.spark.RunSql$SqlFailure: "
 """The image's class for scripts in SQL; its message begins with the statement and the line."""
 _STATEMENT: Final = re.compile(r"statement \d{1,9}, line \d{1,9}: ")
-"""The beginning of this message."""
 _POSITION: Final = re.compile(r"\bline \d{1,9}(?=,? pos )")
 """Spark counts from the first line of a statement, the message from that of the script."""
 _MOST_SAME: Final = 200
@@ -251,7 +253,8 @@ def lines_of(action: Action, evidence: Evidence) -> Generator[None, None, Sequen
     else:
         searched += [(python_cause, each) for each in evidence.of_drivers("stdout")]
         stderr = evidence.of_drivers("stderr")
-        searched += [(search, each) for search in (python_cause, cause) for each in stderr]
+        searched += [(python_cause, each) for each in stderr]
+        searched += [(cause, _thrown(each)) for each in stderr]
         for attempt in evidence.attempts[:1]:
             if _SUBPROCESS in attempt:
                 searched += [(script_cause, each) for each in evidence.of_tasks("stderr")]
@@ -264,7 +267,13 @@ def lines_of(action: Action, evidence: Evidence) -> Generator[None, None, Sequen
         yield
         if line and not (found and search is script_end):
             found.append(line)
-    return found
+    return pig_places.named(found, evidence) if action.type == "pig" else found
+
+
+def _thrown(log: str) -> str:
+    """The exception of a driver's program alone: other threads write theirs while it ends."""
+    _, begins, rest = log.partition(f"{_THREW}\n")
+    return _RECORD.split(rest, maxsplit=1)[0] if begins else log
 
 
 def spoken(message: str) -> str:

@@ -49,8 +49,14 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
         Code.OBJECT_STORE,
         re.compile(r"\bobjstore: [A-Z_]+: |ObjStoreException|No FileSystem for scheme \"?objstore"),
     ),
-    # the words of image/spark/java/org/svcd/spark/RunSql.java
-    (Code.VARIABLE_UNKNOWN, re.compile(r"^statement \d+, line \d+: the variable \$\{")),
+    (
+        Code.VARIABLE_UNKNOWN,
+        re.compile(
+            # the words of image/spark/java/org/svcd/spark/RunSql.java, and of Pig
+            r"^statement \d+, line \d+: the variable \$\{"
+            r"|ParameterSubstitutionException: Undefined parameter : "
+        ),
+    ),
     (Code.SCHEME_UNKNOWN, re.compile(r"No FileSystem for scheme|UnsupportedFileSystemException")),
     (
         Code.INPUT_MISSING,

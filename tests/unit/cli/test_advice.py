@@ -21,6 +21,8 @@ class AdviceTests(SynchronousTestCase):
              "only in Active; svcd cluster retry retries it"),
             ("DELETE /v1.1/<tenant_id>/clusters/<cluster_id> needs one of the roles admin",
              "this command needs one of the roles admin"),
+            ("give it a value in the params of job_configs",
+             "give it a value with svcd run -p NAME=VALUE"),
             ("$.name: missing\n$: give one of a and b", "name: missing\ngive one of a and b"),
             ("the price is $.", "the price is $."),
         ):  # fmt: skip

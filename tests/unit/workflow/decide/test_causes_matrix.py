@@ -38,7 +38,7 @@ ADVICE = {
     "OUT_OF_MEMORY": "give it more memory in job_configs: oozie.launcher.memory.mb for Pig",
     "NO_SPACE": "free space in HDFS and on the workers, raise the quota, or add workers",
     "KILLED_ELSEWHERE": "find out who has access to the engine, YARN and the machines",
-    "VARIABLE_UNKNOWN": "set the named variable in job_configs",
+    "VARIABLE_UNKNOWN": "give the named variable a value in the params of job_configs; in a",
     "WORKER_LOST": "remove the job's partial output and execute the job again; if the worker's",
 }
 
@@ -102,6 +102,8 @@ class HostileTests(SynchronousTestCase):
             "x" * 999 + "\n",
             "a: " * 333 + "\n",
             "+ " * 9 + "\n",
+            "<file " * 9 + "\n",
+            "<file " + "a" * 290 + ", line 1, column ",
         ):
             text = (line * (size // len(line) + 1))[:size]
             files = [
@@ -111,7 +113,7 @@ class HostileTests(SynchronousTestCase):
             ]
             said = "subprocess failed with code 1 " + text
             evidence = Evidence(attempts=[said[:8192]], jobs=[text[:8192]], files=files)
-            for kind in ("shell", "java"):
+            for kind in ("shell", "java", "pig"):
                 action = {"name": "n", "type": kind, "status": "ERROR", "errorMessage": text}
                 record = parsed({"status": "KILLED", "actions": [action]})
                 steps = failures.judging(record, evidence, ())

@@ -278,6 +278,27 @@ class OfRecord(SynchronousTestCase):
         words = "statement 1, line 2: the variable ${LEAST} has no value: give the job a parameter"
         self.assertEqual(self.spark(f"{self.SQL}{words}"), ("VARIABLE_UNKNOWN", words))
 
+    def test_words_of_another_thread_are_not_the_cause(self) -> None:
+        """Spark's reporter is interrupted while the driver ends. Recorded."""
+        words = "statement 1, line 2: the variable ${LEAST} has no value: give the job a parameter"
+        stderr = (
+            "2026-11-24 12:07:39.635 ERROR org.apache.spark.deploy.yarn.ApplicationMaster: User"
+            f" class threw exception: \norg.svcd.spark.RunSql$SqlFailure: {words}\n"
+            "\tat org.svcd.spark.RunSql.run(RunSql.java:68)\n"
+            "2026-11-24 12:07:39.755 WARN org.apache.spark.deploy.yarn.ApplicationMaster: Reporter"
+            " thread fails 1 time(s) in a row.\njava.io.InterruptedIOException: Call interrupted\n"
+            "\tat org.apache.hadoop.ipc.Client.call(Client.java:1541)\n"
+        )
+        self.assertEqual(self.spark(f"{self.SQL}{words}", stderr), ("VARIABLE_UNKNOWN", words))
+
+    def test_a_parameter_of_pig_without_a_value(self) -> None:
+        words = (
+            "org.apache.pig.tools.parameters.ParameterSubstitutionException: Undefined parameter :"
+            " MOST"
+        )
+        told = by_text(words)
+        self.assertEqual(told and told.value, "VARIABLE_UNKNOWN")
+
     def test_the_cause_below_a_fault_of_a_statement_is_told(self) -> None:
         words = "statement 1, line 1: SparkException: [TASK_WRITE_FAILED] Task failed."
         full = "java.io.IOException: No space left on device"
