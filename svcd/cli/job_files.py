@@ -3,6 +3,7 @@
 Note: names that hold a digest. The API does not show digests, and a name is unique in a tenant. So
 `svcd run` gives a binary's data a name with a part of its SHA-256. A second run of the same file
 finds the name and uploads nothing. A changed file gets another name, and old jobs keep their data.
+The name of the first job means all of them (`versions`).
 """
 
 from __future__ import annotations
@@ -262,17 +263,34 @@ def binary(name: str, digest: str, internal_id: str, known: Rows, named: bool = 
 def job(name: str, kind: JobType, mains: Sequence[str], libs: Sequence[str], known: Rows) -> Reuse:
     """The job of these binaries. mains, libs: ids. known: the jobs of the tenant."""
     by_name = {str(each["name"]): each for each in known}
-    wanted = (kind.value, list(mains), list(libs))
+    wanted = [kind.value, *mains, "", *libs]
     plain = slug(name)
-    own = with_digest(plain, digest_of([kind.value, *mains, "", *libs]))
+    own = with_digest(plain, digest_of(wanted))
     for each in (plain, own):
         found = by_name.get(each)
         if found is None:
             return Reuse(name=each)
-        has = [[str(b["id"]) for b in found[key]] for key in ("mains", "libs")]
-        if (found["type"], *has) == wanted:
+        if _content(found) == wanted:
             return Reuse(name=each, id=str(found["id"]))
     raise Unusable(f"the jobs {plain} and {own} exist with other binaries: rename the file")
+
+
+def versions(name: str, known: Rows) -> Rows:
+    """The jobs that `name` means: that of this name, and those that `job` makes of later contents.
+
+    known: the jobs of the tenant.
+    """
+    return [
+        each
+        for each in known
+        if each["name"] in (name, with_digest(name, digest_of(_content(each))))
+    ]
+
+
+def _content(row: Mapping[str, Any]) -> Sequence[str]:
+    """The parts of a job whose digest its name may have."""
+    mains, libs = ([str(each["id"]) for each in row.get(key) or ()] for key in ("mains", "libs"))
+    return [str(row.get("type")), *mains, "", *libs]
 
 
 def source(kind: str, url: str, user: str, password: str, known: Rows, invocation: str) -> Reuse:

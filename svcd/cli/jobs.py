@@ -1,7 +1,8 @@
 """`svcd job …`: lists, shows, follows, cancels, repeats and deletes job executions.
 
 J is the id of an execution or its unique beginning. The name or id of a job, or its unique
-beginning, means its latest execution.
+beginning, means its latest execution. The jobs that `svcd run` makes of a file and of its later
+contents have one name (`job_files.versions`).
 """
 
 from __future__ import annotations
@@ -101,8 +102,30 @@ def execution_of(api: Api, what: str) -> Any:
     begins = [row for row in rows if what and get(row, "id").startswith(what)]
     if begins:
         return names.chosen(begins, EXECUTION, what, api.door.tenant)
-    known = api.listed("/jobs", "jobs")["jobs"]
-    return _latest(api, names.chosen(known, JOB, what, api.door.tenant))
+    return _latest(api, jobs_of(api, what))
+
+
+def jobs_of(api: Api, what: str) -> Sequence[Row]:
+    """The jobs that `what` names: one, or those of a file's contents. Raises CommandError."""
+    found = names.exactly(api, JOB, what)
+    if found is not None and get(found, "id") == what:
+        return [found]
+    return named(api.listed(JOB.path, JOB.many)[JOB.many], what, api.door.tenant)
+
+
+def named(known: Sequence[Row], what: str, tenant: str) -> Sequence[Row]:
+    """The jobs among `known` that `what` names, exactly or by its beginning. Pure."""
+    from svcd.cli.job_files import versions
+
+    exact = versions(what, known)
+    if exact:
+        return exact
+    begins = [row for row in known if what and get(row, "name").startswith(what)]
+    shortest = min((get(row, "name") for row in begins), key=len, default="")
+    same = versions(shortest, known)
+    if begins and all(row in same for row in begins):
+        return same
+    return [names.chosen(known, JOB, what, tenant)]
 
 
 def cluster_or_execution(api: Api, what: str) -> tuple[Any, Any]:
@@ -133,17 +156,18 @@ def _exact_execution(api: Api, what: str) -> Any:
     if names.is_id(what) and (found := api.one(f"{EXECUTION.path}/{safe(what)}")) is not None:
         return found
     job = names.exactly(api, JOB, what)
-    return None if job is None else _latest(api, job)
+    return None if job is None else _latest(api, jobs_of(api, what))
 
 
-def _latest(api: Api, of: Row) -> Any:
-    """The latest execution of a job. Raises CommandError."""
-    path = f"/job-executions?job_id={safe(get(of, 'id'))}"
-    latest = deque(api.rows(path, "job_executions"), 1)
+def _latest(api: Api, of: Sequence[Row]) -> Any:
+    """The latest execution of these jobs. Raises CommandError."""
+    ids = [get(row, "id") for row in of]
+    path = EXECUTION.path + (f"?job_id={safe(ids[0])}" if len(ids) == 1 else "")
+    latest = deque((row for row in api.rows(path, EXECUTION.many) if row["job_id"] in ids), 1)
     if latest:
         return latest[0]
     text = (
-        f"job {get(of, 'name')} has no execution: it has not run, or its executions are deleted;"
+        f"job {get(of[0], 'name')} has no execution: it has not run, or its executions are deleted;"
         " svcd run FILE --on CLUSTER runs a job"
     )
     raise CommandError(text, NOT_FOUND)
@@ -167,19 +191,23 @@ def ls(session: Session, status: str | None, of: str | None) -> None:
     """List the job executions of the project."""
     api = session.api
     filters = {"status": status} if status else {}
-    if of:
-        filters["job_id"] = str(names.find(api, JOB, of)["id"])
+    ids = [get(row, "id") for row in jobs_of(api, of)] if of else []
+    if len(ids) == 1:
+        filters["job_id"] = ids[0]
     query = "&".join(f"{name}={safe(value)}" for name, value in filters.items())
     path = "/job-executions" + (f"?{query}" if query else "")
 
     def others() -> Iterator[str]:
-        for row in api.rows("/job-executions", "job_executions") if query else ():
+        for row in api.rows("/job-executions", "job_executions") if query or ids else ():
             yield get(row, "id")
 
     shown = table_of(session, others)
-    if query:
+    if query or ids:
         shown = shown._replace(empty="there is no such job execution; svcd job ls shows all")
-    session.show(api.listed(path, "job_executions"), shown)
+    body = api.listed(path, EXECUTION.many)
+    if len(ids) > 1:
+        body = {EXECUTION.many: [row for row in body[EXECUTION.many] if row["job_id"] in ids]}
+    session.show(body, shown)
 
 
 def table_of(session: Session, others: Callable[[], Iterable[str]] = tuple) -> Table:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from twisted.trial.unittest import SynchronousTestCase
+
 from svcd.cli import api as client
 from svcd.cli import jobs
+from svcd.cli.exits import CommandError
+from svcd.cli.job_files import digest_of
+from svcd.cli.jobs import named
 from svcd.model.job import ExecutionStatus
 from tests.unit.cli.test_run import RunCase
 
@@ -37,6 +42,23 @@ class JobTests(RunCase):
         self.assertEqual(jobs._STATUSES, tuple(each.value for each in ExecutionStatus))
         wrong = self.shown.run("job", "ls", "--status", "RUNING")
         self.assertIn("'RUNING' is not one of", wrong.err)
+
+    def test_the_name_of_a_job_means_the_latest_content_of_its_file(self) -> None:
+        """A corrected program is another job; its name, its beginning and the list follow it."""
+        self.pig("-c", "svcd.fake.outcome=fail")
+        self.pig(content="-- corrected\n")
+        failed, corrected = self.executions()
+        self.assertNotEqual(failed["job_id"], corrected["job_id"])
+        for name in ("count", "cou", corrected["job_id"]):
+            self.assertEqual(self.shown.body("job", "show", name), corrected, name)
+        self.assertEqual(self.shown.body("job", "show", failed["job_id"]), failed)
+        self.assertIn(f"job execution {corrected['id']}: ", self.shown.run("why", "count").out)
+        both = {"job_executions": [failed, corrected]}
+        self.assertEqual(self.shown.body("job", "ls", "--job", "count"), both)
+        of_one = self.shown.body("job", "ls", "--job", failed["job_id"])
+        self.assertEqual(of_one, {"job_executions": [failed]})
+        self.pig()
+        self.assertEqual(self.shown.body("job", "show", "count"), self.executions()[2])
 
     def test_show_names_what_was_given(self) -> None:
         """The data and values of the execution follow its row, by the options of svcd run."""
@@ -224,3 +246,23 @@ class JobTests(RunCase):
         said = self.shown.run("job", "show", "cuont")
         self.assertEqual((said.code, said.err.count("\n")), (3, 1), said)
         self.assertIn("has no job 'cuont'; did you mean count?", said.err)
+
+
+class NamedTests(SynchronousTestCase):
+    def job(self, name: str, main: str) -> dict[str, object]:
+        return {"id": f"id-{main}", "name": name, "type": "Pig", "mains": [{"id": main}]}
+
+    def test_contents_of_a_file_are_one_job(self) -> None:
+        """Other jobs whose names begin alike are not; a beginning of two files is refused."""
+        first, second = self.job("top", "1"), self.job("", "2")
+        second["name"] = f"top-{digest_of(['Pig', '2', ''])}"
+        alike, other = self.job("top-0123456789ab", "3"), self.job("total", "4")
+        known = [first, alike, second, other]
+        self.assertEqual(named(known, "top", "demo"), [first, second])
+        self.assertEqual(named([first, second, other], "top-", "demo"), [second])
+        self.assertEqual(named([second, first], "to", "demo"), [second, first])
+        self.assertEqual(named([second], "top", "demo"), [second])
+        self.assertEqual(named(known, "id-4", "demo"), [other])
+        for what in ("to", "x"):
+            with self.assertRaises(CommandError):
+                named(known, what, "demo")
