@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from attrs import evolve, field, frozen
 
+from svcd.cli.job_status import CANCELLED, status_of
 from svcd.cli.report import failure_of
 from svcd.cli.times import duration, seconds
 from svcd.model.log_title import TITLE
@@ -23,11 +24,6 @@ OVER: Final = frozenset({"SUCCEEDED", "KILLED", "FAILED"})
 """The statuses of an execution that has ended."""
 _HEAD: Final = "job execution "
 """The beginning of the title of the first part, which holds the status and not the log."""
-_CANCELLED_BY: Final[Mapping[str | None, str]] = {
-    None: "a request to svcd",
-    "KILLED_ELSEWHERE": "a kill at the workflow engine or in YARN",
-}
-"""Code of a killed execution -> who has cancelled it."""
 _ANCHOR: Final = 4096
 """Characters at the end of a shown part that are searched in its next version."""
 
@@ -212,13 +208,14 @@ def outcome(execution: Json) -> tuple[int, Sequence[str]]:
     info = execution["info"]
     began, ended = seconds(execution["created_at"]), seconds(execution["end_time"])
     after = "" if began is None or ended is None else f" after {duration(ended - began)}"
-    if info["status"] == "SUCCEEDED":
+    word = status_of(execution)
+    if word == "SUCCEEDED":
         return 0, [f"job SUCCEEDED{after}"]
+    if word == CANCELLED:
+        return 1, [f"job cancelled by a request to svcd{after}"]
     code = (info.get("failure") or {}).get("code")
-    if info["status"] == "KILLED" and code in _CANCELLED_BY:
-        return 1, [f"job cancelled by {_CANCELLED_BY[code]}{after}", *failure_of(info)]
     logs = f"svcd job logs {execution['id']}"
-    lines = [f"job {info['status']}{after}"]
+    lines = [f"job {word}{after}"]
     lines += [
         line.replace("the log of this job execution", f"its log: {logs}")
         for line in failure_of(info)

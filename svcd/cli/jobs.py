@@ -19,6 +19,7 @@ from svcd.cli.api import Api, safe
 from svcd.cli.command import CommandWithOutput, Group
 from svcd.cli.data import SOURCE
 from svcd.cli.exits import FAILED, NOT_FOUND, REFUSED, CommandError
+from svcd.cli.job_status import status_of
 from svcd.cli.names import Kind
 from svcd.cli.question import confirm, yes_option
 from svcd.cli.session import Session, write
@@ -36,6 +37,8 @@ EXECUTION: Final = Kind(
 _MASK: Final = "***"
 _STATUSES: Final = ("Pending", "PREP", "RUNNING", "SUSPENDED", "SUCCEEDED", "KILLED", "FAILED")
 """Those of `model.job.ExecutionStatus`, whose import would make each command start later."""
+_WORDS: Final = {"FAILED": "", "cancelled": "KILLED"}
+"""Words of people (`job_status`) -> the only status that they stand for, or "" for several."""
 
 
 def _spent(row: Row, now: float) -> str:
@@ -64,7 +67,7 @@ def table(
         columns=(
             field("ID", "id", id=True),
             Column(title="JOB", text=lambda row, _: _named(row, "job_id", jobs), key=True),
-            field("STATUS", "info.status", status=True),
+            Column(title="STATUS", text=lambda row, _: status_of(row), status=True),
             Column(title="PROGRESS", text=_progress, cut=False, spare=3),
             Column(title="CLUSTER", text=lambda row, _: _place(row, clusters), key=True),
             ago("CREATED", "created_at", spare=1),
@@ -181,16 +184,18 @@ job: Final = Group(
 @job.command("ls")
 @click.option(
     "--status",
-    type=click.Choice(_STATUSES, case_sensitive=False),
+    type=click.Choice([*_STATUSES, "cancelled"], case_sensitive=False),
     metavar="STATUS",
-    help="only those in this status, such as RUNNING",
+    help="only those in this status, such as RUNNING, failed or cancelled",
 )
 @click.option("--job", "of", metavar="JOB", help="only those of this job")
 @click.pass_obj
 def ls(session: Session, status: str | None, of: str | None) -> None:
     """List the job executions of the project."""
     api = session.api
-    filters = {"status": status} if status else {}
+    word = status if status in _WORDS else None
+    asked = _WORDS.get(status, status) if status else ""
+    filters = {"status": asked} if asked else {}
     ids = [get(row, "id") for row in jobs_of(api, of)] if of else []
     if len(ids) == 1:
         filters["job_id"] = ids[0]
@@ -198,16 +203,19 @@ def ls(session: Session, status: str | None, of: str | None) -> None:
     path = "/job-executions" + (f"?{query}" if query else "")
 
     def others() -> Iterator[str]:
-        for row in api.rows("/job-executions", "job_executions") if query or ids else ():
+        for row in api.rows("/job-executions", "job_executions") if status or ids else ():
             yield get(row, "id")
 
     shown = table_of(session, others)
-    if query or ids:
+    if status or ids:
         shown = shown._replace(empty="there is no such job execution; svcd job ls shows all")
-    body = api.listed(path, EXECUTION.many)
-    if len(ids) > 1:
-        body = {EXECUTION.many: [row for row in body[EXECUTION.many] if row["job_id"] in ids]}
-    session.show(body, shown)
+    rows = api.listed(path, EXECUTION.many)[EXECUTION.many]
+    wanted = [
+        row
+        for row in rows
+        if (not ids or row["job_id"] in ids) and (not word or status_of(row) == word.lower())
+    ]
+    session.show({EXECUTION.many: wanted}, shown)
 
 
 def table_of(session: Session, others: Callable[[], Iterable[str]] = tuple) -> Table:
@@ -282,10 +290,9 @@ def cancel(session: Session, what: str) -> int:
     """Cancel a job execution."""
     id_ = str(execution_of(session.api, what)["id"])
     after = session.api.post(f"/job-executions/{safe(id_)}/cancel", None)
-    status = after["info"]["status"]
-    session.note(f"job execution {id_} is {status}")
+    session.note(f"job execution {id_} is {status_of(after)}")
     session.show(after, table_of(session))
-    return 0 if status == "KILLED" else FAILED
+    return 0 if after["info"]["status"] == "KILLED" else FAILED
 
 
 @job.command("rm")

@@ -13,6 +13,7 @@ from attrs import frozen
 
 from svcd.cli.advice import in_commands
 from svcd.cli.cluster_steps import is_phase, step_title
+from svcd.cli.job_status import status_of
 from svcd.cli.times import duration, moment, seconds
 from svcd.model.failures import KNOWN, Code
 
@@ -316,7 +317,7 @@ def of_execution(
     info = execution["info"]
     status = info["status"]
     created = seconds(execution["created_at"])
-    yield f"job execution {execution['id']}: {status}"
+    yield f"job execution {execution['id']}: {status_of(execution)}"
     if job is not None:
         yield f"  of job {job['name']} ({job['type']}, {job['id']})"
     yield f"  on {_place(execution, cluster)}"
@@ -430,7 +431,7 @@ def of_lost_cluster(cluster_id: str, executions: Sequence[Json]) -> Iterator[str
     yield "job executions that ended with the cluster"
     for each in executions[-_MOST_MACHINES:]:
         ended = f", ended {each['end_time']}" if each["end_time"] else ""
-        yield f"  {each['id']} of job {each['job_id']}: {each['info']['status']}{ended}"
+        yield f"  {each['id']} of job {each['job_id']}: {status_of(each)}{ended}"
     if len(executions) > _MOST_MACHINES:
         yield f"  and {len(executions) - _MOST_MACHINES} earlier ones"
     yield "  `svcd why EXECUTION_ID` shows the history of an execution"

@@ -19,7 +19,7 @@ Row = Mapping[str, Any]
 
 _COLOURS: Final = {"good": "32", "bad": "31", "busy": "33", "head": "1", "faint": "2"}
 _GOOD: Final = frozenset({"Active", "SUCCEEDED", "ACTIVE", "done", "ok"})
-_BAD: Final = frozenset({"Error", "FAILED", "KILLED", "ERROR", "failed", "DONEWITHERROR"})
+_BAD: Final = frozenset({"Error", "FAILED", "KILLED", "ERROR", "failed", "killed", "DONEWITHERROR"})
 _UNSAFE: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 GAP: Final = "  "
 """Between two columns."""

@@ -17,6 +17,7 @@ from svcd.cli.advice import in_commands
 from svcd.cli.api import Api, safe
 from svcd.cli.command import Command
 from svcd.cli.connection import Lost
+from svcd.cli.job_status import status_of
 from svcd.cli.session import Session, write
 from svcd.cli.show import as_json, get
 from svcd.model.controls import visible
@@ -120,7 +121,7 @@ def line(event: str, data: Json, session: Session) -> str:
 
 def _status(data: Json) -> tuple[str, str]:
     """The status of a cluster or an execution, and its reason; "" without one."""
-    status = get(data, "status") or get(data, "info.status")
+    status = get(data, "status") or status_of(data)
     reason = get(data, "status_description") or get(data, "info.failure.code")
     return status, in_commands(reason)
 

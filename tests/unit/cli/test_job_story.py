@@ -157,7 +157,7 @@ class StoryTests(SynchronousTestCase):
         code, lines = outcome(execution("KILLED", info={"failure": failure}, return_code=2))
         self.assertEqual(code, 1)
         self.assertEqual(
-            lines[:3], ["job KILLED", "failure: OUTPUT_EXISTS in step job-node", "  /out exists"]
+            lines[:3], ["job failed", "failure: OUTPUT_EXISTS in step job-node", "  /out exists"]
         )
         self.assertTrue(lines[3].startswith("  OUTPUT_EXISTS means: "))
         self.assertTrue(lines[4].startswith("  what to do: "))
@@ -186,7 +186,7 @@ class StoryTests(SynchronousTestCase):
             (
                 1,
                 [
-                    "job cancelled by a kill at the workflow engine or in YARN",
+                    "job killed",
                     "failure: KILLED_ELSEWHERE in step workflow",
                     "  was killed",
                 ],

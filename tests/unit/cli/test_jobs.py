@@ -40,6 +40,15 @@ class JobTests(RunCase):
         none = self.shown.run("job", "ls", "--status", "suspended")
         self.assertIn("there is no such job execution; svcd job ls shows all", none.out + none.err)
         self.assertEqual(jobs._STATUSES, tuple(each.value for each in ExecutionStatus))
+        for status, rows in (
+            ("failed", [second]),
+            ("FAILED", [second]),
+            ("KILLED", [second]),
+            ("cancelled", []),
+        ):
+            said = self.shown.body("job", "ls", "--status", status)
+            self.assertEqual(said, {"job_executions": rows}, status)
+        self.assertIn("count  failed  ", self.shown.run("job", "ls", "--status", "failed").out)
         wrong = self.shown.run("job", "ls", "--status", "RUNING")
         self.assertIn("'RUNING' is not one of", wrong.err)
 
@@ -125,11 +134,12 @@ class JobTests(RunCase):
         self.assertIn("svcd cluster rm: cluster second is not deleted: ", said.err)
 
     def test_cancel_and_rm(self) -> None:
-        """A cancelled job is KILLED; rm asks, and leaves the job itself."""
+        """A cancelled job is shown so; rm asks, and leaves the job itself."""
         self.pig("--detach", "-c", "svcd.fake.run_s=600")
         said = self.shown.run("job", "cancel", "count")
         self.assertEqual(said.code, 0, said)
-        self.assertRegex(said.out, r"\AID .*\n\S+ +count +KILLED ")
+        self.assertRegex(said.out, r"\AID .*\n\S+ +count +cancelled ")
+        self.assertIn(" is cancelled\n", said.err)
         self.assertEqual(self.executions()[0]["info"]["status"], "KILLED")
         refused = self.shown.run("job", "rm", "count")
         self.assertEqual((refused.code, refused.err.count("\n")), (4, 1), refused)

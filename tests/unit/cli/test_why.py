@@ -216,7 +216,7 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
         self.assertEqual(told, self.report(execution))
         base = f"{self.svcd.url}/v1.1/demo/job-executions/{execution}/log"
         for line in (
-            f"job execution {execution}: KILLED",
+            f"job execution {execution}: failed",
             f"  of job count (Pig, {job})",
             f"  on cluster mine ({cluster_id}, Active)",
             "failure: OUTPUT_EXISTS in step job-node",
@@ -240,7 +240,7 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
         self.svcd.call("GET", f"{self.svcd.url}/v1.1/demo/job-executions/{execution}/cancel")
         self.api.until_over(execution)
         told = self.report(execution)
-        self.assertIn(f"job execution {execution}: KILLED", told)
+        self.assertIn(f"job execution {execution}: cancelled", told)
         self.assertIn("  cancelled by a request to svcd", told)
         self.assertNotIn("failure", "\n".join(told))
 
@@ -268,7 +268,7 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
                 f"cluster {cluster_id} was deleted, and its events with it",
                 "",
                 "job executions that ended with the cluster",
-                f"  {execution} of job {job}: KILLED, ended {ended}",
+                f"  {execution} of job {job}: killed, ended {ended}",
                 "  `svcd why EXECUTION_ID` shows the history of an execution",
             ],
         )
