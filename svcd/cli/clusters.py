@@ -34,6 +34,15 @@ def _plugin(row: Row, _now: float) -> str:
     return f"{plain(row.get('plugin_name'))} {plain(row.get('engine_version'))}"
 
 
+def _reason(row: Row, _now: float) -> str:
+    """What is wrong with the cluster, else that svcd deletes it by itself."""
+    text = in_commands(get(row, "status_description"))
+    if text or row.get("is_transient") is not True or get(row, "status") == "Deleting":
+        return text
+    return _TRANSIENT
+
+
+_TRANSIENT: Final = "transient: svcd deletes it after its last job and that job's log"
 CLUSTERS: Final = Table(
     many="clusters",
     one="cluster",
@@ -46,7 +55,7 @@ CLUSTERS: Final = Table(
         field("ID", "id", wide=True, id=True, spare=1),
         field("KEY PAIR", "user_keypair_id", wide=True, spare=4),
         field("IMAGE", "default_image_id", wide=True, spare=5),
-        Column(title="REASON", text=lambda row, _: in_commands(get(row, "status_description"))),
+        Column(title="REASON", text=_reason),
     ),
     empty="no clusters; svcd cluster create NAME --plugin vanilla creates one",
 )

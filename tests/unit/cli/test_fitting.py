@@ -24,6 +24,22 @@ def widths(parts: Iterable[Part], most: int) -> list[int]:
     return [each.width for each in fitting(list(parts), most)]
 
 
+class ReasonTests(SynchronousTestCase):
+    def test_a_transient_cluster_goes_by_itself(self) -> None:
+        """The table says so until it goes, unless the cluster has another reason."""
+        for row, reason in (
+            ({"status": "Active", "is_transient": False}, ""),
+            (
+                {"status": "Active", "is_transient": True},
+                "transient: svcd deletes it after its last job and that job's log",
+            ),
+            ({"status": "Active", "is_transient": True, "status_description": "DAEMON_DOWN: x"},
+             "DAEMON_DOWN: x"),
+            ({"status": "Deleting", "is_transient": True}, ""),
+        ):  # fmt: skip
+            self.assertEqual(CLUSTERS.columns[-1].text(row, NOW), reason, row)
+
+
 class FittingTests(SynchronousTestCase):
     def test_the_widest_columns_give_first(self) -> None:
         """A status and a cell that must not be cut stay, while others can give."""
