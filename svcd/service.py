@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -56,6 +57,7 @@ from svcd.runtime import audit as audits
 from svcd.runtime import open_files
 from svcd.runtime.audit import Audit, AuditError
 from svcd.runtime.fencing import Alone
+from svcd.runtime.first_command import first_command
 from svcd.runtime.listening import EndpointError, ListenError, listen, origin_of, url_of
 from svcd.runtime.metrics import Metrics
 from svcd.runtime.preflight import SettingsRefused, StartError
@@ -459,7 +461,8 @@ class DaemonService:
         _freeze()
         gc.set_threshold(_YOUNG)
         self._manager.ready(f"Serving {base}")
-        log.info("Serving {base}; try: {curl}", base=base, curl=first_command(base, settings))
+        command = first_command(base, settings, _activate(), Path.cwd())
+        log.info("Serving {base}; try in another shell: {command}", base=base, command=command)
 
     async def stop(self) -> None:
         """Stop the listener, then requests, then tasks, then the embedded cloud and the store."""
@@ -614,9 +617,7 @@ def connect_rules(cloud: CloudSettings) -> ConnectRules | None:
     return ConnectRules.of(cloud.machine_cidrs, cloud.ssh_ports)
 
 
-def first_command(base: str, settings: Settings) -> str:
-    """A shell command for users to paste: it lists the plugins."""
-    embedded = settings.cloud.kind == "embedded"
-    token = '-H "X-Auth-Token: $TOKEN" ' if settings.auth.mode == "keystone" else ""
-    tenant = settings.embedded.tenant if embedded else "$PROJECT_ID"
-    return f"curl -s {token}{base}/v1.1/{tenant}/plugins"
+def _activate() -> Path | None:
+    """The script of the virtual environment that the daemon runs in; None outside of one."""
+    script = Path(sys.prefix, "bin", "activate")
+    return script if script.exists() else None

@@ -40,7 +40,7 @@ def fitted(settings: Settings) -> Settings:
     """`settings` with `max_connections` lowered to the possible number.
 
     Raises the soft limit of the process as far as needed and possible. Logs the lower number: as a
-    warning when the settings ask for more, or when it is small.
+    warning when the settings ask for more, or when it is small; else at level debug.
     """
     wanted = settings.server.max_connections
     own = OWN + MACHINES if settings.cloud.kind == "embedded" else OWN
@@ -48,7 +48,7 @@ def fitted(settings: Settings) -> Settings:
     if allowed == wanted:
         return settings
     by_default = wanted == fields(Server).max_connections.default
-    write = log.info if by_default and allowed >= _ENOUGH else log.warn
+    write = log.debug if by_default and allowed >= _ENOUGH else log.warn
     write(
         "svcd accepts {allowed} of server.max_connections={wanted} connections: they need {needed} "
         "open files, and the hard limit of the process is {hard}; raise the hard limit "

@@ -24,6 +24,7 @@ from svcd.runtime.tasks import with_deadline
 from svcd.settings import load, schema
 from tests.support.database.dump import load_sqlite, seal_key
 from tests.support.disks import fill, small_disk
+from tests.support.live import Tenant
 from tests.support.processes import Daemon, DaemonCase, Ended, Program, reactor, run, send, until
 
 LISTEN = ["--set", "server.listen=tcp:127.0.0.1:0", "--set", "cloud.listen=tcp:127.0.0.1:0"]
@@ -260,18 +261,23 @@ class LifeTests(DaemonCase):
             self.assertEqual(mode & 0o077, 0, name)
 
     async def test_banner_can_be_pasted(self) -> None:
-        """The command in the log line lists the plugins."""
+        """The command in the log line makes the first cluster."""
         daemon = self.daemon()
-        await daemon.start()
+        tenant = Tenant(await daemon.start())
+        image = tenant.image("plain")  # svcd registers that of vanilla by itself
+        await tenant.done("POST", f"/images/{image}", {"username": "svcd"})
+        await tenant.done("POST", f"/images/{image}/tag", {"tags": ["fake", "0.1"]})
 
         async def banner() -> str:
-            lines = [line for line in daemon.said.splitlines() if "try: curl" in line]
+            lines = [
+                line for line in daemon.said.splitlines() if "; try in another shell: " in line
+            ]
             return lines[0] if lines else ""
 
         line = await until(banner, "the banner", 10)
-        shell = Program(["/bin/sh", "-c", line.partition("try: ")[2]])
+        shell = Program(["/bin/sh", "-c", line.partition("; try in another shell: ")[2]])
         ended = await shell.end()
-        self.assertEqual(json.loads(ended.out)["plugins"][0]["name"], "fake")
+        self.assertIn("\nfirst  Active  fake 0.1 ", ended.out, ended.err)
 
     async def test_human_log(self) -> None:
         """One line for each thing of ours, and none of Twisted's chatter."""

@@ -5,35 +5,11 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.registry import Distributions
-from svcd.service import Engines, connect_rules, first_command
-from svcd.settings import CloudSettings, load
+from svcd.service import Engines, connect_rules
+from svcd.settings import CloudSettings
 from svcd.testing import FakeService, FakeServiceMixin
 from tests.contract.store.rows import cluster
 from tests.support.fakes import Api, cluster_body
-
-BASE = "http://127.0.0.1:8386"
-
-
-class FirstCommandTests(SynchronousTestCase):
-    """The command in the banner suits the settings."""
-
-    def command(self, *flags: str) -> str:
-        return first_command(BASE, load(None, {}, flags).settings)
-
-    def test_embedded(self) -> None:
-        """Ready to be pasted."""
-        self.assertEqual(self.command(), "curl -s http://127.0.0.1:8386/v1.1/demo/plugins")
-
-    def test_embedded_with_another_tenant(self) -> None:
-        """The one of endpoints.json."""
-        self.assertTrue(self.command("embedded.tenant=acme").endswith("/v1.1/acme/plugins"))
-
-    def test_keystone(self) -> None:
-        """It needs a token and a project."""
-        self.assertEqual(
-            self.command("auth.mode=keystone", "cloud.kind=openstack"),
-            'curl -s -H "X-Auth-Token: $TOKEN" http://127.0.0.1:8386/v1.1/$PROJECT_ID/plugins',
-        )
 
 
 class ConnectRulesTests(SynchronousTestCase):

@@ -47,7 +47,7 @@ class FittedTests(SynchronousTestCase):
 
     def test_a_low_hard_limit_is_a_warning_when_the_setting_asks_for_more(self) -> None:
         """Not when a default does: the callers of a laptop are few."""
-        for wanted, levels in ((19_000, ["warn"]), (20_000, ["info"])):
+        for wanted, levels in ((19_000, ["warn"]), (20_000, ["debug"])):
             self.assertEqual(self.results(20_000, 20_000, wanted, "embedded")[2:], levels)
 
     def test_a_hard_limit_for_few_connections_is_a_warning(self) -> None:
