@@ -171,6 +171,8 @@ def examine_port(key: str, text: str, known: Mapping[str, Any]) -> Finding:
     except ListenError as error:
         return Finding(key, False, str(error), f"--set {key}=tcp:127.0.0.1:0")
     url, daemon = str(known.get(_SERVED[key], "")), known.get("pid")
+    if url and text == _listeners(Settings()).get(key):
+        return Finding(key, True, f"process {daemon} serves {url}")  # this command got no setting
     file = file_of(text)
     if file is not None:
         return _socket_file(key, text, file, url)

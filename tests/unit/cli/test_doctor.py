@@ -13,7 +13,9 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.doctor import examine
+from svcd.cli.door import running
 from svcd.cli.finding import Finding
+from svcd.cli.start_doctor import examine_start
 from svcd.settings import load
 from tests.unit.provisioning.distributions.vanilla.image.trees import (
     empty_tree,
@@ -146,6 +148,18 @@ class DoctorTests(SynchronousTestCase):
             self.findings()["server.listen"].text,
             f"tcp:127.0.0.1:0 is any free port; process {os.getpid()} serves {api}",
         )
+
+    def test_settings_that_are_not_given_are_those_of_the_running_daemon(self) -> None:
+        """Its endpoints are found as by every command; the default ports do not matter."""
+        self.state.mkdir()
+        api, identity = "http://127.0.0.1:1", "http://127.0.0.1:2/v3"
+        (self.state / "endpoints.json").write_text(
+            f'{{"api": "{api}", "identity": "{identity}", "pid": {os.getpid()}}}'
+        )
+        settings = load(None, {}, [f"server.state_dir={self.state}"]).settings
+        found = {each.what: each for each in examine_start(settings, running(self.state))}
+        for key, url in (("server.listen", api), ("cloud.listen", identity)):
+            self.assertEqual(found[key], Finding(key, True, f"process {os.getpid()} serves {url}"))
 
     def test_port_of_another_program_beside_a_running_daemon(self) -> None:
         """Each port has its own process, whatever `endpoints.json` says about the daemon."""
