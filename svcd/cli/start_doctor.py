@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 
 from svcd.cli.database_target import of_settings
 from svcd.cli.finding import Finding
-from svcd.cli.listeners import command, owners
 from svcd.cli.shared_doctor import SEAL, key_finding
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.runtime.audit import OFF, STDOUT
+from svcd.runtime.listeners import command, owners
 from svcd.runtime.listening import ListenError, address_of, endpoint_of, file_of
 from svcd.settings import Settings
 from svcd.store import migrations

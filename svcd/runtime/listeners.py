@@ -1,0 +1,117 @@
+"""Finds the listening TCP sockets of this machine, and their processes, in `/proc`. Reads only."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+from typing import Final
+
+from attrs import frozen
+
+from svcd.model import redaction
+
+_LISTENS: Final = "0A"
+"""The state of a listening socket in `/proc/net/tcp`."""
+WILDCARDS: Final = frozenset({"0.0.0.0", "::"})
+_MOST_SHOWN: Final = 100
+"""Characters of a command line."""
+
+
+@frozen
+class Listener:
+    """A listening socket. address: an IPv4 address also when the socket is of IPv6.
+
+    inode: the number of the socket, "0" in the tables of some systems.
+    """
+
+    address: str
+    port: int
+    inode: str
+
+    def excludes(self, host: str, port: int) -> bool:
+        """Whether nothing else can listen at this place. host: an IPv4 address."""
+        return self.port == port and (self.address in WILDCARDS | {host} or host in WILDCARDS)
+
+
+def parsed(table: str) -> Iterator[Listener]:
+    """The listeners in the text of `/proc/net/tcp` or `/proc/net/tcp6`."""
+    for line in table.splitlines()[1:]:
+        fields = line.split()
+        if len(fields) > 9 and fields[3] == _LISTENS:
+            address, _, port = fields[1].rpartition(":")
+            yield Listener(_address(address), int(port, 16), fields[9])
+
+
+def _address(words: str) -> str:
+    """The address that the kernel writes as hexadecimal words in the byte order of the host."""
+    numbers = [int(words[at : at + 8], 16) for at in range(0, len(words), 8)]
+    packed = struct.pack(f"={len(numbers)}I", *numbers)
+    if len(packed) == 4:
+        return str(IPv4Address(packed))
+    address = IPv6Address(packed)
+    return str(address.ipv4_mapped or address)
+
+
+def listeners(proc: Path = Path("/proc")) -> Sequence[Listener] | None:
+    """All listeners of this machine; None on a system without `/proc/net`."""
+    try:
+        found = list(parsed((proc / "net" / "tcp").read_text(encoding="ascii")))
+    except OSError:
+        return None
+    with suppress(OSError):  # the kernel has no IPv6
+        found += parsed((proc / "net" / "tcp6").read_text(encoding="ascii"))
+    return found
+
+
+def owners(host: str, port: int, proc: Path = Path("/proc")) -> list[int]:
+    """The ids of the processes that listen on `port` at an address that overlaps `host`.
+
+    host: an IPv4 address. Empty when none listens, and when this user may not see its files.
+    """
+    found = listeners(proc) or ()
+    return owners_of([each.inode for each in found if each.excludes(host, port)], proc)
+
+
+def owners_of(inodes: Sequence[str], proc: Path = Path("/proc")) -> list[int]:
+    """The ids of the processes with one of these sockets that this user may see."""
+    wanted = {f"socket:[{inode}]" for inode in inodes}
+    if not wanted:
+        return []
+    found = [int(each.name) for each in proc.iterdir() if each.name.isdigit()]
+    return [pid for pid in sorted(found) if wanted & set(_files(proc / str(pid)))]
+
+
+def command(pid: int, proc: Path = Path("/proc")) -> str:
+    """The name of a process's program; "" when it has ended."""
+    try:
+        return (proc / str(pid) / "comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def described(pid: int, proc: Path = Path("/proc")) -> str:
+    """A process for people: its id, its command line without secrets, and its folder."""
+    try:
+        line = (proc / str(pid) / "cmdline").read_text(encoding="utf-8", errors="replace")
+        words = line.rstrip("\0").split("\0")
+        folder = (proc / str(pid) / "cwd").readlink()
+    except OSError:
+        return f"process {pid}"
+    programs = [Path(word).name for word in words[:2]]  # an interpreter and its script
+    text = redaction.hidden(" ".join([*programs, *words[2:]]), redaction.listed(words))
+    text = " ".join(text.split())
+    if len(text) > _MOST_SHOWN:
+        text = text[:_MOST_SHOWN] + "…"
+    return f"process {pid} ({text}, in {folder})"
+
+
+def _files(process: Path) -> Iterator[str]:
+    """The open files of a process; none when it has ended or belongs to another user."""
+    try:
+        for each in (process / "fd").iterdir():
+            yield str(each.readlink())
+    except OSError:
+        return
