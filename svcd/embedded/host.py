@@ -137,14 +137,15 @@ class EmbeddedHost:
         self._origin = ""
 
     async def start(self) -> None:
-        """Listen, adopt the machines of a former process, end the strays. Raises ListenError."""
+        """End strays, adopt the machines of a former process, listen. Raises ListenError."""
+        await self._machines.reconcile([s.id for s in self.cloud.core.state.servers.values()])
+        await self.cloud.adopt()
         same_origin = SameOrigin.at(self._settings.cloud.listen, self._settings.server.hosts)
         site = _QuietSite(self.cloud.resource, same_origin)
         self._port = await self._listen(site)
         self._origin = url_of(self._port, self._settings.cloud.listen)
         self.cloud.set_public_url(self._origin)
         self.cloud.core.demo_public_key()
-        await self._machines.reconcile([s.id for s in self.cloud.core.state.servers.values()])
         self.cloud.start()
 
     async def _listen(self, site: Site) -> IListeningPort:

@@ -85,7 +85,7 @@ class MachineFiles:
             for name in _FOLDERS:
                 (self.root / name).mkdir(parents=True, exist_ok=True)
             (self.root / "home" / ".ssh").chmod(0o700)
-            if not self.hosts.exists():
+            if first or not self.hosts.exists():  # the try before had another address
                 own = f"{self.spec.addresses[0]} {self.spec.name}\n" if self.spec.addresses else ""
                 self.hosts.write_text(f"127.0.0.1 localhost\n{own}", encoding="utf-8")
             _write(self.root / "etc" / "hostname", f"{self.spec.name}\n", 0o644)

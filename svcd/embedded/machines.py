@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import ipaddress
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from svcd.embedded.cloud.guests import GuestError, Guests, GuestSpec
+from svcd.embedded.machine_addresses import HostAddresses
 from svcd.embedded.machine_files import MachineFiles, is_safe_name, safe_name
 from svcd.embedded.machine_limits import Room
 from svcd.embedded.machine_processes import SessionLeaders, session_leader
@@ -68,6 +69,7 @@ class LoopbackMachines(Guests):
         self._processes = Processes(clock)
         self._machines: dict[str, _Machine] = {}
         self._room = Room(open_files.for_machines())
+        self._addresses = HostAddresses(clock, ssh_port)
 
     def folder(self, server_id: str) -> Path:
         """The machine's folder, which stands for its "/"."""
@@ -162,6 +164,10 @@ class LoopbackMachines(Guests):
         if machine is not None:
             await machine.leave(address)
 
+    def occupied(self) -> Callable[[str], bool]:
+        """See Guests."""
+        return self._addresses.occupied()
+
     async def reconcile(self, known_server_ids: Collection[str]) -> None:
         """Destroy the machines, and end the stray processes, that no known server owns."""
         parent = self._root / "machines"
@@ -216,6 +222,8 @@ class LoopbackMachines(Guests):
         except ValueError:
             raise GuestError(f"{address!r} is no address") from None
         except CannotListenError as error:
+            if getattr(error.socketError, "errno", None) == errno.EADDRINUSE:
+                raise self._addresses.conflict(address) from None
             raise GuestError(_why(where, error.socketError)) from None
         return port
 
@@ -350,11 +358,6 @@ async def _stopped(port: IListeningPort) -> None:
 
 def _why(where: str, fault: BaseException) -> str:
     number = getattr(fault, "errno", None)
-    if number == errno.EADDRINUSE:
-        return (
-            f"cannot listen on {where}: the port is taken. Another svcd or program holds it:"
-            " stop it, or set embedded.ssh_port or embedded.network to something else"
-        )
     if number == errno.EADDRNOTAVAIL:
         return (
             f"cannot listen on {where}: this system does not answer on that address."

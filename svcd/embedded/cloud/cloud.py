@@ -37,6 +37,8 @@ log = Logger()
 class EmbeddedCloud:
     """One cloud: `resource` serves it, `start` resumes unfinished changes, `stop` ends it.
 
+    `adopt` comes before `start` where servers have machines that outlive a process.
+
     state: the daemon's state folder; the cloud stores its data in `cloud/` there. None: in memory.
     public_url: origin of the URLs in the catalog, without a slash at the end.
     image_problem: "" when the software of the vanilla image can be used, else the remedy.
@@ -108,8 +110,12 @@ class EmbeddedCloud:
         """Set the origin of the URLs. With port 0 it is known only after the port has opened."""
         self.core.public_url = url.rstrip("/")
 
+    async def adopt(self) -> None:
+        """Adopt the machines of a former process. Before requests: see `Life.adopt`."""
+        await self._life.adopt()
+
     def start(self) -> None:
-        """Resume unfinished changes; adopt the machines of a former process."""
+        """Resume unfinished changes."""
         self._bodies.sweep(each.blob for each in self.core.state.objects.values())
         self._life.start()
 

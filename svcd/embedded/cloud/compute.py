@@ -174,7 +174,8 @@ class Compute(ComputeBasics):
         if server.host >= 0 and new.networks != "none":
             port = self._life.new_port(server.id, call.project, tuple(groups))
             if port is None:
-                server = evolve(server, host=-1)
+                text = f"No valid host was found. No address of {core.config.network} is free"
+                server = evolve(server, host=-1, fault=text)
         core.state.servers.put(server)
         self._life.wake_server(server.id)
         return server

@@ -26,11 +26,14 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
 
 from svcd.embedded.cloud.records import Flavor, Image, KeyPair, Project, Server, Token, User, Volume
 from svcd.embedded.cloud.state import State
 from svcd.runtime.state_dir import StateFolderError
 from svcd.settings import Embedded
+
+log = Logger()
 
 VANILLA_IMAGE_ID = "00000000-0000-4000-8000-000000000001"
 PLAIN_IMAGE_ID = "00000000-0000-4000-8000-000000000002"
@@ -252,10 +255,10 @@ class Core:
         """Whether a port or a floating IP has the address: the two networks may overlap."""
         return bool(self.state.ports.total(address) or self.state.floating_ips.total(address))
 
-    def free_address(self, network: str) -> str | None:
+    def free_address(self, network: str, occupied: Callable[[str], bool]) -> str | None:
         """The address of `network` that has been free for the longest time; None: all are taken.
 
-        The first ten addresses are never used.
+        The first ten addresses are never used. occupied: whether another program uses an address.
         """
         net = ipaddress.ip_network(network)
         size = net.num_addresses
@@ -266,11 +269,23 @@ class Core:
             used += [each.address for each in self.state.floating_ips.values()]
             offsets = (int(ipaddress.ip_address(each)) - base for each in used)
             start = max((each for each in offsets if 0 <= each < size), default=9)
+        skipped = 0
         for step in range(1, size):
             offset = (start + step) % size
-            if 10 <= offset < size - 1 and not self._taken(address := str(net[offset])):
-                self._cursors[network] = offset
-                return address
+            if not 10 <= offset < size - 1 or self._taken(address := str(net[offset])):
+                continue
+            if occupied(address):
+                skipped += 1
+                continue
+            self._cursors[network] = offset
+            if skipped:
+                log.info(
+                    "Other programs listen on {count} addresses of {network}, so svcd gives {next}",
+                    count=skipped,
+                    network=network,
+                    next=address,
+                )
+            return address
         return None
 
     # ---- lists that lag ----

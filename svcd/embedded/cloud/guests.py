@@ -6,13 +6,21 @@ repeat every call after a crash; the method then finds or finishes its former wo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from attrs import field, frozen
 
 
 class GuestError(Exception):
     """A machine could not perform a call. args[0]: one line for the server's `fault`."""
+
+
+class AddressTaken(GuestError):
+    """Another program listens on an address of the machine; another address may be free."""
+
+    def __init__(self, text: str, address: str) -> None:
+        super().__init__(text)
+        self.address = address
 
 
 @frozen(kw_only=True)
@@ -72,5 +80,14 @@ class Guests:
     async def address_removed(self, server_id: str, address: str) -> None:
         """The floating address no longer leads to the machine."""
 
+    def occupied(self) -> Callable[[str], bool]:
+        """Look once at this host; the result says of an address whether a program listens on it."""
+        return _never
+
     async def shutdown(self) -> None:
         """Prepare for the end of this process. The machines continue to run."""
+
+
+def _never(address: str) -> bool:
+    """No program uses the address."""
+    return False

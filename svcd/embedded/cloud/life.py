@@ -2,26 +2,37 @@
 
 Level-triggered: a record holds the wanted state and its time. The task of its id works towards this
 state, and may be woken at any time, also after a crash in the middle.
+
+Note: machines that cannot boot. The server is in ERROR, the fault says why, and its task tries
+again until the machine boots; then the server is ACTIVE. Most often another program listens on an
+address of the machine. A new server gets another address instead, because no answer has shown the
+first one. A server that was ACTIVE keeps its address, because the cluster's files have it.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+from functools import partial
+from typing import Final
 
 from attrs import evolve
 from twisted.logger import Logger
 
 from svcd.embedded.cloud.core import FLAVORS, PRIVATE_NETWORK_ID, Core
-from svcd.embedded.cloud.guests import GuestError, Guests, GuestSpec
+from svcd.embedded.cloud.guests import AddressTaken, GuestError, Guests, GuestSpec
 from svcd.embedded.cloud.records import FloatingIp, Port, Rule, SecurityGroup, Server, Volume
-from svcd.runtime.tasks import KeyedTasks
+from svcd.runtime.tasks import Backoff, KeyedTasks, gather
 
 log = Logger()
 
 _NO_ADDRESSES: frozenset[str] = frozenset()  # each further empty one takes memory
 _GUESTS_AT_ONCE = 16
 """Tasks that work on machines in parallel, for servers and for volumes."""
+_ADDRESSES_TRIED: Final = 10
+"""Addresses that a new server tries in a row, when other programs take them at the same moment."""
+_BACKOFF: Final = Backoff(first_s=1.0, most_s=10.0)
+"""Pauses between the tries to boot a machine."""
 
 
 class Life:
@@ -31,11 +42,24 @@ class Life:
         self._core = core
         self._guests = guests
         self._adopted: dict[str, frozenset[str]] = {}  # floating addresses of each machine
+        self._failed: dict[str, int] = {}  # tries to boot, of the machines that could not
         self._servers = KeyedTasks(core.clock, "server", self._server_turn, _GUESTS_AT_ONCE)
         self._volumes = KeyedTasks(core.clock, "volume", self._volume_turn, _GUESTS_AT_ONCE)
 
+    async def adopt(self) -> None:
+        """Adopt the machines of the servers that a former process left ACTIVE.
+
+        The caller serves requests afterwards: no answer says ACTIVE before the machine answers.
+        """
+        servers = list(self._core.state.servers.values())
+        running = [server for server in servers if server.status == server.desired == "ACTIVE"]
+        results = await gather([partial(self._boot, server) for server in running], _GUESTS_AT_ONCE)
+        for server, result in zip(running, results, strict=True):
+            if isinstance(result, BaseException):  # `start` tries again, and logs the failure
+                self._settle(server.id, "ERROR", f"the machine cannot be adopted: {result!r}")
+
     def start(self) -> None:
-        """Resume the work of a former process: unfinished changes, and machines to adopt.
+        """Resume the work of a former process: unfinished changes, and machines that cannot boot.
 
         Its clock may have been ahead of ours. So `start` cuts the time of each change to the
         longest possible one.
@@ -82,34 +106,68 @@ class Life:
         elif server.desired == "SHUTOFF" and server.status != "SHUTOFF":
             await self._guests.halt(server_id)
             self._settle(server_id, "SHUTOFF")
-        elif server.desired == "ACTIVE" and server.status != "ERROR":
-            await self._boot(server)
+        elif server.desired == "ACTIVE" and (server.status != "ERROR" or server.fault):
+            return await self._boot(server)
         return None
 
-    async def _boot(self, server: Server) -> None:
-        """Boot the machine, or adopt it once in each process. A fault puts the server in ERROR."""
+    async def _boot(self, server: Server) -> float | None:
+        """Boot the machine, or adopt it once in each process. A fault puts the server in ERROR.
+
+        Returns the seconds until the next try, None for no other try.
+        """
         if server.host < 0:
-            self._settle(server.id, "ERROR", "No valid host was found. ")
-            return
+            self._settle(server.id, "ERROR", server.fault or "No valid host was found. ")
+            return None
         _, floating = self.addresses(server)
         wanted = frozenset(ip.address for ip in floating)
         if server.status == "ACTIVE" and server.id in self._adopted:
             await self._move_addresses(server.id, wanted)
-            return
+            return None
         try:
-            await self._guests.boot(self._spec(server))
+            await self._boot_at_free_address(server)
             for volume in self._core.state.volumes.having("server", server.id):
                 if volume.status == "in-use":
                     device = volume.device or ""
                     await self._guests.attach(server.id, volume.id, device, volume.size_gib)
         except GuestError as error:
-            log.warn("Server {id} could not boot: {error}", id=server.id, error=str(error))
-            self._settle(server.id, "ERROR", str(error))
-            return
+            fault = str(error)
+            if fault != server.fault:
+                log.warn("Server {id} could not boot: {error}", id=server.id, error=fault)
+            self._settle(server.id, "ERROR", fault)
+            tries = self._failed[server.id] = self._failed.get(server.id, 0) + 1
+            return _BACKOFF.delay_s(tries, self._core.rng)
+        self._failed.pop(server.id, None)
         self._adopted[server.id] = wanted or _NO_ADDRESSES
         self._settle(server.id, "ACTIVE")
         _, floating = self.addresses(server)
         await self._move_addresses(server.id, frozenset(ip.address for ip in floating))
+        return None
+
+    async def _boot_at_free_address(self, server: Server) -> None:
+        """Boot the machine; a new server gets another address when its own is taken."""
+        for left in reversed(range(_ADDRESSES_TRIED)):
+            try:
+                await self._guests.boot(self._spec(server))
+                return
+            except AddressTaken as error:
+                if not left or server.status != "BUILD" or not self._exchange(server, error):
+                    raise
+
+    def _exchange(self, server: Server, taken: AddressTaken) -> bool:
+        """Replace the fixed address that is taken. False: it is a floating one, or none is free."""
+        ports, _ = self.addresses(server)
+        port = next((port for port in ports if port.address == taken.address), None)
+        address = self.free_address(self._core.config.network) if port is not None else None
+        if port is None or address is None:
+            return False
+        log.info(
+            "Server {id} gets the address {address}: {why}",
+            id=server.id,
+            address=address,
+            why=str(taken),
+        )
+        self._core.state.ports.put(evolve(port, address=address, mac=_mac(address)))
+        return True
 
     async def _move_addresses(self, server_id: str, wanted: frozenset[str]) -> None:
         """Add and remove floating addresses on the machine, until it has the `wanted` ones."""
@@ -147,6 +205,7 @@ class Life:
                 state.volumes.put(evolve(volume, status="available", server_id=None, device=None))
             state.servers.remove(server.id)
         self._adopted.pop(server.id, None)
+        self._failed.pop(server.id, None)
         core.gone(server)
 
     def _spec(self, server: Server) -> GuestSpec:
@@ -173,20 +232,23 @@ class Life:
 
     # ---- addresses ----
 
+    def free_address(self, network: str) -> str | None:
+        """An address of `network` that neither this cloud nor another program uses, or None."""
+        return self._core.free_address(network, self._guests.occupied())
+
     def new_port(self, server_id: str, project_id: str, groups: tuple[str, ...]) -> Port | None:
         """Create a port with a free fixed address; None when the network is full."""
         core = self._core
-        address = core.free_address(core.config.network)
+        address = self.free_address(core.config.network)
         if address is None:
             return None
-        a, b, c, d = (int(part) for part in address.split("."))
         port = Port(
             id=core.new_id(),
             project_id=project_id,
             network_id=PRIVATE_NETWORK_ID,
             device_id=server_id,
             address=address,
-            mac=f"fa:16:{a:02x}:{b:02x}:{c:02x}:{d:02x}",
+            mac=_mac(address),
             security_groups=groups,
         )
         core.state.ports.put(port)
@@ -273,6 +335,11 @@ class Life:
                 updated_at=self._core.now(),
             )
         )
+
+
+def _mac(address: str) -> str:
+    a, b, c, d = (int(part) for part in address.split("."))
+    return f"fa:16:{a:02x}:{b:02x}:{c:02x}:{d:02x}"
 
 
 def default_rules(core: Core) -> tuple[Rule, ...]:

@@ -288,7 +288,7 @@ class Network(Service):
         if 0 <= limit <= have:
             raise Refusal(409, "Quota exceeded for resources: ['floatingip'].", "OverQuota")
         core = self._core
-        address = core.free_address(core.floating_network)
+        address = self._life.free_address(core.floating_network)
         if address is None:
             text = f"No more IP addresses available on network {PUBLIC_NETWORK_ID}."
             raise Refusal(409, text, "IpAddressGenerationFailure")

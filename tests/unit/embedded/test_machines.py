@@ -588,10 +588,33 @@ class AddressTest(MachinesCase):
             text = await self.wrong(self.machines.boot(spec("m1", A)))
         finally:
             await taken.stopListening()
-        self.assertIn(f"cannot listen on {A}:{self.port}: the port is taken.", text)
-        self.assertIn("set embedded.ssh_port", text)
+        self.assertIn(f"the port {A}:{self.port} is taken: process {os.getpid()} (", text)
+        self.assertIn("svcd cluster rm CLUSTER", text)
         await self.machines.boot(spec("m1", A))
         self.assertEqual((await self.run_on(A, "true")).exit_code, 0)
+
+    async def test_port_that_is_taken_on_all_addresses_is_explained(self) -> None:
+        """Another address would not help."""
+        taken = reactor.listenTCP(self.port, Factory())
+        try:
+            text = await self.wrong(self.machines.boot(spec("m1", A)))
+        finally:
+            await taken.stopListening()
+        self.assertIn(f"port {self.port} is taken on all addresses", text)
+        self.assertIn("set embedded.ssh_port", text)
+
+    async def test_new_machine_at_another_address(self) -> None:
+        """After a try at a taken one its own name leads to the address that it has."""
+        taken = reactor.listenTCP(self.port, Factory(), interface=A)
+        try:
+            self.assertFalse(self.machines.occupied()(B))
+            self.assertTrue(self.machines.occupied()(A))
+            await self.wrong(self.machines.boot(spec("m1", A)))
+            await self.machines.boot(spec("m1", B))
+        finally:
+            await taken.stopListening()
+        said = (await self.run_on(B, "cat $SVCD_HOSTS_FILE")).stdout
+        self.assertEqual(said, f"127.0.0.1 localhost\n{B} host-m1\n")
 
     async def test_outer_address_is_refused(self) -> None:
         """A machine never answers to the outside."""

@@ -69,15 +69,18 @@ _STATUS: Final = {
 
 
 class _Guests(Guests):
-    """Machines of which some cannot boot. broken: server name -> how many of it cannot."""
+    """Machines of which some can never boot. broken: server name -> how many more of it cannot."""
 
     def __init__(self) -> None:
         self.broken: dict[str, int] = {}
+        self._never: set[str] = set()
 
     async def boot(self, spec: GuestSpec) -> None:
         """See Guests."""
-        if self.broken.get(spec.name, 0) > 0:
+        if self.broken.get(spec.name, 0) > 0 and spec.server_id not in self._never:
             self.broken[spec.name] -= 1
+            self._never.add(spec.server_id)
+        if spec.server_id in self._never:
             raise GuestError("No valid host was found.")
 
 

@@ -38,7 +38,10 @@ def _with_plain_passwords(folder: Path) -> None:
 
 
 class Rig:
-    """One cloud. `problem` is what is wrong with the vanilla image's software."""
+    """One cloud. `problem` is what is wrong with the vanilla image's software.
+
+    adopt: adopt machines before the start, as the embedded cloud on a socket does.
+    """
 
     def __init__(
         self,
@@ -48,6 +51,7 @@ class Rig:
         hosts: int = 8,
         clock: VirtualClock | None = None,
         most_servers: int | None = None,
+        adopt: bool = False,
     ) -> None:
         self.clock = clock or VirtualClock()
         self.faults = Faults()
@@ -72,6 +76,8 @@ class Rig:
         self.agent = MemoryAgent(self.clock)
         self.agent.serve(ORIGIN, self.cloud.resource)
         self.http = HttpClient(self.agent, self.clock, cloud_error)
+        if adopt:
+            self.run(self.cloud.adopt())
         self.cloud.start()
 
     def _new_id(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from twisted.web.resource import Resource
 
 from svcd.clients.http import Answer
 from svcd.embedded.cloud.core import fixed_id
-from svcd.embedded.cloud.guests import GuestError, Guests, GuestSpec
+from svcd.embedded.cloud.guests import AddressTaken, GuestError, Guests, GuestSpec
 from svcd.embedded.faults import FaultRule
 from svcd.model.cloud import NewServer
 from svcd.model.ids import ClusterId, TenantId
@@ -36,18 +37,30 @@ def plain(**more: Any) -> NewServer:
 
 
 class RecordingGuests(Guests):
-    """Remembers what it was told; may be told to fail."""
+    """Remembers what it was told; may be told to fail.
+
+    failing: the fault of each boot; taken: addresses of other programs; late: those that they take
+    after svcd has looked.
+    """
 
     def __init__(self) -> None:
         self.said: list[tuple[object, ...]] = []
         self.specs: list[GuestSpec] = []
         self.failing = ""
+        self.taken: set[str] = set()
+        self.late: set[str] = set()
 
     async def boot(self, spec: GuestSpec) -> None:
         self.specs.append(spec)
         self.said.append(("boot", spec.addresses))
         if self.failing:
             raise GuestError(self.failing)
+        for address in spec.addresses:
+            if address in self.taken | self.late:
+                raise AddressTaken(f"{address} is taken", address)
+
+    def occupied(self) -> Callable[[str], bool]:
+        return self.taken.__contains__
 
     async def halt(self, server_id: str) -> None:
         self.said.append(("halt",))
@@ -357,6 +370,67 @@ class LifeTests(CloudCase):
         rig.clock.run_due()
         self.assertEqual(list(rig.run(session.servers(C))), [])
 
+    def test_a_machine_boots_as_soon_as_it_can(self) -> None:
+        """Its server is ACTIVE then, without a word of the fault."""
+        guests = RecordingGuests()
+        guests.failing = "the port is taken"
+        rig, session = self.rig_of(guests=guests)
+        server_id = rig.run(session.create_server(plain()))
+        rig.clock.run_due()
+        rig.clock.advance(100.0)
+        tries = len(guests.said)
+        self.assertTrue(10 <= tries <= 16, tries)
+        self.assertEqual(rig.run(session.server(server_id)).status, "ERROR")
+        guests.failing = ""
+        rig.clock.advance(12.0)
+        server = rig.run(session.server(server_id))
+        self.assertEqual((server.status, server.fault), ("ACTIVE", ""))
+        rig.clock.advance(100.0)
+        self.assertEqual(len(guests.said), tries + 1)
+
+    def test_an_address_that_another_program_uses_is_not_given(self) -> None:
+        """Neither to a server nor as a floating one; without a free one both are refused."""
+        guests = RecordingGuests()
+        guests.taken = {"127.1.0.10", "127.1.0.11", "127.1.0.42"}
+        rig, session = self.rig_of(guests=guests, embedded=Embedded(network="127.1.0.0/27"))
+        rig.run(session.create_server(plain()))
+        rig.clock.run_due()
+        servers = rig.run(session.servers(C))
+        self.assertEqual([s.addresses[0][0] for s in servers], ["127.1.0.12"])
+        ip = rig.run(session.create_floating_ip("public", ""))
+        self.assertEqual(ip.address, "127.1.0.43")
+        guests.taken |= {f"127.1.0.{n}" for n in range(64)}
+        server_id = rig.run(session.create_server(plain()))
+        rig.clock.run_due()
+        server = rig.run(session.server(server_id))
+        text = "No valid host was found. No address of 127.1.0.0/27 is free"
+        self.assertEqual((server.status, server.fault), ("ERROR", text))
+        with self.assertRaises(CloudError):
+            rig.run(session.create_floating_ip("public", ""))
+
+    def test_a_new_server_whose_address_was_taken_gets_another(self) -> None:
+        """Nobody has seen the first one."""
+        guests = RecordingGuests()
+        guests.late = {"127.1.0.10", "127.1.0.11"}
+        rig, session = self.rig_of(guests=guests)
+        rig.run(session.create_server(plain()))
+        rig.clock.run_due()
+        server = rig.run(session.servers(C))[0]
+        self.assertEqual((server.status, server.addresses[0][0]), ("ACTIVE", "127.1.0.12"))
+        ports = rig.cloud.core.state.ports.values()
+        self.assertEqual([(p.address, p.mac) for p in ports], [("127.1.0.12", "fa:16:7f:01:00:0c")])
+
+    def test_a_new_server_tries_few_addresses(self) -> None:
+        """And is in ERROR until the last one is free."""
+        guests = RecordingGuests()
+        guests.late = {f"127.1.0.{n}" for n in range(64)}
+        rig, session = self.rig_of(guests=guests)
+        rig.run(session.create_server(plain()))
+        rig.clock.run_due()
+        self.assertEqual(len(guests.said), 10)
+        server = rig.run(session.servers(C))[0]
+        self.assertEqual((server.status, server.fault), ("ERROR", "127.1.0.19 is taken"))
+
     def test_a_member_too_many_of_an_anti_affinity_group_is_an_error(self) -> None:
         """It was accepted first, as Nova does."""
         rig, session = self.rig_of(hosts=2)
@@ -529,6 +603,25 @@ class RestartTests(CloudCase):
         rig.clock.advance(61.0)
         self.assertEqual(guests.said, [("boot", ("127.1.0.10",)), ("destroy",)])
         self.assertEqual([s.id for s in rig.run(session.servers(C))], [kept])
+
+    def test_a_machine_that_cannot_be_adopted_is_an_error(self) -> None:
+        """At once, with its address, also in a later process, and until its port is free."""
+        folder = Path(self.mktemp())
+        rig, session = self.rig_of(state=folder)
+        server_id = rig.run(session.create_server(plain()))
+        rig.clock.run_due()
+        guests = RecordingGuests()
+        guests.taken = {"127.1.0.10"}
+        for _ in range(2):
+            rig.run(rig.cloud.stop())
+            rig, session = self.rig_of(state=folder, guests=guests, clock=rig.clock, adopt=True)
+            server = rig.run(session.server(server_id))
+            self.assertEqual((server.status, server.fault), ("ERROR", "127.1.0.10 is taken"))
+        guests.taken = set()
+        rig.clock.advance(12.0)
+        server = rig.run(session.server(server_id))
+        self.assertEqual((server.status, server.fault), ("ACTIVE", ""))
+        self.assertEqual(server.addresses[0][0], "127.1.0.10")
 
     def test_without_a_folder_nothing_is_written(self) -> None:
         """Not even a database in memory."""

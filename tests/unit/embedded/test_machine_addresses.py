@@ -1,0 +1,90 @@
+"""Addresses of this host that other programs use, and what a conflict says."""
+
+from __future__ import annotations
+
+import socket
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.embedded.cloud.guests import AddressTaken
+from svcd.embedded.machine_addresses import Holder, HostAddresses, conflict
+
+OWN, OTHER = "127.4.5.1", "127.4.5.2"
+PROCESS = Holder(7, "process 7 (twistd, in /b)")
+
+
+class OccupiedTests(SynchronousTestCase):
+    def listener(self, address: str, family: socket.AddressFamily = socket.AF_INET) -> int:
+        server = socket.socket(family)
+        self.addCleanup(server.close)
+        server.bind((address, 0))
+        server.listen()
+        port: int = server.getsockname()[1]
+        return port
+
+    def test_an_address_on_which_any_port_listens_is_occupied(self) -> None:
+        """One that only programs on all addresses serve is not."""
+        self.listener(OWN)
+        self.listener("0.0.0.0")
+        occupied = HostAddresses(Clock(), 2222).occupied()
+        self.assertEqual((occupied(OWN), occupied(OTHER)), (True, False))
+
+    def test_an_address_of_a_socket_of_ipv6_is_occupied(self) -> None:
+        """The daemons of Hadoop listen so."""
+        if not socket.has_dualstack_ipv6():
+            self.skipTest("this system has no IPv6")
+        with socket.socket(socket.AF_INET6) as server:
+            server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+            server.bind((f"::ffff:{OWN}", 0))
+            server.listen()
+            self.assertTrue(HostAddresses(Clock(), 2222).occupied()(OWN))
+
+    def test_a_burst_looks_once(self) -> None:
+        """A listener that begins meanwhile is seen after a second, and at once by a conflict."""
+        clock = Clock()
+        addresses = HostAddresses(clock, 2222)
+        addresses.occupied()
+        self.listener(OWN)
+        self.assertFalse(addresses.occupied()(OWN))
+        clock.advance(1.1)
+        self.assertTrue(addresses.occupied()(OWN))
+        self.listener(OTHER)
+        addresses.conflict(OTHER)
+        self.assertTrue(addresses.occupied()(OTHER))
+
+    def test_without_proc_the_port_is_tried(self) -> None:
+        """An address is occupied when the SSH port is taken there."""
+        addresses = HostAddresses(Clock(), self.listener(OWN))
+        addresses._listeners, addresses._looked_at = None, 0.0
+        occupied = addresses.occupied()
+        self.assertEqual((occupied(OWN), occupied(OTHER)), (True, False))
+
+
+class ConflictTests(SynchronousTestCase):
+    def test_texts(self) -> None:
+        """The address, the holder, and what to do."""
+        error = conflict(OWN, 2222, PROCESS, False)
+        self.assertIsInstance(error, AddressTaken)
+        self.assertEqual(
+            str(error),
+            "the port 127.4.5.1:2222 is taken: process 7 (twistd, in /b) holds it. The machine"
+            " boots when that program has ended (kill 7). To do without the machine, remove its"
+            " cluster (svcd cluster rm CLUSTER)",
+        )
+        self.assertIn(
+            "another program holds it. The machine boots when that program has ended (find it"
+            " with: ss -ltnp 'sport = :2222')",
+            str(conflict(OWN, 2222, None, False)),
+        )
+
+    def test_a_port_of_all_addresses(self) -> None:
+        """No other address would be better."""
+        error = conflict(OWN, 2222, PROCESS, True)
+        self.assertNotIsInstance(error, AddressTaken)
+        self.assertEqual(
+            str(error),
+            "port 2222 is taken on all addresses, so no machine can listen on 127.4.5.1:2222:"
+            " process 7 (twistd, in /b) holds it. The machine boots when that program has ended"
+            " (kill 7). To use another port, set embedded.ssh_port and start svcd again",
+        )
