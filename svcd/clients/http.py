@@ -403,6 +403,8 @@ class HttpClient:
             return self._error(service, Fault.SERVER_ERROR, text, None)
         if isinstance(error, _NOT_SENT):
             text = f"{where}: {shown_url(hidden(_why(error), sent))}"
+            if isinstance(error, RemoteError):  # the machine is the reason, not the service on it
+                text = f"{error.text} (for {where})"
             if isinstance(error, ForwardingForbidden):
                 return self._error(service, Fault.FORBIDDEN, text, None)
             return self._error(service, Fault.UNREACHABLE, text, None)

@@ -261,7 +261,8 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.STAGING_FAILED: _execution(
         "svcd could not write the job's files to the cluster's file system.",
-        "check the cluster's file system: name node, live data nodes, space, safe mode",
+        "if the message names ssh, check that machine (svcd status shows a server that is down); "
+        "else check the cluster's file system: name node, live data nodes, space, safe mode",
     ),
     Code.ENGINE_REFUSED: _execution(
         "The workflow engine refused the job.",

@@ -382,6 +382,17 @@ class FaultTest(TestCase):
         self.assertEqual(error.kind, Fault.UNREACHABLE)
         self.assertIn("not logged in within 0.2 s", error.text)
 
+    async def test_a_request_through_a_silent_machine_names_the_machine(self) -> None:
+        """Before the service that the request was for."""
+        port = free_port(ADDRESS)
+        self.remote = SshRemote(reactor, reactor, Ssh())
+        probe = HttpProbe(_Unreachable(), reactor, self.remote)
+        with self.assertRaises(ProbeError) as raised:
+            await probe.get(Location(f"http://{ADDRESS}:9870/", host(ADDRESS, port)), 5.0)
+        text = raised.exception.text
+        self.assertTrue(text.startswith(f"ssh sam@{ADDRESS}:{port}: "), text)
+        self.assertTrue(text.endswith(f" (for GET http://{ADDRESS}:9870/)"), text)
+
     async def test_nonsense_is_a_server_error(self) -> None:
         """A server that speaks something else is told as such, and nothing is logged."""
         listening = reactor.listenTCP(0, Factory.forProtocol(_Nonsense), interface=ADDRESS)
