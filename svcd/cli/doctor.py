@@ -13,7 +13,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 import click
@@ -47,6 +47,7 @@ from svcd.provisioning.distributions.vanilla.image.layout import (
     read_record,
     verify,
 )
+from svcd.runtime.listeners import WILDCARDS, listeners
 from svcd.runtime.preflight import check
 from svcd.settings import Database, Settings, SettingsError, without_passwords
 
@@ -193,7 +194,12 @@ def _loopback(settings: Settings) -> Finding:
             if error.errno == errno.EADDRNOTAVAIL and not address.startswith("127."):
                 remedy = f"ip addr add {address} dev lo, or " + remedy
             return Finding("loopback addresses", False, f"{address}: {error.strerror}", remedy)
-    return Finding("loopback addresses", True, f"{settings.embedded.network} can be used")
+    used = {each.address for each in listeners() or () if each.address not in WILDCARDS}
+    busy = sum(ip_address(each) in network for each in used)
+    more = (
+        f"; programs listen on {busy} of its addresses, a new machine gets another" if busy else ""
+    )
+    return Finding("loopback addresses", True, f"{settings.embedded.network} can be used{more}")
 
 
 def _jre() -> Finding:

@@ -236,6 +236,18 @@ class DoctorTests(SynchronousTestCase):
         self.assertFalse(finding.good)
         self.assertIn("embedded.network=127.1.0.0/16", finding.remedy)
 
+    def test_addresses_that_other_programs_use(self) -> None:
+        """New machines get others."""
+        if not Path("/proc/net/tcp").exists():
+            self.skipTest("this system has no /proc")
+        network = "127.4.6.0/24"
+        with socket.create_server(("127.4.6.9", 0)), socket.create_server(("127.4.7.9", 0)):
+            finding = self.findings(f"embedded.network={network}")["loopback addresses"]
+        text = "; programs listen on 1 of its addresses, a new machine gets another"
+        self.assertEqual((finding.good, finding.text), (True, f"{network} can be used{text}"))
+        finding = self.findings(f"embedded.network={network}")["loopback addresses"]
+        self.assertEqual(finding.text, f"{network} can be used")
+
     def test_missing_software(self) -> None:
         """The command that builds it."""
         tree = self.state / "image" / "vanilla-3.5.0"
