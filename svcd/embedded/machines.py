@@ -86,12 +86,15 @@ class LoopbackMachines(Guests):
         machine.files = files
         for address in [a for a in machine.ports if a not in spec.addresses]:
             await machine.leave(address)
+        before = set(machine.ports)
         try:
             for address in spec.addresses:
                 machine.listen(address)
         except GuestError:
-            await machine.close()
-            self._machines.pop(spec.server_id, None)
+            for address in machine.ports.keys() - before:
+                await machine.leave(address)
+            if not before:
+                await self._disconnect(spec.server_id)
             raise
         if first:
             self._run_user_data(machine)

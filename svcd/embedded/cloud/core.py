@@ -274,18 +274,12 @@ class Core:
             offset = (start + step) % size
             if not 10 <= offset < size - 1 or self._taken(address := str(net[offset])):
                 continue
-            if occupied(address):
-                skipped += 1
-                continue
-            self._cursors[network] = offset
-            if skipped:
-                log.info(
-                    "Other programs listen on {count} addresses of {network}, so svcd gives {next}",
-                    count=skipped,
-                    network=network,
-                    next=address,
-                )
-            return address
+            if not occupied(address):
+                self._cursors[network] = offset
+                if skipped:
+                    log.info("Passed over {n} addresses that other programs use", n=skipped)
+                return address
+            skipped += 1
         return None
 
     # ---- lists that lag ----

@@ -118,17 +118,11 @@ class Life:
         if server.host < 0:
             self._settle(server.id, "ERROR", server.fault or "No valid host was found. ")
             return None
-        _, floating = self.addresses(server)
-        wanted = frozenset(ip.address for ip in floating)
-        if server.status == "ACTIVE" and server.id in self._adopted:
-            await self._move_addresses(server.id, wanted)
-            return None
         try:
-            await self._boot_at_free_address(server)
-            for volume in self._core.state.volumes.having("server", server.id):
-                if volume.status == "in-use":
-                    device = volume.device or ""
-                    await self._guests.attach(server.id, volume.id, device, volume.size_gib)
+            if server.status != "ACTIVE" or server.id not in self._adopted:
+                await self._boot_with_volumes(server)
+            _, floating = self.addresses(server)
+            await self._move_addresses(server.id, frozenset(ip.address for ip in floating))
         except GuestError as error:
             fault = str(error)
             if fault != server.fault:
@@ -136,12 +130,19 @@ class Life:
             self._settle(server.id, "ERROR", fault)
             tries = self._failed[server.id] = self._failed.get(server.id, 0) + 1
             return _BACKOFF.delay_s(tries, self._core.rng)
-        self._failed.pop(server.id, None)
-        self._adopted[server.id] = wanted or _NO_ADDRESSES
-        self._settle(server.id, "ACTIVE")
-        _, floating = self.addresses(server)
-        await self._move_addresses(server.id, frozenset(ip.address for ip in floating))
         return None
+
+    async def _boot_with_volumes(self, server: Server) -> None:
+        """Boot the machine and attach its volumes; then the server is ACTIVE. Raises GuestError."""
+        _, floating = self.addresses(server)
+        await self._boot_at_free_address(server)
+        for volume in self._core.state.volumes.having("server", server.id):
+            if volume.status == "in-use":
+                device = volume.device or ""
+                await self._guests.attach(server.id, volume.id, device, volume.size_gib)
+        self._failed.pop(server.id, None)
+        self._adopted[server.id] = frozenset(ip.address for ip in floating) or _NO_ADDRESSES
+        self._settle(server.id, "ACTIVE")
 
     async def _boot_at_free_address(self, server: Server) -> None:
         """Boot the machine; a new server gets another address when its own is taken."""

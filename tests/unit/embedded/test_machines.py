@@ -593,6 +593,22 @@ class AddressTest(MachinesCase):
         await self.machines.boot(spec("m1", A))
         self.assertEqual((await self.run_on(A, "true")).exit_code, 0)
 
+    async def test_machine_that_answers_keeps_its_address(self) -> None:
+        """Also when another of its addresses is taken: programs that run there go on."""
+        taken = reactor.listenTCP(self.port, Factory(), interface=FLOATING)
+        both = evolve(spec("m1", A), addresses=(A, FLOATING))
+        try:
+            await self.wrong(self.machines.boot(both))
+            self.assertEqual(await self.refused(A), Fault.UNREACHABLE)
+            await self.machines.boot(spec("m1", A))
+            await self.run_on(A, "true")
+            await self.wrong(self.machines.boot(both))
+            self.assertEqual(self.machines.connections("m1"), 1)
+        finally:
+            await taken.stopListening()
+        await self.machines.boot(both)
+        self.assertEqual((await self.run_on(FLOATING, "true")).exit_code, 0)
+
     async def test_port_that_is_taken_on_all_addresses_is_explained(self) -> None:
         """Another address would not help."""
         taken = reactor.listenTCP(self.port, Factory())

@@ -78,6 +78,8 @@ class RecordingGuests(Guests):
         self.said.append(("destroy_volume",))
 
     async def address_added(self, server_id: str, address: str) -> None:
+        if address in self.late:
+            raise AddressTaken(f"{address} is taken", address)
         self.said.append(("added", address))
 
     async def address_removed(self, server_id: str, address: str) -> None:
@@ -419,6 +421,24 @@ class LifeTests(CloudCase):
         self.assertEqual((server.status, server.addresses[0][0]), ("ACTIVE", "127.1.0.12"))
         ports = rig.cloud.core.state.ports.values()
         self.assertEqual([(p.address, p.mac) for p in ports], [("127.1.0.12", "fa:16:7f:01:00:0c")])
+
+    def test_a_floating_address_that_was_taken_is_an_error_of_the_server(self) -> None:
+        """Until it is free; the fixed address stays."""
+        guests = RecordingGuests()
+        guests.late = {"127.2.0.10"}
+        rig, session = self.rig_of(guests=guests)
+        server_id = rig.run(session.create_server(plain()))
+        rig.clock.run_due()
+        ip = rig.run(session.create_floating_ip("public", ""))
+        rig.run(session.associate_floating_ip(ip.id, server_id))
+        rig.clock.advance(60.0)
+        server = rig.run(session.server(server_id))
+        self.assertEqual((server.status, server.fault), ("ERROR", "127.2.0.10 is taken"))
+        guests.late = set()
+        rig.clock.advance(12.0)
+        server = rig.run(session.server(server_id))
+        self.assertEqual((server.status, server.fault), ("ACTIVE", ""))
+        self.assertEqual([a for a, _ in server.addresses], ["127.1.0.10", "127.2.0.10"])
 
     def test_a_new_server_tries_few_addresses(self) -> None:
         """And is in ERROR until the last one is free."""
