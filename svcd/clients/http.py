@@ -404,7 +404,7 @@ class HttpClient:
         if isinstance(error, _NOT_SENT):
             text = f"{where}: {shown_url(hidden(_why(error), sent))}"
             if isinstance(error, RemoteError):  # the machine is the reason, not the service on it
-                text = f"{error.text} (for {where})"
+                text = f"{error.text.rstrip('.')} (for {where})"
             if isinstance(error, ForwardingForbidden):
                 return self._error(service, Fault.FORBIDDEN, text, None)
             return self._error(service, Fault.UNREACHABLE, text, None)

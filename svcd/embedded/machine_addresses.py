@@ -41,8 +41,7 @@ class HostAddresses:
         A program that listens on all addresses does not count: no other address would be better.
         Without `/proc` the result tries the SSH port of the address.
         """
-        if self._clock.seconds() - self._looked_at > _LOOK_S:
-            self._look()
+        self._look()
         if self._listeners is None:
             return self._refuses
         return {each.address for each in self._listeners}.__contains__
@@ -50,13 +49,21 @@ class HostAddresses:
     def conflict(self, address: str) -> GuestError:
         """The error of a machine that cannot listen on `address`, because its port is taken."""
         self._look()
-        found = [each for each in self._listeners or () if each.excludes(address, self._port)]
+        found = self._excluding(address)
+        if not found:
+            self._look(now=True)
+            found = self._excluding(address)
         holders = [self._holder(each.inode) for each in found]
         holder = next((each for each in holders if each is not None), None)
         everywhere = any(each.address in WILDCARDS for each in found)
         return conflict(address, self._port, holder, everywhere)
 
-    def _look(self) -> None:
+    def _excluding(self, address: str) -> Sequence[Listener]:
+        return [each for each in self._listeners or () if each.excludes(address, self._port)]
+
+    def _look(self, now: bool = False) -> None:
+        if not now and self._clock.seconds() - self._looked_at <= _LOOK_S:
+            return
         self._listeners, self._looked_at = listeners(), self._clock.seconds()
         living = {each.inode for each in self._listeners or ()}
         self._holders = {inode: self._holders[inode] for inode in self._holders.keys() & living}
