@@ -4,11 +4,11 @@ A check asks the cloud for the servers, and the daemons by the distribution's `c
 turns answers into ailments, and ailments into a row and its events. svcd repairs nothing: the row
 names the dead part, with the advice for a person.
 
-Note: no flapping. svcd shows an ailment when two checks in a row have found it. It shows a missing
-server at once, because the check has asked the cloud for that server by its id, and a stranger in
-place of a daemon, because its answer is certain. It shows the ailment until a check finds the part
-well. A check without an answer about the part (the daemon that knows the part does not answer)
-changes nothing.
+Note: no flapping. svcd shows an ailment when two checks in a row have found it. It shows certain
+findings at once: the cloud has no server of this id; it shows a server in ERROR with the fault; a
+stranger answers in place of a daemon. It shows the ailment until a check finds the part well. A
+check without an answer about the part (the daemon that knows the part does not answer) changes
+nothing.
 """
 
 from __future__ import annotations
@@ -134,6 +134,8 @@ def of_servers(
             why = f": {found.fault}" if found.fault else ""
             text = f"{where} is {found.status}{why}"
             bad.append(_ailment(Code.SERVER_DOWN, key, text, now))
+            if found.status == "ERROR" and found.fault:
+                sure.append(key)
             statuses[each.instance_id] = found.status
     return Seen(bad=tuple(bad), good=frozenset(good), sure=frozenset(sure), statuses=statuses)
 

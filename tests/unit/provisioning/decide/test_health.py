@@ -96,9 +96,12 @@ class TestServers(SynchronousTestCase):
             self.assertEqual((seen.bad, seen.good), ((), {(TWO, "server")}))
 
     def test_one_that_does_not_run_is_told_with_its_fault(self) -> None:
-        """A second look has to confirm it."""
+        """A second look has to confirm it, unless it is in ERROR and the cloud says why."""
         seen = health.of_servers(row(), [server(1, "ERROR", fault="no disk"), server(2)], (), AT)
         self.assertEqual(bad(seen), [("SERVER_DOWN", ONE, f"server s1 of {ONE} is ERROR: no disk")])
+        self.assertEqual(seen.sure, {(ONE, "server")})
+        seen = health.of_servers(row(), [server(1, "SHUTOFF"), server(2)], (), AT)
+        self.assertEqual(bad(seen), [("SERVER_DOWN", ONE, f"server s1 of {ONE} is SHUTOFF")])
         self.assertEqual(seen.sure, frozenset())
 
 
