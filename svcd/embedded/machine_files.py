@@ -21,7 +21,7 @@ from attrs import field, frozen
 from twisted.conch.ssh.keys import BadKeyError, Key
 
 from svcd.embedded.cloud.guests import GuestError, GuestSpec
-from svcd.embedded.processes import ROOT_VARIABLE
+from svcd.embedded.process_marks import ROOT_VARIABLE
 from svcd.runtime.keys import new_key_pair
 
 _FOLDERS: Final = ("home/.ssh", "tmp", "etc", "bin", "dev", "run", "log")

@@ -19,7 +19,7 @@ from twisted.internet.task import deferLater
 from twisted.web.client import Agent
 
 from svcd.clients.probe import HttpProbe
-from svcd.embedded.processes import root_of
+from svcd.embedded.process_marks import root_of
 from svcd.model import engine_record
 from svcd.model.engine_record import Record
 from svcd.ports.machines import Way

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from svcd.cli.demo import SLEEP
-from svcd.embedded.processes import root_of
+from svcd.embedded.process_marks import root_of
 from svcd.runtime.tasks import sleep
 from tests.support.disks import fill
 from tests.support.live import Tenant, machine_folders, seconds

@@ -21,7 +21,7 @@ from twisted.internet.protocol import ProcessProtocol
 from twisted.trial.unittest import TestCase
 from twisted.web.client import Agent
 
-from svcd.embedded.processes import root_of
+from svcd.embedded.process_marks import root_of
 from svcd.runtime.tasks import sleep, with_deadline
 
 reactor: Any = _reactor

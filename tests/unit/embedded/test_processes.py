@@ -1,4 +1,4 @@
-"""Whose process is it?"""
+"""Scans of /proc that do not stall the reactor."""
 
 from __future__ import annotations
 
@@ -7,26 +7,8 @@ from pathlib import Path
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.embedded.processes import Processes, root_of
+from svcd.embedded.processes import Processes
 from svcd.runtime.clock import VirtualClock
-
-
-class RootOfTest(SynchronousTestCase):
-    """The machine's folder in an environment."""
-
-    def test_marked_environment_names_its_folder(self) -> None:
-        """At the beginning, in the middle or at the end."""
-        for environ in (
-            b"SVCD_MACHINE_ROOT=/s/m1\0A=b\0",
-            b"A=b\0SVCD_MACHINE_ROOT=/s/m1\0C=d\0",
-            b"A=b\0SVCD_MACHINE_ROOT=/s/m1",
-        ):
-            self.assertEqual(root_of(environ), "/s/m1")
-
-    def test_other_environment_names_none(self) -> None:
-        """Neither a longer name nor a mention in a value counts."""
-        for environ in (b"", b"A=b\0", b"X_SVCD_MACHINE_ROOT=/s\0", b"A=SVCD_MACHINE_ROOT=/s\0"):
-            self.assertIsNone(root_of(environ))
 
 
 class ProcessesTest(SynchronousTestCase):

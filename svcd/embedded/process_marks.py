@@ -1,0 +1,144 @@
+"""The mark in the environment of a machine's processes, and the end of marked processes.
+
+A process belongs to the machine whose folder stands in its `SVCD_MACHINE_ROOT`. Parents, sessions
+and process groups say nothing: daemons and containers leave all of them. Plain Python, because
+commands use it too. A process of another mount namespace (a container) is never among the marked
+ones: the same path is another folder there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+ROOT_VARIABLE: Final = "SVCD_MACHINE_ROOT"
+PROC: Final = Path("/proc")
+
+_MARK: Final = f"\0{ROOT_VARIABLE}=".encode()
+_QUIET_SCANS: Final = 2
+"""Scans in a row without a process; then all have ended. In the middle of an exec a process shows
+no environment for a moment."""
+_FIRST_PAUSE_S: Final = 0.02
+"""The first pause between two scans; pauses grow."""
+_LONGEST_PAUSE_S: Final = 0.5
+"""The longest pause between two scans."""
+
+
+def root_of(environ: bytes) -> str | None:
+    """The machine's folder in a process environment as the kernel shows it (NUL-separated)."""
+    _, found, rest = (b"\0" + environ).partition(_MARK)
+    return os.fsdecode(rest.partition(b"\0")[0]) if found else None
+
+
+def root(pid: int, proc: Path = PROC) -> str | None:
+    """The machine's folder of a process. None too: it has ended, is not ours, or is a zombie."""
+    try:
+        return root_of((proc / str(pid) / "environ").read_bytes())
+    except OSError:
+        return None
+
+
+def pids(proc: Path = PROC) -> list[int]:
+    """The ids of all processes. Raises OSError: this system has no /proc."""
+    return [int(name) for name in os.listdir(proc) if name.isdigit()]  # noqa: PTH208
+
+
+def marked(proc: Path = PROC) -> Iterator[tuple[int, str]]:
+    """The id and the machine's folder of each process of a machine, but this one.
+
+    Only processes whose environment this user may read. Raises OSError: there is no /proc.
+    """
+    ours = _mounts(proc / "self")
+    for pid in pids(proc):
+        folder = root(pid, proc)
+        if folder is not None and pid != os.getpid() and _mounts(proc / str(pid)) == ours:
+            yield pid, folder
+
+
+def _mounts(process: Path) -> str:
+    """The mount namespace of a process; "" when it cannot be read."""
+    try:
+        return str((process / "ns" / "mnt").readlink())
+    except OSError:
+        return ""
+
+
+def below(folder: Path) -> Callable[[str], bool]:
+    """Whether a machine's folder is inside `folder`, whatever links and `..` their paths have."""
+    whole = Path(os.path.realpath(folder))
+    return lambda root: whole in Path(os.path.realpath(root)).parents
+
+
+class Ending:
+    """The end of processes, scan by scan: SIGTERM, and after `grace_s` SIGKILL. Pure.
+
+    grace_s: 0 kills at once. `over` after two scans in a row without a process, or at the first
+    scan after `limit_s` seconds; `left` are the ids of the last scan. `pause_s`: until the next
+    scan.
+    """
+
+    def __init__(self, grace_s: float, limit_s: float) -> None:
+        self.over = False
+        self.left: Sequence[int] = ()
+        self.pause_s = 0.0
+        self._grace_s = grace_s
+        self._limit_s = limit_s
+        self._asked: set[int] = set()
+        self._quiet = 0
+
+    def after(self, found: Sequence[int], passed_s: float) -> Mapping[int, signal.Signals]:
+        """The signals to send after a scan that found these processes. passed_s: since begin."""
+        self.left = found
+        self._quiet = 0 if found else self._quiet + 1
+        self.over = self._quiet >= _QUIET_SCANS or bool(found and passed_s >= self._limit_s)
+        if self.over:
+            return {}
+        self.pause_s = min(_LONGEST_PAUSE_S, max(_FIRST_PAUSE_S, self.pause_s * 1.5))
+        if passed_s >= self._grace_s:
+            return dict.fromkeys(found, signal.SIGKILL)
+        asked = [pid for pid in found if pid not in self._asked]
+        self._asked.update(asked)
+        return dict.fromkeys(asked, signal.SIGTERM)
+
+
+def end(
+    mine: Callable[[str], bool],
+    *,
+    grace_s: float,
+    limit_s: float,
+    proc: Path = PROC,
+    clock: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], None] = time.sleep,
+) -> Sequence[int]:
+    """End all processes of the machines whose folders are `mine`, as `Ending` says.
+
+    Returns the ids that are left after `limit_s`. Raises OSError: there is no /proc.
+    """
+    began = clock()
+    ending = Ending(grace_s, limit_s)
+    while True:
+        found = {pid: folder for pid, folder in marked(proc) if mine(folder)}
+        for pid, number in ending.after(list(found), clock() - began).items():
+            send(pid, found[pid], number, proc)
+        if ending.over:
+            return ending.left
+        pause(ending.pause_s)
+
+
+def send(pid: int, folder: str, number: signal.Signals, proc: Path = PROC) -> None:
+    """Signal `pid` if it is still the machine's: the handle keeps the id from being reused."""
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        return
+    try:
+        if root(pid, proc) == folder:
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(handle, number)
+    finally:
+        os.close(handle)
