@@ -63,7 +63,7 @@ from svcd.runtime.metrics import Metrics
 from svcd.runtime.preflight import SettingsRefused, StartError
 from svcd.runtime.pulse import Pulse
 from svcd.runtime.slices import Slices
-from svcd.runtime.state_dir import StateFolder, StateFolderError
+from svcd.runtime.state_dir import CLOUD_LOCK, StateFolder, StateFolderError
 from svcd.runtime.systemd import ServiceManager
 from svcd.runtime.tasks import Loop, sleep
 from svcd.runtime.work_metrics import Census
@@ -81,11 +81,6 @@ if TYPE_CHECKING:
 
 log = Logger()
 
-CLOUD_LOCK = "cloud.lock"
-"""Name of the lock of the process that serves the embedded cloud of a state folder.
-
-Only one process may control its machines.
-"""
 _YOUNG = 10_000
 """New objects that cause a look for garbage. With Python's default, a tick of a few dozen jobs
 causes several looks: what the tick still needs counts as old then, and the old objects, which take
@@ -595,8 +590,12 @@ def _freeze() -> None:
 def _embedded(
     reactor: Any, settings: Settings, folder: StateFolder, *, admin: bool = False
 ) -> EmbeddedHost:
-    from svcd.embedded.host import EmbeddedHost  # here: only with `cloud.kind=embedded`
+    from svcd.embedded import installations  # here: only with `cloud.kind=embedded`
+    from svcd.embedded.host import EmbeddedHost
 
+    left = installations.leftovers(installations.running(), but=str(folder.path))
+    if left:
+        log.warn("{text}", text=installations.warning(left))
     return EmbeddedHost(reactor, settings, folder.path, _image_problem, admin=admin)
 
 

@@ -28,7 +28,7 @@ from svcd.cli.command import (
     settings_options,
 )
 from svcd.cli.door import running
-from svcd.cli.embedded_doctor import examine_embedded
+from svcd.cli.embedded_doctor import examine_embedded, examine_machines
 from svcd.cli.exits import DONE, FAILED
 from svcd.cli.finding import Finding
 from svcd.cli.openings import examine_openings
@@ -36,6 +36,7 @@ from svcd.cli.session import write
 from svcd.cli.shared_doctor import examine_shared
 from svcd.cli.show import as_text
 from svcd.cli.start_doctor import examine_start
+from svcd.embedded import installations
 from svcd.embedded.host import image_prefix
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.provisioning.distributions.vanilla.image import class_data
@@ -104,6 +105,7 @@ def _findings(settings: Settings, user: Login | None, unknown: Sequence[str]) ->
     yield from examine_start(settings, known)
     if settings.cloud.kind == "embedded":
         yield from examine_embedded(settings, user, known)
+        yield from examine_machines(installations.running())
         yield _loopback(settings)
         if "vanilla" in settings.plugins.enabled:
             yield _jre()

@@ -5,7 +5,7 @@ It asks only the running embedded cloud of the state folder, and changes nothing
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from svcd.cli.cloud_doctor import Login
@@ -13,6 +13,7 @@ from svcd.cli.connection import Send, send
 from svcd.cli.door import log_in, project_of, v3
 from svcd.cli.exits import CommandError
 from svcd.cli.finding import Finding
+from svcd.embedded.installations import Installation, leftovers
 from svcd.model.redaction import shown_url
 from svcd.settings import Settings
 
@@ -42,6 +43,17 @@ def examine_embedded(
     if user is not None:
         found.append(_user(user, str(known.get("identity", "")), send))
     return found
+
+
+def examine_machines(found: Sequence[Installation]) -> Iterator[Finding]:
+    """The findings about machines on this system whose daemon or folder is gone. Pure."""
+    what = "machines"
+    left = leftovers(found)
+    for each in left:
+        remedy = each.remedy if not each.exists else f"start its daemon, or: {each.remedy}"
+        yield Finding(what, False, f"{each.state_dir}: {each.told}", remedy, warning=True)
+    if not left:
+        yield Finding(what, True, "none of this user runs without its daemon")
 
 
 def _own(settings: Settings, known: Mapping[str, Any]) -> Finding:

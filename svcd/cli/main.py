@@ -50,6 +50,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "keys": ("svcd.cli.keys:keys", "the key that seals stored secrets"),
     "orphans": ("svcd.cli.orphans:command", "list or remove objects with svcd's ownership tags that"
                 " belong to no cluster"),
+    "machines": ("svcd.cli.machines:machines", "machines of embedded clouds that run on this"
+                 " system, also without a daemon"),
     "demo": ("svcd.cli.demo:command", "create a cluster on this machine, run jobs on it, delete"
              " it"),
 }  # fmt: skip

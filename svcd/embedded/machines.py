@@ -189,8 +189,9 @@ class LoopbackMachines(Guests):
         if self._machines:
             log.info(
                 "Machines of the embedded cloud that continue to run: {count}; the next start finds"
-                " them, svcd cluster rm CLUSTER ends them",
+                " them, svcd machines rm {state} ends them without it",
                 count=len(self._machines),
+                state=self._root.parent,
             )
         for server_id in list(self._machines):
             await self._disconnect(server_id)

@@ -15,7 +15,13 @@ import tempfile
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+CLOUD_LOCK: Final = "cloud.lock"
+"""Name of the lock of the process that serves the embedded cloud of a state folder.
+
+Only one process may control its machines.
+"""
 
 
 class StateFolderError(Exception):

@@ -451,7 +451,7 @@ class LifeTest(MachinesCase):
         await self.machines.shutdown()
         self.assertIn(
             "Machines of the embedded cloud that continue to run: 1; the next start finds them,"
-            " svcd cluster rm CLUSTER ends them",
+            f" svcd machines rm {self.root.parent} ends them without it",
             told,
         )
 
