@@ -1,32 +1,26 @@
 """The demo's daemon: started as a child, found by `endpoints.json`, stopped with its machines.
 
-The machines of the embedded cloud outlive a daemon on purpose. So the demo kills them itself: every
-process whose environment names a machine folder below the demo's state folder.
+The machines of the embedded cloud outlive a daemon on purpose. So a watchdog ends both, when the
+demo asks for it and when the demo is killed.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from svcd.cli.demo_steps import rounds
+from svcd.embedded.watchdog import Watchdog
 
 _READY_S = 30.0
 """Time for the daemon to write its `endpoints.json`."""
-_STOP_S = 20.0
-"""Time for the daemon to end after SIGTERM."""
 _LOOK_S = 0.05
-"""Time between two checks of file or processes."""
-_KILLED_S = 0.5
-"""Time for the end of killed processes."""
+"""Time between two checks of the file."""
 
 
 class DaemonFailed(Exception):
@@ -40,6 +34,7 @@ class DemoDaemon:
         self._state = state
         self._image = image
         self._process: subprocess.Popen[bytes] | None = None
+        self._watchdog: Watchdog | None = None
         self.log = state / "daemon.log"
 
     def start(self) -> dict[str, Any]:
@@ -59,10 +54,13 @@ class DemoDaemon:
             command += ["--set", f"{key}={value}"]
         endpoints = self._state / "endpoints.json"
         endpoints.unlink(missing_ok=True)
+        self._watchdog = Watchdog()
+        self._watchdog.machines(self._state)
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
+        self._watchdog.process(self._process.pid)
         for _ in rounds(_READY_S, _LOOK_S):
             if endpoints.exists():
                 result: dict[str, Any] = json.loads(endpoints.read_text(encoding="utf-8"))
@@ -71,22 +69,12 @@ class DemoDaemon:
                 raise DaemonFailed(f"the daemon ended at once: {self._last_lines()}")
         raise DaemonFailed(f"the daemon was not ready in {_READY_S:.0f} s: {self._last_lines()}")
 
-    def stop(self) -> None:
-        """Stop the daemon with SIGTERM, then SIGKILL; then kill every process of its machines."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(signal.SIGTERM)
-            try:
-                self._process.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-        for _ in rounds(_KILLED_S, _LOOK_S):
-            found = list(machine_processes(self._state))
-            if not found:
-                return
-            for pid in found:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
+    def stop(self) -> bool:
+        """Stop the daemon, then every process of its machines. Returns whether all have ended."""
+        ended = self._watchdog is None or self._watchdog.end()
+        if self._process is not None:
+            self._process.poll()
+        return ended
 
     def _last_lines(self) -> str:
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -99,17 +87,3 @@ def network_of(state: Path) -> str:
     One folder always gets the same network, because machines of an interrupted run keep theirs.
     """
     return f"127.{16 + zlib.crc32(os.fsencode(state.absolute())) % 224}.0.0/16"
-
-
-def machine_processes(state: Path) -> Iterator[int]:
-    """Pids of the processes that run on loopback machines below `state`."""
-    mark = f"SVCD_MACHINE_ROOT={state.absolute()}/".encode()
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            environment = (folder / "environ").read_bytes()
-        except OSError:
-            continue  # the process has ended, or belongs to another user
-        if environment.startswith(mark) or b"\0" + mark in environment:
-            yield int(folder.name)

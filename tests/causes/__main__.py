@@ -9,9 +9,7 @@ when a cell is wrong.
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -24,7 +22,7 @@ from twisted.internet.task import react
 from tests.causes.cells import CELLS, Cell
 from tests.causes.run import FIXTURES, Run
 from tests.live.test_main_job import vanilla_prefix
-from tests.support.processes import machine_processes
+from tests.support.processes import watchdog
 
 
 def chosen(only: Sequence[str]) -> Sequence[Cell]:
@@ -70,8 +68,7 @@ def main(arguments: Sequence[str]) -> None:
     try:
         react(begin)
     finally:
-        for pid in machine_processes(state):  # of a run that was interrupted
-            os.kill(pid, signal.SIGKILL)
+        watchdog().end()  # also of a run that was interrupted
         shutil.rmtree(state, ignore_errors=True)
         sys.exit(code)
 

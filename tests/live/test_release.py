@@ -21,8 +21,7 @@ from typing import Any, Final
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
-from svcd.cli.demo_daemon import machine_processes
-from tests.support.processes import ROOT, own_network
+from tests.support.processes import ROOT, machine_processes, own_network, watchdog
 from tests.support.sample import SLOW
 from tests.support.walkthrough import blocks, faults, ordered, script
 
@@ -138,6 +137,8 @@ class WheelTests(SynchronousTestCase):
                 command, cwd=self.work, env=self.variables, stdin=subprocess.DEVNULL, stdout=log,
                 stderr=log, start_new_session=True, **self.who,
             )  # fmt: skip
+        watchdog().process(daemon.pid)
+        watchdog().machines(self.work / "state")
         self.addCleanup(self.stop, daemon)
         endpoints = self.work / "state" / "endpoints.json"
         end = time.monotonic() + READY_S

@@ -19,6 +19,7 @@ from svcd.model.secret import Secret
 from svcd.ports.machines import Host
 from svcd.runtime.keys import new_key_pair
 from svcd.runtime.tasks import sleep
+from tests.support.processes import watchdog
 
 reactor: Any = _reactor
 PUBLIC_KEY, PRIVATE_KEY = new_key_pair("test")
@@ -35,6 +36,7 @@ def free_port(address: str) -> int:
 
 def machines(root: str, port: int) -> LoopbackMachines:
     """Loopback machines below `root`."""
+    watchdog().machines(Path(root))
     return LoopbackMachines(reactor, reactor, Path(root), port, Path("/opt/none"), os.environ)
 
 

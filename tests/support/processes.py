@@ -9,6 +9,7 @@ import random
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from twisted.internet.protocol import ProcessProtocol
 from twisted.trial.unittest import TestCase
 from twisted.web.client import Agent
 
-from svcd.embedded.process_marks import root_of
+from svcd.embedded.process_marks import below, marked
+from svcd.embedded.watchdog import Watchdog
 from svcd.runtime.tasks import sleep, with_deadline
 
 reactor: Any = _reactor
@@ -30,6 +32,12 @@ BIN = Path(sys.executable).parent
 LOOK_S = 0.05
 READY_S = 60.0
 ENDED_S = 60.0
+
+
+@cache
+def watchdog() -> Watchdog:
+    """Ends what this process leaves when it is killed in the middle of a test."""
+    return Watchdog()
 
 
 @frozen(kw_only=True)
@@ -57,6 +65,7 @@ class Program(ProcessProtocol):
         env.update({"PYTHONPATH": str(ROOT), **(environment or {})})
         self._process = reactor.spawnProcess(self, command[0], command, env=env, path=folder)
         self.pid: int = self._process.pid
+        watchdog().process(self.pid)
 
     @property
     def out(self) -> str:
@@ -155,6 +164,7 @@ class Daemon:
         self.environment: dict[str, str] = {}
         self.endpoints: dict[str, Any] = {}
         self.programs: list[Program] = []
+        watchdog().machines(self.state)
 
     @property
     def program(self) -> Program:
@@ -216,18 +226,8 @@ class Daemon:
 
 def machine_processes(state: Path) -> list[int]:
     """Processes of loopback machines below the state folder."""
-    found = []
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            environ = Path("/proc", name, "environ").read_bytes()
-        except OSError:
-            continue
-        root = root_of(environ)
-        if root is not None and Path(root).is_relative_to(state):
-            found.append(int(name))
-    return found
+    mine = below(state)
+    return [pid for pid, root in marked() if mine(root)]
 
 
 @frozen(kw_only=True)

@@ -47,13 +47,16 @@ A, B, FLOATING = "127.3.3.1", "127.3.3.2", "127.3.3.9"
 
 
 _FIRST_DAEMON = """
-import sys
+import os, sys
+from pathlib import Path
 from twisted.internet import task
 from twisted.internet.defer import Deferred
-from tests.support.loopback import machines, reactor, spec
+from svcd.embedded.machines import LoopbackMachines
+from tests.support.loopback import reactor, spec
 root, port, address, key = sys.argv[1:]
 async def main():
-    await machines(root, int(port)).boot(spec("m1", address, authorized_keys=(key,)))
+    first = LoopbackMachines(reactor, reactor, Path(root), int(port), Path("/opt"), os.environ)
+    await first.boot(spec("m1", address, authorized_keys=(key,)))
     print("ready", flush=True)
     await Deferred()
 task.react(lambda _: Deferred.fromCoroutine(main()))
