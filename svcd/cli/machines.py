@@ -40,7 +40,6 @@ MACHINES: Final = Table(
     columns=(
         Column(title="MACHINE", text=_name, key=True),
         field("ID", "id", wide=True),
-        field("STATE FOLDER", "state_dir", cut=False),
         Column(
             title="PROCESSES", text=lambda row, now: str(len(row["processes"])), cut=False, spare=1
         ),
@@ -48,6 +47,7 @@ MACHINES: Final = Table(
         ago("SINCE", "since", spare=2),
         field("STATE", "state", cut=False),
         field("DAEMON", "daemon", wide=True),
+        field("STATE FOLDER", "state_dir", cut=False),  # last: a long path disturbs no column
     ),
     name=lambda row: get(row, "id"),
     empty="no machine of an embedded cloud runs here as this user",

@@ -20,7 +20,7 @@ from typing import Final
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.support.processes import BIN, own_network
+from tests.support.processes import BIN, own_network, watchdog
 from tests.support.sample import SAMPLE, leave_out
 
 RESTARTS: Final = 20
@@ -76,6 +76,7 @@ class Manager:
                 stderr=log,
                 env={**os.environ, "NOTIFY_SOCKET": "@" + self._name, "WATCHDOG_USEC": "60000000"},
             )
+        watchdog().process(self._daemon.pid)
 
     def until(self, word: str) -> None:
         """Wait until the daemon has sent `word`. Raises AssertionError."""

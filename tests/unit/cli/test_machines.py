@@ -132,7 +132,7 @@ class CommandTests(SynchronousTestCase):
         """The table has them before; the folder stays."""
         code, out, err = self.ran("ls")
         self.assertEqual((code, err), (0, ""))
-        self.assertRegex(out, rf"(?m)^m1 +{self.state} +1 +\d+ +\d.* ago +no daemon$")
+        self.assertRegex(out, rf"(?m)^m1 +1 +\d+ +\d.* ago +no daemon +{self.state}$")
         code, out, err = self.ran("rm", str(self.state), "--yes")
         self.assertEqual((code, out), (0, ""))
         self.assertTrue(err.startswith("2 machines ended: m1, m2\ntheir folders stay: "), err)
