@@ -204,7 +204,8 @@ class UsageTests(_Case):
         code, out, _ = self.ran("--help")
         self.assertEqual((code, self.ran("-h")), (0, (0, out, "")))
         self.assertEqual(self.ran("db", "check", "-h"), self.ran("db", "check", "--help"))
-        for word in ("config", "doctor", "image", "backup", "restore", "db", "demo", "twistd svcd"):
+        for word in ("config", "doctor", "image", "backup", "restore", "db", "demo",
+                     "machines", "twistd svcd"):  # fmt: skip
             self.assertIn(word, out)
 
     def test_help_of_a_group_has_whole_lines_of_one_style(self) -> None:
