@@ -243,35 +243,6 @@ class KillTests(_LiveCase):
         await tenant.until_gone(cluster_id)
         await self.check_nothing_left(daemon, tenant)
 
-    async def test_machines_without_a_daemon_are_named_and_ended(self) -> None:
-        """By commands and by the start of another daemon; the first one's next start goes on."""
-        daemon, tenant = await self.served()
-        cluster_id = await tenant.new_cluster("mine", 1)
-        shown = await tenant.until_active(cluster_id)
-        await LifeTests.start_something(self, daemon, shown)  # type: ignore[arg-type]
-        state = str(daemon.state)
-        refused = await run("svcd", "machines", "rm", state, "--yes")
-        self.assertEqual(refused.code, 4, refused)
-        self.assertIn(f"svcd cluster rm CLUSTER --state-dir {state} ends", refused.err)
-        await daemon.kill()
-        unreachable = await run("svcd", "status", "--state-dir", state)
-        self.assertEqual(unreachable.code, 5, unreachable)
-        self.assertRegex(unreachable.err, rf"Left over: .*{state}: 1 machine with \d+ MiB runs")
-        other = self.daemon()
-        await other.start()
-        self.assertRegex(other.said, rf"warn .* Left over: .*{state}: 1 machine with \d+ MiB runs")
-        status = await run("svcd", "status", "--state-dir", str(other.state))
-        self.assertIn(f"svcd machines rm {state} ends them", status.out, status.err)
-        flags = [word for pair in other.settings.items() for word in ("--set", "=".join(pair))]
-        doctor = await run("svcd", "doctor", *flags)
-        self.assertIn(f"start its daemon, or: svcd machines rm {state}", doctor.out, doctor.err)
-        done = await run("svcd", "machines", "rm", state, "--yes")
-        self.assertEqual((done.code, machine_processes(daemon.state)), (0, []), done)
-        tenant = Tenant(await daemon.start())
-        await tenant.done("DELETE", f"/clusters/{cluster_id}")
-        await tenant.until_gone(cluster_id)
-        await self.check_nothing_left(daemon, tenant)
-
 
 class OtherCloudTests(_LiveCase):
     """A daemon on a cloud of its own process, with nothing but a login."""

@@ -20,7 +20,6 @@ from urllib.parse import quote, urlsplit
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import SkipTest
 
-from svcd.runtime.state_dir import StateFolder, StateFolderError
 from svcd.runtime.tasks import gather, sleep
 from tests.causes.cells import CELLS, ONE_A_CODE, WORKER_LOST
 from tests.causes.run import Programs, Result
@@ -159,30 +158,6 @@ class InterruptionTests(DaemonCase):
         ended = await program.end(60)
         self.assertEqual(ended.code, 1)
         self.assertEqual(machine_processes(state), [])
-
-    async def test_killed_demo_leaves_nothing(self) -> None:
-        """kill -9 while a job runs: neither its daemon nor a process of Hadoop is left."""
-        prefix = vanilla_prefix()
-        state = Path(self.mktemp()).absolute()
-        program = self.program("svcd", "demo", "--state-dir", str(state), "--image", str(prefix))
-
-        async def works() -> bool:
-            self.assertIsNone(program.code, program.out + program.err)
-            return "job is RUNNING" in program.out
-
-        await until(works, "a job that runs", ACTIVE_S)
-        self.assertGreater(len(machine_processes(state)), 5)
-        program.signal(signal.SIGKILL)
-        await program.end(60)
-
-        async def ended() -> bool:
-            try:
-                StateFolder(state).release()
-            except StateFolderError:
-                return False  # the daemon still runs
-            return machine_processes(state) == []
-
-        await until(ended, "the end of daemon and machines", 40)
 
     async def check_jobs(self, daemon: Daemon, tenant: Tenant, cluster: Any) -> Tenant:
         """Two executions, one killed while it is submitted, one while it runs: each runs once."""
