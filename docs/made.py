@@ -58,8 +58,8 @@ def commands() -> str:
     return "\n".join(
         [
             "## Options of every command of the API\n",
-            _options(SHARED, click.Context(root, info_name="svcd")),
-            *_commands(root, click.Context(root, info_name="svcd")),
+            _options(SHARED, click.Context(root, info_name="svcd", **root.context_settings)),
+            *_commands(root, click.Context(root, info_name="svcd", **root.context_settings)),
         ]
     )
 

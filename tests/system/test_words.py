@@ -53,7 +53,9 @@ def texts() -> Iterator[tuple[str, str]]:
     for page in (*pages, *sorted((ROOT / "newsfragments").glob("*.md"))):
         for number, line in enumerate(page.read_text("utf-8").splitlines(), 1):
             yield f"{page.relative_to(ROOT)}:{number}", line
-    for command, usage in usages(root, click.Context(root, info_name="svcd")):
+    for command, usage in usages(
+        root, click.Context(root, info_name="svcd", **root.context_settings)
+    ):
         yield f"help of {command}", usage
     for key, (_, description, _) in schema().items():
         yield f"setting {key}", description
