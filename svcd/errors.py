@@ -246,6 +246,8 @@ class UriTooLong(SvcdError):
 
 
 class UnsupportedMediaType(SvcdError):
+    """The service does not take the media type or the Content-Encoding of the body."""
+
     status = 415
     name = "UNSUPPORTED_MEDIA_TYPE"
 

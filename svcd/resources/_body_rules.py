@@ -1,4 +1,4 @@
-"""The rules of a request's body that need no handler: its size, its media type, its presence."""
+"""The rules of a request's body that need no handler: its size, its types, its presence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from svcd.errors import LengthRequired, NotAcceptable, UnsupportedMediaType
 from svcd.model.shapes import Shape
 from svcd.resources._bodies import Body, Disconnected, WholeBody
-from svcd.resources._negotiate import accepts_json, is_json, is_of
+from svcd.resources._negotiate import accepts_json, is_identity, is_json, is_of
 from svcd.resources._paths import shown
 from svcd.resources._route import Raw, Route
 from svcd.resources._site import ApiRequest, too_large
@@ -35,6 +35,12 @@ def body_of(request: Any, made: Route, suffix: bool, max_json_bytes: int) -> Any
         return None
     content = request.content
     refuse_if_gone(content)
+    coding = b", ".join(headers.getRawHeaders(b"Content-Encoding", []))
+    if not is_identity(coding):
+        raise UnsupportedMediaType(
+            f"the Content-Encoding of the body is {shown(coding)}: send the body without it",
+            {"Accept-Encoding": "identity"},
+        )
     if not spec.streams:
         most = max_json_bytes if made.limit is None else made.limit
         size = content.seek(0, 2)

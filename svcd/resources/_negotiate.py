@@ -48,6 +48,12 @@ def _weighed(header: bytes) -> Iterator[tuple[str, float]]:
 
 
 @lru_cache(maxsize=256)
+def is_identity(content_encoding: bytes) -> bool:
+    """Whether a `Content-Encoding` says that the body is what it is; so does an empty one."""
+    return all(word in ("", "identity") for word, _ in _weighed(content_encoding))
+
+
+@lru_cache(maxsize=256)
 def is_of(types: tuple[str, ...], content_type: bytes) -> bool:
     """Whether a `Content-Type` is one of `types`; parameters are allowed."""
     return content_type.split(b";", 1)[0].strip().lower().decode("latin-1") in types

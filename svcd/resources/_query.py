@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import frozen
+from twisted.web.http_headers import Headers
 
 from svcd.errors import ValidationError
 from svcd.model.choices import nearest
@@ -40,7 +41,7 @@ class Query:
 
     most: it is a whole number from `least` to `most`. flag: it is true or false. many: it may be
     given several times. column: it is a filter of a list. always: v1.0 has it too. Other values are
-    texts.
+    texts. header: a header of the request; when it is given, its text replaces the parameter's.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Query:
     many: bool = False
     column: bool = False
     always: bool = False
+    header: str = ""
 
     @property
     def absent(self) -> Any:
@@ -146,15 +148,22 @@ class Queries:
         self.declared = tuple(declared)
         self._names = [each.name for each in declared]
         self._absent = {each.name: each.absent for each in declared}
+        self._headers = {each.header: each.name for each in declared if each.header}
 
-    def read(self, args: Mapping[bytes, Sequence[bytes]], version: str) -> Mapping[str, Any]:
+    def read(
+        self, args: Mapping[bytes, Sequence[bytes]], version: str, headers: Headers
+    ) -> Mapping[str, Any]:
         """The value of each declared parameter. Raises ValidationError with all faults."""
-        if not args or not self.declared:
+        if not self.declared or not (args or self._headers):
             return self._absent
         given = {
             name.decode("utf-8", "replace"): [each.decode("utf-8", "replace") for each in values]
             for name, values in args.items()
         }
+        for header, name in self._headers.items():
+            text = b", ".join(headers.getRawHeaders(header.encode(), [])).decode("utf-8", "replace")
+            if text:
+                given[name] = [text]
         faults = [] if version == "1.0" else self._misspelled(given)
         found = dict(self._absent)
         for each in self.declared:

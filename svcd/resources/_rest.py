@@ -311,7 +311,7 @@ class Rest(Routed[Route]):
             await made.exists(call, **values)
         if body is not None:  # the connection may be lost since it has come
             refuse_if_gone(body)
-        call.read_query()
+        call.read_query(x.request.requestHeaders)
         shape = made.spec.body
         if isinstance(shape, Shape):
             shaped = shape.decode(body.read() if body else b"", self._options.limits)

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 from attrs import field, frozen
 from klein import Klein
 from twisted.internet.defer import Deferred
+from twisted.web.http_headers import Headers
 
 from svcd.errors import SvcdError
 from svcd.model.cloud import Caller
@@ -180,18 +181,22 @@ def route(
 
 
 def bound(resource: HasRoutes, sizes: Mapping[str, int]) -> Iterator[Route]:
-    """The routes of `resource`. sizes: the body limits by their names, in bytes."""
+    """The routes of `resource`. sizes: the body limits by their names, in bytes.
+
+    HEAD runs the handler of GET, and HEAD changes nothing. So a GET that is a WRITE has no HEAD.
+    """
     for each in endpoints(resource):
         handler = getattr(resource, each.endpoint)
         spec: Spec = handler.__func__.__dict__[_SPEC]
         key = spec.returns
+        writes = spec.needs is Needs.WRITE
         yield Route(
             app=each.app,
             run=each.run,
             endpoint=each.endpoint,
             pattern=each.pattern,
             method=each.method,
-            methods=each.methods,
+            methods=[name for name in each.methods if not (writes and name == "HEAD")],
             names=each.names,
             spec=spec,
             handler=handler,
@@ -290,9 +295,9 @@ class Call:
         if self.keyed is not None:
             await tx.kept_answers.add(self.keyed, encode(answer))
 
-    def read_query(self) -> None:
-        """Read and check `query`. Raises ValidationError."""
-        self.query = self._queries.read(self._args, self.version)
+    def read_query(self, headers: Headers) -> None:
+        """Read and check `query`. headers: of the request. Raises ValidationError."""
+        self.query = self._queries.read(self._args, self.version, headers)
 
     @property
     def page(self) -> Page:

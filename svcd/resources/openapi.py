@@ -216,6 +216,13 @@ def _parameters(made: Route, path: str) -> Iterator[Json]:
             "description": each.text,
             "schema": each.schema(),
         }
+        if each.header:
+            yield {
+                "name": each.header,
+                "in": "header",
+                "description": f"replaces `{each.name}`",
+                "schema": each.schema(),
+            }
     if made.spec.creates:
         yield _IDEMPOTENCY_KEY
 

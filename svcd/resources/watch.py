@@ -18,7 +18,11 @@ from svcd.resources._route import Call, route
 from svcd.resources._streams import Outlet, Stream
 from svcd.resources.dependencies import ApiServices
 
-_SINCE = Query("since", "id of the last event that the caller has read; left out: from now on")
+_SINCE = Query(
+    "since",
+    "id of the last event that the caller has read; left out: from now on",
+    header="Last-Event-ID",
+)
 _KINDS = Query("kinds", "names of lists, separated by commas; left out: all", many=True)
 
 

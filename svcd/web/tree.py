@@ -178,7 +178,4 @@ def _well_encoded(segment: bytes) -> bool:
 
 def allowed(methods: Mapping[bytes, object]) -> str:
     """The value of the header `Allow` for `methods`."""
-    names = {m.decode() for m in methods} | {"OPTIONS"}
-    if "GET" in names:
-        names.add("HEAD")
-    return ", ".join(sorted(names))
+    return ", ".join(sorted({m.decode() for m in methods} | {"OPTIONS"}))

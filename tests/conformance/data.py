@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.conformance.bodies import (
     BINARIES_AT,
     BINARY,
@@ -17,7 +19,7 @@ from tests.conformance.bodies import (
     refused,
     unknown,
 )
-from tests.conformance.rows import ID, STAMP, Has, Holds, Only, Row
+from tests.conformance.rows import ID, STAMP, Each, Has, Holds, Only, Row
 
 SOURCE_FIELDS = {
     "id": ID,
@@ -136,6 +138,35 @@ JOB_BINARY_INTERNALS = (
         body={"job_binary_internal": {"name": "{run}.json", "datasize": 7}},
         save={"jbi2": ("job_binary_internal", "id")},
     ),
+    *(
+        Row(
+            says=f"a body in Content-Encoding {coding} is refused",
+            method="PUT",
+            path=INTERNALS_AT + "/coded",
+            data=b"\x1f\x8b",
+            send={"content-encoding": coding},
+            status=415,
+            error="UNSUPPORTED_MEDIA_TYPE",
+            message=Holds((coding,)),
+            headers={"accept-encoding": "identity"},
+        )
+        for coding in ("gzip", "identity, br", "aws-chunked")
+    ),
+    Row(
+        says="... and is not stored",
+        path=INTERNALS_AT,
+        body=Only({"binaries": Each({"name": re.compile("(?!coded)")})}),
+    ),
+    Row(
+        says="the body as it is has the coding identity",
+        method="PUT",
+        path=INTERNALS_AT + "/{run}.plain",
+        data=b"a",
+        send={"content-encoding": "Identity"},
+        status=202,
+        save={"jbi3": ("job_binary_internal", "id")},
+    ),
+    Row(says="clean up", method="DELETE", path=INTERNALS_AT + "/{jbi3}", status=204),
     Row(
         says="a name is unique",
         method="PUT",

@@ -60,6 +60,16 @@ FRAME = (
     raw("text is no JSON", b"{}", 415, "UNSUPPORTED_MEDIA_TYPE", content_type="text/plain"),
     raw("a form is no JSON", b"a=1", 415, "UNSUPPORTED_MEDIA_TYPE", content_type="x/form"),
     raw("no media type", b"{}", 415, "UNSUPPORTED_MEDIA_TYPE"),
+    Row(
+        says="a compressed body is refused",
+        method="POST",
+        path=NGTS_AT,
+        data=b"\x1f\x8b",
+        send={"content-type": "application/json", "content-encoding": "gzip"},
+        status=415,
+        error="UNSUPPORTED_MEDIA_TYPE",
+        headers={"accept-encoding": "identity"},
+    ),
     *(
         raw(f"{data!r} is no JSON", data, 400, "MALFORMED_REQUEST_BODY", content_type=kind)
         for data, kind in (

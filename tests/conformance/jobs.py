@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.conformance.bodies import (
     BINARIES_AT,
     BINARY_FIELDS,
@@ -259,6 +261,32 @@ JOB_EXECUTIONS = (
         path=RUNS_AT + "/{run_id}",
         body=Only({**RUN_FIELDS, "id": "{run_id}"}),
     ),
+    *(
+        Row(
+            says=f"HEAD {action} changes nothing",
+            method="HEAD",
+            path=RUNS_AT + "/{run_id}/" + action,
+            status=405,
+            headers={"allow": "GET, OPTIONS, POST"},
+            raw=b"",
+        )
+        for action in ("refresh-status", "cancel")
+    ),
+    *(
+        Row(
+            says=f"OPTIONS {action} answers Allow",
+            method="OPTIONS",
+            path=RUNS_AT + "/{run_id}/" + action,
+            headers={"allow": "GET, OPTIONS, POST"},
+            raw=b"",
+        )
+        for action in ("refresh-status", "cancel")
+    ),
+    Row(
+        says="... and the execution goes on",
+        path=RUNS_AT + "/{run_id}",
+        body={"info": {"status": re.compile("(?!KILLED|ToBeKilled)")}},
+    ),
     Row(
         says="GET refresh-status: the object, not wrapped",
         path=RUNS_AT + "/{run_id}/refresh-status",
@@ -284,7 +312,7 @@ JOB_EXECUTIONS = (
         path=RUNS_AT + "/{run_id}/cancel",
         status=405,
         error="METHOD_NOT_ALLOWED",
-        headers={"allow": "GET, HEAD, OPTIONS, POST"},
+        headers={"allow": "GET, OPTIONS, POST"},
     ),
     Row(
         says="job_configs may be left out: {} in the answer",

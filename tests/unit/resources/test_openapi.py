@@ -180,6 +180,14 @@ class OpenApiTests(SynchronousTestCase):
         self.assertEqual([each["name"] for each in old], ["tags"])
         self.assertEqual(self.operation("/v1.0/{tenant_id}/clusters", "get")["parameters"][1:], [])
 
+    def test_a_header_that_replaces_a_parameter_is_described(self) -> None:
+        """The generators of clients offer it beside the parameter."""
+        watch = self.operation("/v1.1/{tenant_id}/watch", "get")["parameters"][1:]
+        self.assertEqual(
+            [(each["name"], each["in"]) for each in watch],
+            [("since", "query"), ("Last-Event-ID", "header"), ("kinds", "query")],
+        )
+
     def test_errors_of_a_route_have_their_names(self) -> None:
         """Those that the door raises, and those of the route."""
         answers = self.operation("/v1.1/{tenant_id}/clusters", "post")["responses"]

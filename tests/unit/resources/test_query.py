@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.http_headers import Headers
 
 from svcd.errors import ValidationError
 from svcd.ports.store import Page
@@ -21,7 +22,7 @@ NONE = {
 class ReadTests(SynchronousTestCase):
     def read(self, version: str = "1.1", **given: list[str]) -> object:
         args = {name.encode(): [text.encode() for text in texts] for name, texts in given.items()}
-        return ALL.read(args, version)
+        return ALL.read(args, version, Headers())
 
     def refused(self, version: str = "1.1", **given: list[str]) -> list[str]:
         with self.assertRaises(ValidationError) as raised:

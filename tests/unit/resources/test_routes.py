@@ -14,6 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 import svcd.resources
 from svcd.errors import SvcdError
 from svcd.model.shapes import Shape
+from svcd.resources._policy import Needs
 from svcd.resources._route import RAW, Route
 from svcd.testing import FakeService
 from svcd.web.tree import segments_of
@@ -43,18 +44,36 @@ class RoutesTests(SynchronousTestCase):
         self.rest = daemon_of(self.fake).resource
 
     def test_every_rule_of_every_app_is_served_and_nothing_else(self) -> None:
-        """The door takes the apps of all classes of the room."""
+        """The door takes the apps of all classes of the room. Klein adds HEAD to each GET."""
+        head = {"HEAD"}
         known = {
-            (cls, rule.rule, rule.endpoint, frozenset(rule.methods or ()))
+            (cls, rule.rule, rule.endpoint, frozenset(rule.methods or ()) - head)
             for cls, app in apps()
             for rule in app.url_map.iter_rules()
         }
         served = {
-            (type(each.handler.__self__), each.pattern, each.endpoint, frozenset(each.methods))
+            (
+                type(each.handler.__self__),
+                each.pattern,
+                each.endpoint,
+                frozenset(each.methods) - head,
+            )
             for each in self.rest.routes()
         }
         self.assertEqual(served, known)
         self.assertGreater(len(known), 60)
+
+    def test_head_runs_reads_only(self) -> None:
+        """HEAD runs the handler of its GET, so the GETs that are writes have none."""
+        without = [
+            route.pattern.rpartition("/")[2]
+            for route in self.rest.routes()
+            if route.method == "GET" and "HEAD" not in route.methods
+        ]
+        self.assertEqual(without, ["refresh-status", "cancel"])
+        for route in self.rest.routes():
+            if "HEAD" in route.methods:
+                self.assertIn(route.spec.needs, (Needs.READ, Needs.OPEN), route.pattern)
 
     def test_the_tree_agrees_with_klein(self) -> None:
         """Every route is found by both, with the same values."""

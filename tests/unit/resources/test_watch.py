@@ -234,6 +234,34 @@ class CursorTests(WatchCase):
         peer.advance(0.1)
         self.assertEqual([f.data["name"] for f in late.frames], ["c", "d", "e"])
 
+    def test_last_event_id_resumes_and_wins_over_since(self) -> None:
+        """A reader of server-sent events connects again to the same address, with this header."""
+        peer = self.peer()
+        peer.watch()
+        for name in "abc":
+            peer.add(name=name)
+        peer.advance(0.2)
+        hello, first, second, _ = (frame.id for frame in peer.frames)
+        for query in ("", f"?since={hello}", "?since=nonsense", f"?since={hello}&since={first}"):
+            other = self.peer(peer)
+            other.watch(query, last=second)
+            self.assertEqual([f.data["name"] for f in other.frames], ["c"], query)
+
+    def test_a_wrong_last_event_id_is_reset(self) -> None:
+        """Also when `since` is right. An empty one is none: a reader has had no event yet."""
+        peer = self.peer()
+        peer.watch()
+        since = peer.frames[0].id
+        peer.add()
+        for last in ("nonsense", "\u00fc", f"{since}\r\nLast-Event-ID: {since}"):
+            other = self.peer(peer)
+            other.watch(f"?since={since}", last=last)
+            self.assertEqual(other.events, ["reset"], last)
+        for query, events in (("", ["hello"]), (f"?since={since}", ["data_source"])):
+            other = self.peer(peer)
+            other.watch(query, last="")
+            self.assertEqual(other.events, events)
+
     def test_many_changes_come_in_parts(self) -> None:
         """A client that was away gets all of them once, while new ones are made."""
         peer = self.peer()

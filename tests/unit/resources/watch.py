@@ -55,9 +55,12 @@ def unchunked(body: bytes) -> tuple[bytes, bool]:
 class Peer(Connected):
     """A connection that watches."""
 
-    def watch(self, query: str = "", method: str = "GET", token: str = "") -> None:
-        """Send the request."""
+    def watch(
+        self, query: str = "", method: str = "GET", token: str = "", last: str | None = None
+    ) -> None:
+        """Send the request. last: its Last-Event-ID."""
         header = f"X-Auth-Token: {token}\r\n" if token else ""
+        header += "" if last is None else f"Last-Event-ID: {last}\r\n"
         text = f"{method} /v1.1/demo/watch{query} HTTP/1.1\r\nHost: a\r\n{header}\r\n"
         self.channel.dataReceived(text.encode())
         self.advance(0.1)
