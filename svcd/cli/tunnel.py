@@ -192,7 +192,9 @@ def ssh_command(
 def login_words(machine: Any, known_hosts: Path, identity: Path | None) -> Sequence[str]:
     """The words of ssh that log in on `machine`, `--` and the login last.
 
-    Writes its host key to `known_hosts`. Raises CommandError when svcd has not pinned one.
+    ssh offers `identity` without the other keys of its agent: a server ends the connection after a
+    few wrong keys. Writes the host key of the machine to `known_hosts`. Raises CommandError when
+    svcd has not pinned one.
     """
     if not machine.get("host_key"):
         raise CommandError(f"svcd has not logged in on {machine['instance_name']} yet: try later")
@@ -208,7 +210,7 @@ def login_words(machine: Any, known_hosts: Path, identity: Path | None) -> Seque
     ):
         words += ["-o", option]
     if identity is not None:
-        words += ["-i", str(identity)]
+        words += ["-o", "IdentitiesOnly=yes", "-i", str(identity)]
     return [*words, "--", f"{machine['username']}@{address}"]
 
 

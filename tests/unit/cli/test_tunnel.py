@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +109,12 @@ class CommandTests(SynchronousTestCase):
             ["-i", "k.pem", "-L", "127.0.0.1:21000:10.0.0.2:11000", "--", "debian@203.0.113.2"],
         )
 
+    def test_named_key_is_offered_alone(self) -> None:
+        """Without a named key, the keys of the agent and of the user's settings are the choice."""
+        known = Path(self.mktemp())
+        self.assertIn("IdentitiesOnly=yes", tunnel.login_words(MACHINES[0], known, Path("k.pem")))
+        self.assertNotIn("IdentitiesOnly=yes", tunnel.login_words(MACHINES[0], known, None))
+
     def test_machine_without_a_pinned_key_is_refused(self) -> None:
         """ssh would ask the user to trust any key."""
         unknown = [machine("m", 2, host_key="", port=2222)]
@@ -154,6 +162,7 @@ class TunnelTests(TestCase):
     """The system's ssh and a loopback machine."""
 
     timeout = 60
+    agent = ""
 
     async def setUp(self) -> None:
         if shutil.which("ssh") is None:
@@ -186,11 +195,40 @@ class TunnelTests(TestCase):
         known, socks = self.folder / "known", free_port("127.0.0.1")
         words = tunnel.ssh_command([page], [shown], known, socks, self.identity)
         process = _Ssh()
-        handle = reactor.spawnProcess(process, shutil.which("ssh"), words, env={"HOME": "/"})
+        environment = {"HOME": "/", "SSH_AUTH_SOCK": self.agent}
+        handle = reactor.spawnProcess(process, shutil.which("ssh"), words, env=environment)
         return process, page.local, handle
+
+    def fill_agent(self, count: int) -> None:
+        """Start an agent that holds `count` keys of which the machine knows none."""
+        folder = tempfile.mkdtemp(prefix="a-")  # the path of a socket has a bound
+        self.addCleanup(shutil.rmtree, folder)
+        self.agent = f"{folder}/s"
+        agent = subprocess.Popen(
+            ["ssh-agent", "-D", "-a", self.agent], stdout=subprocess.PIPE, text=True
+        )
+        self.addCleanup(agent.wait, 10)
+        self.addCleanup(agent.terminate)
+        assert agent.stdout is not None
+        self.addCleanup(agent.stdout.close)
+        agent.stdout.readline()  # the agent says where it listens
+        keys = [f"{folder}/{number}" for number in range(count)]
+        for key in keys:
+            make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key]
+            subprocess.run(make, check=True, timeout=20)
+        environment = {"SSH_AUTH_SOCK": self.agent}
+        subprocess.run(["ssh-add", "-q", *keys], check=True, timeout=20, env=environment)
+
+    async def test_named_key_works_beside_seven_keys_of_the_agent(self) -> None:
+        """A server ends the connection after six wrong keys."""
+        self.fill_agent(7)
+        await self.assert_page()
 
     async def test_page_is_served_on_this_machine(self) -> None:
         """Through the forward of ssh."""
+        await self.assert_page()
+
+    async def assert_page(self) -> None:
         process, local, handle = self.start(self.key)
         agent, answer = Agent(reactor), None
         end = reactor.seconds() + 20
