@@ -11,11 +11,11 @@ import contextlib
 import os
 import socket
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
+from twisted.internet.interfaces import IReactorTime
 
 from svcd.ports.store import Sealer
 from svcd.runtime.clock import steady_seconds, wall_seconds
@@ -66,10 +66,10 @@ async def open_database(
         await shared.open()
         return Opened(shared, shared.leases)
     path = Path(url.removeprefix("sqlite:///")) if url else folder.path / "svcd.sqlite"
-    return Opened(_sqlite(path, partial(reactor.callLater, 0.0)))
+    return Opened(_sqlite(path, reactor))
 
 
-def _sqlite(path: Path, soon: Callable[[Callable[[], object]], object]) -> SqliteDatabase:
+def _sqlite(path: Path, clock: IReactorTime) -> SqliteDatabase:
     with contextlib.suppress(OSError):  # opening the database reports the fault
         path.touch(0o600)  # SQLite itself makes the file readable for all users
-    return SqliteDatabase(path, soon=soon)
+    return SqliteDatabase(path, clock=clock)

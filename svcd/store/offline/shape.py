@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from svcd.store import migrations
-from svcd.store.sqlite import translate
+from svcd.store.sqlite_statements import translate
 
 TRANSIENT = frozenset(
     {

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from svcd.store.database import Row
 from svcd.store.offline.session import ROWS_AT_ONCE, Damaged, OfflineError
 from svcd.store.offline.shape import TableShape
-from svcd.store.sqlite import translate
+from svcd.store.sqlite_statements import translate
 
 _BUSY_S = 2.0
 """Longest wait for another program's lock."""

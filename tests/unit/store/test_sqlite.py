@@ -26,12 +26,14 @@ from svcd.store.database import Conflict, SchemaError, Sql
 from svcd.store.migrations import CREATE, newest, scripts, steps
 from svcd.store.offline.check import FAMILIES
 from svcd.store.sealer import MemorySealer
-from svcd.store.sqlite import SqliteDatabase, translate
+from svcd.store.sqlite import SqliteDatabase
+from svcd.store.sqlite_statements import translate
 from svcd.store.store import SqlStore
 from tests.contract.store.job_credentials import noted
 from tests.contract.store.rows import TENANT, at, cluster, execution, internal
 from tests.contract.store.whole import WholeStoreContract
 from tests.support.api import now
+from tests.support.turns import turn
 
 T = TypeVar("T")
 
@@ -249,29 +251,12 @@ class FileStoreTests(_Sqlite, WholeStoreContract):
         self.assertIn("/nonexistent/folder/db", str(raised.exception))
 
 
-class _Turns:
-    """The turns of a reactor: `soon` for a database, and `run` for the test."""
-
-    def __init__(self) -> None:
-        self._calls: list[Callable[[], object]] = []
-
-    def soon(self, call: Callable[[], object]) -> None:
-        self._calls.append(call)
-
-    def run(self) -> bool:
-        """One turn. Returns whether there was anything to do."""
-        calls, self._calls = self._calls, []
-        for call in calls:
-            call()
-        return bool(calls)
-
-
 class TogetherStoreTests(_Sqlite, WholeStoreContract):
     """A file whose transactions wait for the end of the turn, as in a daemon."""
 
     def setUp(self) -> None:
-        self.turns = _Turns()
-        self.database = SqliteDatabase(Path(self.mktemp()), soon=self.turns.soon)
+        self.clock = Clock()
+        self.database = SqliteDatabase(Path(self.mktemp()), clock=self.clock)
         self.sealer = MemorySealer()
         self.store = SqlStore(self.database, self.sealer)
         self.result(self.store.open(at(0)))
@@ -287,9 +272,13 @@ class TogetherStoreTests(_Sqlite, WholeStoreContract):
 
     def _later(self, deferred: Deferred[T]) -> Deferred[T]:
         """`deferred`, after as many turns as there are."""
-        while self.turns.run():
-            pass
+        while self.clock.calls:
+            turn(self.clock)
         return deferred
+
+
+async def _count(sql: Sql) -> Any:
+    return await sql.one("select count(*) from t")
 
 
 _NUMBER: ContextVar[int] = ContextVar("number", default=0)
@@ -299,9 +288,9 @@ class TogetherTests(SynchronousTestCase):
     """Transactions of one turn of the reactor, and their commit."""
 
     def setUp(self) -> None:
-        self.turns = _Turns()
+        self.clock = Clock()
         self.path = Path(self.mktemp())
-        self.database = SqliteDatabase(self.path, soon=self.turns.soon)
+        self.database = SqliteDatabase(self.path, clock=self.clock)
         self.successResultOf(Deferred.fromCoroutine(self.database.script("create table t (n)")))
         self.ran: list[str] = []
         self.database._connection.set_trace_callback(self.ran.append)
@@ -322,6 +311,15 @@ class TogetherTests(SynchronousTestCase):
 
         return Deferred.fromCoroutine(self.database.tx(work))
 
+    def pass_s(self, seconds: float) -> None:
+        """Let time pass in the steps of a reactor."""
+        self.clock.pump([0.01] * round(seconds / 0.01))
+
+    def result(self, deferred: Deferred[T]) -> T:
+        """The result after the next turns."""
+        self.pass_s(0.02)
+        return cast("T", self.successResultOf(deferred))
+
     def rows(self) -> list[int]:
         """The rows that another process reads."""
         return [n for (n,) in self.other.execute("select n from t order by rowid")]
@@ -330,11 +328,11 @@ class TogetherTests(SynchronousTestCase):
         """The statements, in their order."""
         both = [self.add(1), self.add(2)]
         self.assertEqual(self.ran, [])
-        self.turns.run()
+        turn(self.clock)
         self.assertEqual([self.successResultOf(each) for each in both], [1, 2])
         self.assertEqual(
             [" ".join(text.split()[:2]) for text in self.ran],
-            ["begin immediate"]
+            ["pragma busy_timeout=0", "begin immediate"]
             + ["savepoint one", "insert into", "select 1", "release one"] * 2
             + ["commit"],
         )
@@ -344,20 +342,16 @@ class TogetherTests(SynchronousTestCase):
         seen: list[list[int]] = []
         for number in (1, 2, 3):
             self.add(number).addCallback(lambda _: seen.append(self.rows()))
-        self.turns.run()
+        turn(self.clock)
         self.assertEqual(seen, [[1, 2, 3]] * 3)
 
     def test_nobody_reads_what_waits_for_its_commit(self) -> None:
         """A read before the end of the turn runs before the transaction."""
-
-        async def count(sql: Sql) -> Any:
-            return await sql.one("select count(*) from t")
-
         added = self.add(1)
-        self.assertEqual(now(Deferred.fromCoroutine(self.database.read(count))), (0,))
-        self.turns.run()
+        self.assertEqual(now(Deferred.fromCoroutine(self.database.read(_count))), (0,))
+        turn(self.clock)
         self.successResultOf(added)
-        self.assertEqual(now(Deferred.fromCoroutine(self.database.read(count))), (1,))
+        self.assertEqual(now(Deferred.fromCoroutine(self.database.read(_count))), (1,))
 
     def test_an_error_takes_back_only_its_own_changes(self) -> None:
         """The others are committed, and have their results."""
@@ -366,7 +360,7 @@ class TogetherTests(SynchronousTestCase):
             raise KeyError("mine")
 
         first, second, third = self.add(1), self.add(2, fail), self.add(3)
-        self.turns.run()
+        turn(self.clock)
         self.assertEqual(self.successResultOf(first), 1)
         self.assertEqual(self.failureResultOf(second, KeyError).value.args, ("mine",))
         self.assertEqual(self.successResultOf(third), 3)
@@ -381,27 +375,41 @@ class TogetherTests(SynchronousTestCase):
             return "mine"
 
         first, second = (Deferred.fromCoroutine(self.database.tx(work)) for _ in range(2))
-        self.turns.run()
+        turn(self.clock)
         self.assertEqual(self.successResultOf(first), "mine")
         self.failureResultOf(second, Conflict)
         self.assertEqual(self.rows(), [7])
 
-    def test_a_locked_file_is_unavailable_for_all(self) -> None:
-        """Nobody waits for the busy time-out a second time, and the next turn serves."""
-        self.database._connection.execute("pragma busy_timeout=1")
+    def test_the_reactor_does_not_wait_for_another_process(self) -> None:
+        """Transactions wait for its end, for two seconds each, and reads go on."""
+        self.result(self.add(1))
         self.other.execute("begin immediate")
-        both = [self.add(1), self.add(2)]
-        self.ran.clear()
-        self.turns.run()
-        for each in both:
-            error = self.failureResultOf(each, ServiceUnavailable).value
-            self.assertIn("database is locked; nothing was changed, try again", str(error))
-        self.assertEqual(self.ran, ["begin immediate"])
-        self.other.execute("rollback")
+        second = self.add(2)
+        self.pass_s(1.5)
         third = self.add(3)
-        self.turns.run()
-        self.assertEqual(self.successResultOf(third), 3)
-        self.assertEqual(self.rows(), [3])
+        self.assertEqual(self.result(Deferred.fromCoroutine(self.database.read(_count))), (1,))
+        self.ran.clear()
+        self.pass_s(0.5)
+        error = self.failureResultOf(second, ServiceUnavailable).value
+        self.assertIn("database is locked; nothing was changed, try again", str(error))
+        self.assertLess(self.ran.count("begin immediate"), 60)
+        self.assertNoResult(third)
+        self.other.execute("commit")
+        self.assertEqual(self.result(third), 3)
+        self.assertEqual(self.rows(), [1, 3])
+        self.assertEqual(self.clock.calls, [])
+
+    def test_a_stop_waits_for_another_process(self) -> None:
+        """What waits is committed after its end, or refused in time."""
+        self.other.execute("begin immediate")
+        added = self.add(1)
+        closed = Deferred.fromCoroutine(self.database.close())
+        self.pass_s(1.0)
+        self.assertNoResult(closed)
+        self.other.execute("commit")
+        self.assertEqual(self.result(added), 1)
+        self.result(closed)
+        self.assertEqual(self.rows(), [1])
 
     def test_a_commit_that_fails_is_unavailable_for_all(self) -> None:
         """A constraint that SQLite checks at the commit stands for a disk that fails there."""
@@ -413,12 +421,12 @@ class TogetherTests(SynchronousTestCase):
             execute("insert into child (n) values (99)")
 
         both = [self.add(1), self.add(2, orphan)]
-        self.turns.run()
+        turn(self.clock)
         for each in both:
             self.failureResultOf(each, sqlite3.IntegrityError)
         self.assertEqual(self.rows(), [])
         third = self.add(3)
-        self.turns.run()
+        turn(self.clock)
         self.assertEqual(self.successResultOf(third), 3)
 
     def test_a_full_file_takes_back_the_changes_of_all_before(self) -> None:
@@ -431,22 +439,22 @@ class TogetherTests(SynchronousTestCase):
             execute("insert into t (n) values (zeroblob(100000))")
 
         first, second, third = self.add(1), self.add(2, fill), self.add(3)
-        self.turns.run()
+        turn(self.clock)
         for each in (first, second):
             error = self.failureResultOf(each, ServiceUnavailable).value
             self.assertIn("full; nothing was changed, try again", str(error))
         self.assertNoResult(third)
-        self.turns.run()
+        turn(self.clock)
         self.assertEqual(self.successResultOf(third), 3)
         self.assertEqual(self.rows(), [3])
 
     def test_sixty_four_share_a_commit(self) -> None:
         """The reactor serves others before the next ones."""
         many = [self.add(number) for number in range(65)]
-        self.turns.run()
+        turn(self.clock)
         self.assertEqual(self.rows(), list(range(64)))
         self.assertNoResult(many[64])
-        self.turns.run()
+        turn(self.clock)
         self.assertEqual([self.successResultOf(each) for each in many], list(range(65)))
         self.assertEqual(self.ran.count("commit"), 2)
 
@@ -455,7 +463,7 @@ class TogetherTests(SynchronousTestCase):
         first, second = self.add(1), self.add(2)
         first.cancel()
         self.failureResultOf(first, CancelledError)
-        self.turns.run()
+        turn(self.clock)
         self.assertEqual(self.successResultOf(second), 2)
         self.assertEqual(self.rows(), [2])
 
@@ -463,9 +471,9 @@ class TogetherTests(SynchronousTestCase):
         """Its second transaction is not part of the commit that it has just heard of."""
         again: list[Deferred[int]] = []
         self.add(1).addCallback(lambda _: again.append(self.add(2)))
-        self.turns.run()
+        turn(self.clock)
         self.assertEqual(self.rows(), [1])
-        self.turns.run()
+        turn(self.clock)
         self.assertEqual(self.successResultOf(again[0]), 2)
 
     def test_work_has_the_context_of_its_caller(self) -> None:
@@ -475,7 +483,7 @@ class TogetherTests(SynchronousTestCase):
             token = _NUMBER.set(number)
             self.add(number, lambda: seen.append(_NUMBER.get()))
             _NUMBER.reset(token)
-        self.turns.run()
+        turn(self.clock)
         self.assertEqual(seen, [1, 2])
 
     def test_close_commits_those_that_wait(self) -> None:
@@ -483,7 +491,7 @@ class TogetherTests(SynchronousTestCase):
         added = self.add(1)
         self.successResultOf(Deferred.fromCoroutine(self.database.close()))
         self.assertEqual(self.successResultOf(added), 1)
-        self.turns.run()
+        turn(self.clock)
         self.assertEqual(self.rows(), [1])
         self.database = SqliteDatabase(self.path)
 

@@ -1,0 +1,159 @@
+# mypy: allow-untyped-calls
+"""The statements of a transaction on SQLite, and SQLite's dialect of the common SQL text."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Any, Final, cast
+
+from svcd.errors import InvalidData
+from svcd.store.changes import Feed
+from svcd.store.database import (
+    PART_BYTES,
+    Conflict,
+    Joined,
+    Parameters,
+    Refused,
+    Rooms,
+    Row,
+)
+
+_LARGE_BYTES = 65_536
+"""A larger value is refused while the disk has less than `RESERVE_BYTES` left."""
+RESERVE_BYTES: Final = 64 * 1024 * 1024
+"""Disk space kept free for the daemon's own rows."""
+_INSTANCES = """(
+  select coalesce(sum(json_extract(g.value, '$.count')), 0)
+    from json_each(record, '$.node_groups') g
+)"""
+_TOKENS = {
+    "{blob}": "blob",
+    "{c}": "",
+    "{bigint}": "integer",
+    "{instances}": _INSTANCES,
+    "{sqlite}": "",
+}
+
+_POSITION = re.compile(r"[0-9]{1,18}")
+
+
+def usable(position: str, here: str) -> bool:
+    """See Feed."""
+    return bool(_POSITION.fullmatch(position)) and int(position) <= int(here)
+
+
+FEED = Feed(
+    number="(select number from feed)",
+    bump="update feed set number = number + 1",
+    position="cast(number as text)",
+    mark="(select number + 1 from feed)",
+    epoch="''",
+    later="{column} > cast({position} as integer)",
+    unsure="{column} > cast({position} as integer)",
+    usable=usable,
+)
+
+
+def translate(text: str) -> str:
+    """The common SQL text in SQLite's dialect."""
+    for token, word in _TOKENS.items():
+        text = text.replace(token, word)
+    return text
+
+
+class Statements:
+    """Implements `Sql`; each await returns at once. writes: not in a read."""
+
+    feed = FEED
+
+    def __init__(self, connection: sqlite3.Connection, free_bytes: Callable[[], int]) -> None:
+        self._connection = connection
+        self._free_bytes = free_bytes
+        self._later: tuple[str, Parameters | None, Refused | None] | None = None
+        self.rooms: Rooms | None = {}
+        self.writes = False
+
+    def flush(self) -> None:
+        """Run the delayed write. Raises its Conflict, converted by `refused`."""
+        if self._later is None:
+            return
+        (text, parameters, refused), self._later = self._later, None
+        try:
+            self._write(text, parameters)
+        except Conflict as conflict:
+            raise (conflict if refused is None else refused(conflict)) from None
+
+    def forget(self) -> None:
+        """Drop the delayed write, and the counts that a transaction took before its rollback."""
+        self._later = None
+        if self.rooms is not None:
+            self.rooms.clear()
+
+    def _execute(self, text: str, parameters: Parameters | None) -> sqlite3.Cursor:
+        for value in parameters.values() if parameters else ():
+            if isinstance(value, str) and "\0" in value:  # PostgreSQL cannot store it
+                raise InvalidData("a text cannot be stored: it holds the character NUL")
+        try:
+            return self._connection.execute(text, cast("dict[str, Any]", parameters or {}))
+        except sqlite3.IntegrityError as error:
+            raise Conflict(str(error).split(": ", 1)[-1]) from error
+
+    async def all(self, text: str, parameters: Parameters | None = None) -> Sequence[Row]:
+        self.flush()
+        return self._execute(text, parameters).fetchall()
+
+    async def joined(
+        self, column: str, rows: str, parameters: Parameters, limit: int
+    ) -> Joined | None:
+        """See Sql. The cursor reads no row before it is asked for, and a blob is not decoded."""
+        self.flush()
+        text = f"select cast({column} as blob), created_at, id {rows} order by created_at, id"
+        cursor = self._execute(text, parameters)
+        found: list[bytes] = []
+        size, last = 0, None
+        for each, created_at, id_ in cursor:
+            found.append(each)
+            size += len(each)
+            if len(found) == limit or size >= PART_BYTES:
+                last = created_at, id_
+                break
+        cursor.close()
+        return (b",".join(found), len(found), last) if found else None
+
+    async def one(self, text: str, parameters: Parameters | None = None) -> Row | None:
+        self.flush()
+        return cast("Row | None", self._execute(text, parameters).fetchone())
+
+    async def ahead(self, _text: str, _parameters: Parameters) -> Row | None:
+        """None: transactions run alone."""
+        return None
+
+    async def notify(self, text: str) -> None:
+        """Do nothing: no other daemon uses the database."""
+
+    async def run(self, text: str, parameters: Parameters | None = None) -> int:
+        self.flush()
+        return self._write(text, parameters)
+
+    async def later(
+        self, text: str, parameters: Parameters | None = None, refused: Refused | None = None
+    ) -> None:
+        """See Sql. The delay saves nothing here: it makes both drivers behave alike."""
+        if not self.writes:
+            raise RuntimeError("a read left a write for later")
+        self.flush()
+        self._later = text, parameters, refused
+
+    def _write(self, text: str, parameters: Parameters | None) -> int:
+        if parameters is not None and any(
+            isinstance(each, bytes) and len(each) > _LARGE_BYTES for each in parameters.values()
+        ):
+            free = self._free_bytes()
+            if free < RESERVE_BYTES:
+                raise sqlite3.OperationalError(
+                    f"its disk has {free >> 20} MiB left, and svcd keeps {RESERVE_BYTES >> 20} MiB"
+                    " free: make room"
+                )
+        return self._execute(text, parameters).rowcount
