@@ -12,7 +12,7 @@ import contextlib
 import select
 import socket
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import psycopg2
 from psycopg2.extensions import (
@@ -42,6 +42,10 @@ _WATCH_S = 0.5
 """Time between two checks for statements past their deadline."""
 _SLACK_S = 2.0
 """Added to the deadline of a statement: a server that answers applies its own time-out first."""
+AWAKE: Final = (
+    "select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout'"
+)
+"""The server, or the user's default, may end idle sessions. Server 13 does not know the name."""
 
 
 class Lost(Exception):
@@ -215,6 +219,11 @@ class Sessions:
         session = Session(self._reactor, statement_s, lost)
         await session.open(dsn, limit_s)
         self._open.add(session)
+        with closing(self, session):
+            try:
+                await session.execute(AWAKE)
+            except psycopg2.Error as error:
+                raise Lost(line_of(error)) from None
         return session
 
     def close(self, session: Session) -> None:

@@ -26,7 +26,7 @@ from svcd.store.leases.ownership import LOCK_KEY
 from svcd.store.offline.session import ROWS_AT_ONCE, OfflineError
 from svcd.store.offline.shape import TableShape
 from svcd.store.postgres import translate
-from svcd.store.sessions import connection_text, line_of
+from svcd.store.sessions import AWAKE, connection_text, line_of
 
 _STATEMENT_S = 120.0
 """Longest time for one statement."""
@@ -81,6 +81,7 @@ class PostgresSession:
             self._connection = psycopg2.connect(extensions.make_dsn(**given), async_=1)
         try:
             self._wait(max(1.0, settings.connect_timeout_s))
+            self._execute(AWAKE)  # the session that has the lock waits while others work
             encoding = self._execute(_ENCODING).fetchone()[0]
         except BaseException:
             self._connection.close()
