@@ -6,8 +6,13 @@ tags.
 
 Note: what is found. The functions find known secrets in each form that a text may contain. Of long
 secrets they also find pieces, because a peer may have truncated them. A secret with fewer than
-LEAST characters stays: removing it would replace half of the text by stars. Values are recognised
-as secrets by their names.
+LEAST characters stays: removing it would replace half of the text by stars.
+
+Note: two rules for names. `is_secret` masks a value that a record or a plan shows beside its name:
+a name that only resembles that of a secret costs one value there. `is_searched` chooses the values
+that are searched in free text, such as the output of a program: with the first rule, the arguments
+`--tokenizer word --token true` would make stars of each "word" and each "true". So it asks more of
+the name and of the value.
 
 Note: passwords of URLs. A password may have a raw slash, so user and password reach up to the last
 `@` of the word when a colon follows the user. This also hides host and port of a URL that has an
@@ -33,8 +38,10 @@ LEAST: Final = 4
 """Fewest characters of a secret that is removed."""
 PIECE: Final = 12
 """Fewest characters of a piece of a secret that is removed."""
-NAMES: Final = r"password|passwd|passphrase|secret|token|credential|(?:access|api|private)[._-]?key"
-"""Regular expression for the names of secret values; upper and lower case count as the same."""
+_NAMES: Final = (
+    r"password|passwd|passphrase|secret|token|credential|(?:access|api|private)[._-]?key"
+)
+"""Parts of the names of secret values; upper and lower case count as the same."""
 _TAG: Final = r"<(?:[\w.-]{1,60}:)?"
 _END: Final = r"(?:\s[^<>]*)?>"
 PROPERTY: Final = re.compile(
@@ -44,6 +51,19 @@ PAIR: Final = re.compile(
     rf"({_TAG}(?:param|env-var|argument|arg|java-opts|java-opt){_END}([^<=]*)=)[^<]*",
     re.IGNORECASE,
 )
+_ARGUMENT: Final = rf"{_TAG}arg(?:ument)?{_END}"
+FLAG: Final = re.compile(
+    rf"({_ARGUMENT}\s*(-(?=[^\s<=]*(?:{_NAMES}))[^\s<=]*)\s*</[^<>]{{1,66}}>\s*{_ARGUMENT})"
+    rf"(?!\s*-[^\s<=]*(?:{_NAMES}))[^<]*",
+    re.IGNORECASE,
+)
+"""The argument after a flag, unless it is such a flag too."""
+OPTION: Final = re.compile(
+    rf"(?<![^\s<>=])((?=[^\s<>=]*(?:{_NAMES}))([^\s<>=]+)=)[^\s<>]+", re.IGNORECASE
+)
+"""A word `name=value` within a value, such as `-Dname=value`."""
+DEFINITION: Final = (PROPERTY, PAIR, FLAG, OPTION)
+"""The forms of names with values in the definition of a workflow."""
 _LINE: Final = re.compile(r"^(([^=<>\n]{1,200})=)[^\n]+", re.MULTILINE)
 _OPEN_VALUE: Final = re.compile(
     rf"\A((?:[^<]*</[^<>]{{1,66}}>)?\s*{_TAG}value{_END})[^<]*".encode(), re.IGNORECASE
@@ -59,7 +79,21 @@ _MOST_TEXT: Final = 16_384
 """Most characters of a text that is searched for pieces."""
 _LEAST_CODED: Final = 8
 """Fewest characters of a base64 form that is removed."""
-_NAMED: Final = re.compile(NAMES, re.IGNORECASE)
+_NAMED: Final = re.compile(_NAMES, re.IGNORECASE)
+_PASSWORD: Final = re.compile(r"(?:password|passwd|passphrase|secret)\Z", re.IGNORECASE)
+_KEY: Final = re.compile(r"(?:\A|[\W\d_])(?i:token|key|credential)\Z|(?:Token|Key|Credential)\Z")
+"""The last word of a name, after a separator or as in `apiToken`."""
+_LEAST_KEY: Final = 8
+"""Fewest characters of the value of such a name; booleans have fewer."""
+_PLAIN: Final = re.compile(
+    r"[+-]?[\d.,_]+(?:[eE][+-]?\d+)?"
+    r"|(?:\.{0,2}|~)/.*|[A-Za-z][\w+.-]*:/.*"
+    r"|[a-z\d._-]+(?:/[a-z\d._-]*)+|[^\s/]+/\S*\.[A-Za-z\d]{1,8}",
+    re.DOTALL,
+)
+"""A number, or a path: with a root or a scheme, in small letters, or to a file with an ending."""
+_LONGEST_PLAIN: Final = 4096
+"""Most characters of a path."""
 _NO_FLAG: Final = re.compile(r"[\s=]")
 _USERINFO: Final = re.compile(r"(//)([^/\n]*)@")
 _WORD: Final = re.compile(r"[^\s\"<>]+")
@@ -170,14 +204,20 @@ def url_repr(url: str) -> str:
 
 
 def without_named(text: str, *patterns: re.Pattern[str]) -> str:
-    """`text` with stars in place of each value whose name says that it is a secret.
+    """`text` with stars in place of each value beside the name of a secret, see `is_secret`.
 
-    patterns: forms of names with values; by default all: Hadoop's and Oozie's XML, and lines
-    `name=value`. One pass for each: a caller's values may be as long as a definition.
+    patterns: forms of names with values; by default those of configuration files: Hadoop's and
+    Oozie's XML, and lines `name=value`. One pass for each: a caller's values may be as long as a
+    definition.
     """
     for pattern in patterns or (PROPERTY, PAIR, _LINE):
         text = pattern.sub(_masked, text)
     return text
+
+
+def without_told(text: str) -> str:
+    """Free text without the values that XML and lines `name=value` tell, lines by `is_searched`."""
+    return _LINE.sub(_told, without_named(text, PROPERTY, PAIR))
 
 
 def last_lines(content: bytes, most: int) -> bytes:
@@ -196,40 +236,64 @@ def last_lines(content: bytes, most: int) -> bytes:
 
 
 def _masked(found: re.Match[str]) -> str:
-    name = found[2].lower()
-    _, account, rest = name.partition(_ACCOUNT)
-    if is_secret(name) or (account and "username" in rest):
-        return found[1] + MASK
-    return found[0]
+    is_known = is_secret(found[2]) or _is_account(found[2])
+    return found[1] + MASK if is_known else found[0]
+
+
+def _told(found: re.Match[str]) -> str:
+    name, value = found[2].strip(), found[0][len(found[1]) :].strip(" \t\r'\"")
+    return found[1] + MASK if is_searched(name, value) or _is_account(name) else found[0]
+
+
+def _is_account(name: str) -> bool:
+    _, account, rest = name.lower().partition(_ACCOUNT)
+    return bool(account) and "username" in rest
 
 
 def is_secret(name: str) -> bool:
-    """Whether `name` says that its value is a secret."""
+    """Whether a value that is shown beside `name` is a secret."""
     return _NAMED.search(name) is not None
 
 
+def is_searched(name: str, value: str) -> bool:
+    """Whether `value` is a secret by its name in free text too. See the note.
+
+    value: its first `_LONGEST_PLAIN` characters and one more are enough.
+    """
+    if _PASSWORD.search(name):
+        return True
+    if len(value) < _LEAST_KEY or not _KEY.search(name):
+        return False
+    return len(value) > _LONGEST_PLAIN or not _PLAIN.fullmatch(value)
+
+
 def named(values: Mapping[str, object]) -> Sequence[Secret]:
-    """The values with names of secrets, and the secrets that other values contain."""
+    """The values that `is_searched` chooses, and the secrets that other values contain."""
     found: list[Secret] = []
     for name, value in values.items():
-        if isinstance(value, str):
-            found += [Secret(value)] if is_secret(name) else listed([value])
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            continue
+        text = str(value)
+        found += [Secret(text)] if is_searched(name, text) else listed([text])
     return found
 
 
 def listed(arguments: Iterable[object]) -> Sequence[Secret]:
-    """Secrets in the arguments of a program: `password=X`, `-Da.secret=X`, `--token X`."""
+    """Secrets in the arguments of a program: `password=X`, `-Da.secret=X`, `--token X`.
+
+    `is_searched` chooses them. The passwords of URLs are always secrets.
+    """
     found: list[Secret] = []
-    after_flag = False
+    flag = ""
     for each in arguments:
         if not isinstance(each, str):
-            after_flag = False
+            flag = ""
             continue
-        if after_flag:
+        if is_searched(flag, each):
             found.append(Secret(each))
         found += [Secret(value) for value in _assigned(each)]
         found += [Secret(value) for value in of_url(each)]
-        after_flag = each.startswith("-") and not _NO_FLAG.search(each) and is_secret(each)
+        flag = each if each.startswith("-") and not _NO_FLAG.search(each) else ""
     return found
 
 
@@ -238,7 +302,7 @@ def _assigned(text: str) -> Iterator[str]:
     for word in text.split():
         begin, at = 0, word.find("=")
         while 0 <= at < len(word) - 1:
-            if _NAMED.search(word, begin, at):
+            if is_searched(word[begin:at], word[at + 1 : at + 2 + _LONGEST_PLAIN]):
                 yield word[at + 1 :]
                 break
             begin, at = at + 1, word.find("=", at + 1)

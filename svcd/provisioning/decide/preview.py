@@ -263,15 +263,6 @@ class _Files:
 
 
 def _secrets_of(cluster: Cluster) -> Sequence[Secret]:
-    """The values of options that are secrets by their names, and the secrets in other values.
-
-    Without switches and numbers, such as `delegation.token.max-lifetime`: the same text stands for
-    other options too. Their own lines are masked by their names.
-    """
+    """The values of options that are secrets by their names, and the secrets in other values."""
     every = (cluster.cluster_configs, *(g.node_configs for g in cluster.node_groups))
-    found = [s for configs in every for options in configs.values() for s in named(options)]
-    return [each for each in found if not _is_plain(each.reveal())]
-
-
-def _is_plain(value: str) -> bool:
-    return value.lower() in ("true", "false") or value.isdecimal()
+    return [s for configs in every for options in configs.values() for s in named(options)]

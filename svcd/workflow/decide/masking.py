@@ -1,8 +1,8 @@
 """Takes credentials out of an engine's record before it is stored or shown. Pure.
 
-It masks two kinds: values of properties with the name of a secret, and the passwords of the
-execution's data sources anywhere in the record. A short password is masked only in `conf`, the XML
-of a definition, where it is a whole value. It cuts long texts, so that a record is bounded.
+It masks two kinds: values beside the name of a secret, and the secrets of the execution anywhere in
+the record. A short password is masked only in `conf`, the XML of a definition, where it is a whole
+value. It cuts long texts, so that a record is bounded.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from attrs import evolve
 
 from svcd.model.engine_record import Record, parsed, text_in
 from svcd.model.redaction import (
+    DEFINITION,
     LEAST,
     MASK,
     PAIR,
@@ -24,6 +25,7 @@ from svcd.model.redaction import (
     hidden,
     whole_forms,
     without_named,
+    without_told,
 )
 from svcd.model.secret import Secret
 
@@ -83,8 +85,13 @@ def _record(raw: Mapping[str, object], tree: Mapping[str, object]) -> Record:
 
 
 def masked_text(text: str, secrets: Sequence[Secret] = ()) -> str:
-    """One text without credentials; it is not cut."""
-    return hidden(without_named(text), secrets)
+    """Free text without credentials; it is not cut."""
+    return hidden(without_told(text), secrets)
+
+
+def masked_definition(text: str, secrets: Sequence[Secret]) -> str:
+    """The definition of a workflow without credentials, for a plan."""
+    return hidden(without_named(text, *DEFINITION), secrets)
 
 
 def masked_end(text: str, secrets: Sequence[Secret]) -> str:
@@ -140,10 +147,11 @@ class _Masking:
         self._characters -= len(text)
         if len(text) > _SHORT:
             yield
-        found = without_named(text, PROPERTY)
-        if len(text) > _SHORT:
-            yield
-        found = without_named(found, PAIR)
+        found = text
+        for pattern in DEFINITION if key == _CONF else (PROPERTY, PAIR):
+            found = without_named(found, pattern)
+            if len(text) > _SHORT:
+                yield
         spent = 0
         for literal in self._literals:
             found = found.replace(literal, MASK)

@@ -8,7 +8,7 @@ from svcd.model.job import DataSource, Execution
 from svcd.model.redaction import shown_url
 from svcd.model.wire_plans import ClusterPlan, ExecutionPlan, PlannedBinary, PlannedData
 from svcd.workflow.decide.job_credentials import Logins
-from svcd.workflow.decide.masking import masked_text
+from svcd.workflow.decide.masking import masked_definition
 from svcd.workflow.decide.material import Material, secrets_of
 
 
@@ -38,7 +38,7 @@ def execution_plan(row: Execution, checked: Checked, cluster: ClusterPlan | None
         ],
         input=_shown(material.input),
         output=_shown(material.output),
-        workflow=masked_text(checked.workflow.decode(), secrets),
+        workflow=masked_definition(checked.workflow.decode(), secrets),
         job_credentials=len(checked.logins),
     )
 

@@ -13,6 +13,7 @@ from svcd.model import redaction, secret
 from svcd.model.job import Credentials
 from svcd.model.redaction import (
     hidden,
+    is_searched,
     is_secret,
     last_lines,
     listed,
@@ -20,6 +21,7 @@ from svcd.model.redaction import (
     of_url,
     shown_url,
     without_pieces,
+    without_told,
 )
 from svcd.model.secret import Secret
 
@@ -77,6 +79,74 @@ class NamesTests(SynchronousTestCase):
         self.assertEqual([n for n in names if not is_secret(n)], [])
         self.assertFalse(is_secret("dfs.replication"))
 
+    def test_values_that_are_searched_in_free_text(self) -> None:
+        """The last words of the name decide; for keys also the value."""
+        for name, value in (
+            ("PGPASSWORD", "1234"),
+            ("dbPassword", "true"),
+            ("fs.swift.service.svcd.password", "/etc/passwords"),
+            ("--ssl-passphrase", "word"),
+            ("MYSQL_PASSWD", "0" * 12),
+            ("client_secret", "1024"),
+            ("api_token", "abcdefgh"),
+            ("apiToken", "tok_1234"),
+            ("-Dfs.s3a.secret.key", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
+            ("AWS_SECRET_ACCESS_KEY", "0123456789abcdef0123"),
+            ("TOKEN", "x" * 5000),
+            ("--key", "12345678-1234-1234-1234-123456789abc"),
+            ("azure credential", "a-credential"),
+            ("s3key", "abcdefgh"),
+        ):
+            self.assertTrue(is_searched(name, value), name)
+
+    def test_values_that_stay_in_free_text(self) -> None:
+        """The rest of a program's output has the same words, numbers and paths."""
+        for name, value in (
+            ("--tokenizer", "sentencepiece"),
+            ("--max-tokens", "1024 words"),
+            ("keyword", "abcdefgh"),
+            ("monkey", "abcdefgh"),
+            ("credentials", "abcdefgh"),
+            ("password.file", "abcdefgh"),
+            ("secretary", "abcdefgh"),
+            ("token", "true"),
+            ("token", "abcdefg"),
+            ("token", "12345678"),
+            ("token", "-1.25e+300"),
+            ("key", "1,000,000"),
+            ("key", "/data/in/part-0"),
+            ("key", "~/.ssh/id_ed25519"),
+            ("key", "../keys of mine/a"),
+            ("key", "hdfs://nn:8020/in"),
+            ("key", "file:/tmp/keys"),
+            ("key", "data/keys/2026"),
+            ("key", "Data/Keys.json"),
+            ("", "abcdefgh"),
+        ):
+            self.assertFalse(is_searched(name, value), f"{name} {value}")
+
+    def test_output_of_a_program_with_such_arguments(self) -> None:
+        """Nothing of it is a secret."""
+        text = "1024 words in 1 keyword file: true\nmax_tokens=1024\ntoken=true\n"
+        arguments = ["--tokenizer", "word", "--max-tokens", "1024", "--token", "true"]
+        values = {"tokenizer": "word", "max-tokens": 1024, "token": True}
+        secrets = [*listed(arguments), *named(values), *listed(["tokenizer=word", "-Dkey=1024"])]
+        self.assertEqual(hidden(without_told(text), secrets), text)
+
+    def test_lines_of_free_text(self) -> None:
+        """As an engine's launcher prints the properties of a job."""
+        text = "db.password = 1234\r\ntoken='abcdefgh'\nkey=/data/keys\ntoken.size=12345678x\n"
+        self.assertEqual(
+            without_told(f"{text}fs.objstore.c.username=ann\n"),
+            "db.password =***\ntoken=***\nkey=/data/keys\ntoken.size=12345678x\n"
+            "fs.objstore.c.username=***\n",
+        )
+
+    def test_a_password_of_digits_is_searched(self) -> None:
+        """A command makes a number of it."""
+        found = named({"db.password": 123456, "x.secret": True, "y.token": 7})
+        self.assertEqual([s.reveal() for s in found], ["123456"])
+
     def test_values_of_configurations(self) -> None:
         """By their names, and what is assigned inside of others."""
         values = {"a.password": "one", "b": "-Dx.secret=two -Dy=no", "c.token": 7, "d": "three"}
@@ -84,7 +154,7 @@ class NamesTests(SynchronousTestCase):
 
     def test_arguments(self) -> None:
         """An assignment, what follows a flag, a URL."""
-        given = ["--password", "one", "token=two", "x", "hdfs://u:th%20ree@h/p", "-n", "four"]
+        given = ["--password", "one", "secret=two", "x", "hdfs://u:th%20ree@h/p", "-n", "four"]
         self.assertEqual([s.reveal() for s in listed(given)], ["one", "two", "th%20ree", "th ree"])
 
 
@@ -98,7 +168,8 @@ class LongTests(SynchronousTestCase):
         """Nothing is assigned in them, or at their very end."""
         for part in ("a", "token", "--token", "token "):
             self.assertEqual(listed([part * 100_000]), [])
-        value = listed(["x=" * 50_000 + "token=abcd"])
+        value = listed(["x=" * 50_000 + "secret=abcd"])
+        self.assertEqual(len(listed(["token=/" * 100_000])), 1)  # too long for a path
         self.assertEqual([s.reveal() for s in value], ["abcd"])
 
     def test_a_text_like_a_long_secret(self) -> None:

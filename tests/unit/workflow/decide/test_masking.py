@@ -8,6 +8,7 @@ from svcd.workflow.decide.masking import (
     MOST_ENTRIES,
     MOST_TEXT,
     masked,
+    masked_definition,
     masked_end,
     masked_text,
     masking,
@@ -68,6 +69,32 @@ class Masked(SynchronousTestCase):
             },
         )
 
+    def test_values_beside_their_names_are_masked_in_definitions(self) -> None:
+        """By the name alone: as property, parameter, argument after a flag, and within a value."""
+        text = (
+            "<arg>-n</arg><arg>--token</arg>\r\n  <ns0:arg>a b</ns0:arg><arg>c</arg>"
+            "<argument>--max-tokens</argument><argument>1024</argument>"
+            "<argument>--token</argument><argument>--secret</argument><argument>d</argument>"
+            "<param>api_key=e f</param><param>token=g</param><env-var>TOKEN=h</env-var>"
+            "<java-opts>-Da=1 -Dtoken=i -Db=x=token=j -Dc=2</java-opts>"
+            "<name>my.opts</name><value>-Dmy.token=k -Xmx1g</value>"
+        )
+        shown = (
+            "<arg>-n</arg><arg>--token</arg>\r\n  <ns0:arg>***</ns0:arg><arg>c</arg>"
+            "<argument>--max-tokens</argument><argument>***</argument>"
+            "<argument>--token</argument><argument>--secret</argument><argument>***</argument>"
+            "<param>api_key=***</param><param>token=***</param><env-var>TOKEN=***</env-var>"
+            "<java-opts>-Da=1 -Dtoken=*** -Db=x=token=*** -Dc=2</java-opts>"
+            "<name>my.opts</name><value>-Dmy.token=*** -Xmx1g</value>"
+        )
+        self.assertEqual(masked_definition(text, []), shown)
+        self.assertEqual(masked({"conf": text, "message": "--token a"})["conf"], shown)
+
+    def test_words_of_arguments_stay_in_messages(self) -> None:
+        """They are no secrets in free text."""
+        text = "1024 words in 1 keyword file, token=true"
+        self.assertEqual(masked({"message": text}), {"message": text})
+
     def test_very_long_names_cost_one_pass(self) -> None:
         """A caller chooses them; the square of their length would be many seconds."""
         for text in (
@@ -76,8 +103,15 @@ class Masked(SynchronousTestCase):
             f"<name>{'token' * 100_000}",
             f"<name{' ' * 500_000}",
             f"<{'a' * 500_000}:name>",
+            f"<arg>-{'token' * 100_000}</arg>",
+            f"<arg>-{'token' * 100_000}",
+            f"<arg>--token</arg><arg>-{'token' * 100_000}</arg>",
+            f"<arg>{'-token</arg><arg>' * 30_000}-token</arg>",
+            f"<value>{'a=' * 250_000}</value>",
+            f"<value>{'token ' * 100_000}</value>",
         ):
             self.assertEqual(masked_text(text), text)
+            self.assertEqual(masked_definition(text, []), text)
 
     def test_an_innocent_record_stays_as_it_is(self) -> None:
         """The real engine's record passes unchanged."""
