@@ -63,6 +63,19 @@ class OutputTests(_Case):
         self.assertEqual(as_json("\u202e\u200d"), '"\\u202e\u200d"\n')
         self.assertEqual(as_yaml("\u202e"), '"\\u202E"\n')
 
+    def test_letters_that_the_terminal_cannot_write(self) -> None:
+        """They are shown by their numbers, in both outputs: the exit code is the command's."""
+        command = Command("told", callback=lambda: print("Größe", file=sys.stderr) or print("€"))
+        self.patch(root, "commands", {"told": command})
+        outputs = [io.TextIOWrapper(io.BytesIO(), encoding="ascii") for _ in range(2)]
+        with contextlib.redirect_stdout(outputs[0]), contextlib.redirect_stderr(outputs[1]):
+            self.assertEqual(main(("told",)), 0)
+        texts = []
+        for output in outputs:
+            output.flush()
+            texts.append(output.buffer.getvalue())  # type: ignore[attr-defined]
+        self.assertEqual(texts, [b"\\u20ac\n", b"Gr\\xf6\\xdfe\n"])
+
     def test_outputs_that_the_caller_has_closed(self) -> None:
         """As with `svcd config show >&- 2>&-`: the exit code is the command's."""
         for arguments, code in ((("config", "show"), 0), (("nonsense",), 2)):
