@@ -35,12 +35,10 @@ _ANCHOR: Final = 4096
 class Part:
     """An answer of the log. body: its bytes. The rest is None without the headers of offsets.
 
-    start: the offset of the first byte. offset: the offset after the last byte. complete: nothing
-    will follow.
+    offset: the offset after the last byte. complete: nothing will follow.
     """
 
     body: bytes = field(repr=False)
-    start: int | None = None
     offset: int | None = None
     complete: bool | None = None
 
@@ -66,7 +64,7 @@ def part_of(body: bytes, headers: Mapping[str, str]) -> Part:
     if offset is None:
         return Part(body=body)
     complete = headers.get("x-log-complete", "").lower() == "true"
-    return Part(body=body, start=max(0, offset - len(body)), offset=offset, complete=complete)
+    return Part(body=body, offset=offset, complete=complete)
 
 
 def _number(text: str | None) -> int | None:
@@ -75,20 +73,17 @@ def _number(text: str | None) -> int | None:
 
 def fresh(shown: Shown, part: Part) -> tuple[str, Shown]:
     """The text of `part` that was not shown yet, and what is shown after it."""
-    if part.offset is None or part.start is None:
+    if part.offset is None:
         return _by_titles(shown, part.body.decode("utf-8", "replace"))
-    gap, known, rest = "", shown.offset - part.start, shown.rest
-    if known < 0:
-        gap, known, rest = f"… {-known} bytes of the log are no longer kept\n", 0, b""
-    data = rest + part.body[known:]
+    data = shown.rest + part.body
     whole = data if part.complete else data[: len(data) - _cut(data)]
     after = evolve(
         shown,
-        offset=max(shown.offset, part.offset),
+        offset=part.offset,
         rest=data[len(whole) :],
         complete=bool(part.complete),
     )
-    return gap + whole.decode("utf-8", "replace"), after
+    return whole.decode("utf-8", "replace"), after
 
 
 def _cut(data: bytes) -> int:

@@ -19,7 +19,8 @@ import msgspec
 
 from svcd.clients.http import Answer, HttpClient
 from svcd.model import foreign
-from svcd.model.redaction import last_lines, named
+from svcd.model.execution_log import FileEnds
+from svcd.model.redaction import named
 from svcd.model.secret import Secret
 from svcd.ports.engine import EngineError, JobLine
 from svcd.ports.faults import Fault
@@ -49,7 +50,7 @@ class OozieClient:
     """One client for all engines; `base` of each call names one, for example http://h:11000/oozie.
 
     user: sent as `user.name` with every call, for engines that refuse anonymous callers. log_bytes:
-    the bytes that are kept of the end of a log.
+    the bytes that are kept of the end of a log; of a longer one also its beginning, a quarter.
     """
 
     def __init__(
@@ -120,11 +121,11 @@ class OozieClient:
         path = f"/v1/job/{quote(job_id, safe='')}"
         await self._call("PUT", base, path, {"action": "kill"})
 
-    async def log(self, base: Location, job_id: str) -> bytes:
+    async def log(self, base: Location, job_id: str) -> FileEnds:
         path = f"/v1/job/{quote(job_id, safe='')}"
         asked = {"show": "log", **self._me()}
         url = f"{base.url.rstrip('/')}{path}?{urlencode(asked)}"
-        tail = bytearray()
+        head, tail, size = b"", bytearray(), 0
         async with self._http.stream_get(
             url,
             timeout_s=self._timeout_s,
@@ -134,13 +135,15 @@ class OozieClient:
             most_bytes=_MOST_LOG_BYTES,
         ) as stream:
             async for piece in stream.pieces:
+                head += piece[: self._log_bytes // 4 - len(head)]
                 tail += piece
+                size += len(piece)
                 if len(tail) > 2 * self._log_bytes:
                     del tail[: -self._log_bytes]
         answer = Answer(status=stream.status, headers=stream.headers, body=bytes(tail))
         if answer.status >= 300:
             raise fault_of(f"GET {path}", answer)
-        return last_lines(answer.body, self._log_bytes)
+        return FileEnds(head=head, tail=answer.body[-self._log_bytes :], size=size)
 
     def _me(self) -> Mapping[str, str]:
         return {"user.name": self._user} if self._user else {}

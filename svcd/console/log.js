@@ -12,7 +12,6 @@ const PAUSE_MS = 2000; // after an answer without text that came at once, and af
 const LINES = 5000; // the newest ones are drawn
 const LONGEST = 2000; // characters of a line that are drawn
 const KEPT = 4_000_000; // characters
-const LOST = "[svcd: the beginning is no longer kept]\n";
 const NOTHING = { all: "", own: "", leftOut: 0 };
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
@@ -28,7 +27,7 @@ async function follow(id, signal, take, tell) {
       const text = await response.text();
       const header = (name) => Number(response.headers.get(name));
       const last = response.headers.get("X-Log-Complete") === "true";
-      take((header("X-Log-Start") > offset ? LOST : "") + text, last);
+      take(text, last);
       tell("");
       offset = header("X-Log-Offset");
       if (last) return;

@@ -2,27 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from svcd.model.ids import ExecutionId
 
-MOST_BYTES: Final = 1_048_576
+HEAD_BYTES: Final = 262_144
+"""The first so many bytes of the text are kept."""
+TAIL_BYTES: Final = 786_432
 """The last so many bytes of the text are kept."""
 
 
 @frozen(kw_only=True)
-class LogSource:
-    """A file of which the text has a part.
+class FileEnds:
+    """The beginning and the end of a peer's file: no peer answers the middle of one.
 
-    title: step, program and file, or `engine`. seen: its characters so far. tail: the last of them;
-    svcd finds by them the place where it stopped reading.
+    tail: its last bytes, or all of them. head: the first bytes of a file that has more than that.
+    size: the bytes of the whole file.
+    """
+
+    tail: bytes = field(repr=False)
+    size: int
+    head: bytes = field(default=b"", repr=False)
+
+    @property
+    def pieces(self) -> Sequence[tuple[int, bytes]]:
+        """Offsets in the file, and contents: one piece when nothing is missing between them."""
+        at = self.size - len(self.tail)
+        if at <= len(self.head):
+            return [(0, self.head[:at] + self.tail)]
+        return [(0, self.head), (at, self.tail)]
+
+
+@frozen(kw_only=True)
+class ReadFile:
+    """A file of an execution, as it was read. title: step, program and file, or `engine`.
+
+    id: a file that is begun anew has the same title and another id.
     """
 
     title: str
-    seen: int
-    tail: str
+    id: str
+    ends: FileEnds
+
+
+@frozen(kw_only=True)
+class LogSource:
+    """A file of which the text has a part. title, file: title and id of the `ReadFile`.
+
+    seen: the bytes of the file up to which svcd has appended it. cut: they end within a line.
+    """
+
+    title: str
+    file: str = ""
+    seen: int = 0
+    cut: bool = False
 
 
 @frozen(kw_only=True)
@@ -31,7 +67,8 @@ class ExecutionLog:
 
     version: for compare-and-set, 0 before the first write. start, end: offsets of the first byte
     that is still kept, and of the byte after the last one. complete: nothing will be appended.
-    last: the title of the file whose text ends the log.
+    last: the title of the file whose text ends the log. gap: some of the files or of the text is
+    missing. resumed: the title of the file whose text follows the gap in the text.
     """
 
     execution_id: ExecutionId
@@ -41,13 +78,24 @@ class ExecutionLog:
     complete: bool = False
     sources: tuple[LogSource, ...] = ()
     last: str = ""
+    gap: bool = False
+    resumed: str = ""
 
 
 @frozen(kw_only=True)
 class LogPart:
-    """The end of the text from some offset on. start, end, complete: of the whole text."""
+    """The text from some offset on, with a line in place of bytes that are not kept.
+
+    start, end, complete, gap: of the whole text, see `ExecutionLog`.
+    """
 
     start: int
     end: int
     complete: bool
     text: bytes
+    gap: bool = False
+
+
+def missing(size: int, at: int, whole: str, why: str) -> str:
+    """The line in place of `size` bytes from byte `at` on. whole: `file` or `log`."""
+    return f"[svcd: {size} bytes are missing here, from byte {at} of this {whole} on: {why}]\n"

@@ -23,9 +23,16 @@ _TITLE: Final = (
 )
 TITLE: Final = re.compile(rf"{_TITLE}\n?\Z")
 """A line, with or without its end; the first group is the title."""
+_TITLES: Final = re.compile(rf"^{_TITLE}$", re.MULTILINE)
 _SPACED: Final = re.compile(rf"^(?={_TITLE}$)", re.MULTILINE)
 
 
 def without_titles(text: str) -> str:
     """Whole lines of a file, none of which is a title."""
     return _SPACED.sub(" ", text)
+
+
+def last_title(text: str) -> str:
+    """The title of the file to which the last line of a log belongs, or ""."""
+    titles: list[str] = _TITLES.findall(text)
+    return titles[-1] if titles else ""

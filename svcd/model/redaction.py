@@ -229,8 +229,11 @@ def last_lines(content: bytes, most: int) -> bytes:
     if len(content) < most:
         return content
     lines = content[-most:].partition(b"\n")[2]
-    if not lines:
-        return b"%b\n" % MASK.encode()
+    return without_open_value(lines) if lines else b"%b\n" % MASK.encode()
+
+
+def without_open_value(lines: bytes) -> bytes:
+    """Lines that may begin between the name and the value of a property in XML, without it."""
     lines = _OPEN_VALUE.sub(rb"\1" + MASK.encode(), lines)
     return _REST_OF_VALUE.sub(MASK.encode() + rb"\1", lines)
 

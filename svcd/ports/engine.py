@@ -14,6 +14,7 @@ import msgspec
 from attrs import frozen
 
 from svcd.model.cluster import Cluster
+from svcd.model.execution_log import FileEnds
 from svcd.model.job import JobType
 from svcd.ports.faults import Fault, PortError
 from svcd.ports.machines import Location, Ways
@@ -106,7 +107,9 @@ class Engine(Protocol):
         ...
 
     async def kill(self, base: Location, job_id: str) -> None: ...
-    async def log(self, base: Location, job_id: str) -> bytes: ...
+    async def log(self, base: Location, job_id: str) -> FileEnds:
+        """The engine's log of the job."""
+        ...
 
 
 class FileSystem(Protocol):

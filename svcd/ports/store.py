@@ -404,14 +404,15 @@ class ExecutionLogRows(Protocol):
         ...
 
     async def read(self, id_: ExecutionId, offset: int) -> LogPart | None:
-        """The kept text from `offset` on; None before the first append."""
+        """The kept text from `offset` on, a line for each gap; None before the first append."""
         ...
 
     async def append(self, log: ExecutionLog, text: bytes, at: Timestamp) -> bool:
         """Compare-and-set on `log.version`: append `text` at `log.end`, and write the state.
 
-        False: another writer was faster, or the execution is gone. The oldest text of the execution
-        goes beyond `MOST_BYTES`, and the oldest ones of the tenant beyond `limits.log_bytes`.
+        False: another writer was faster, or the execution is gone. Of a long text the first
+        `HEAD_BYTES` and the last `TAIL_BYTES` stay. The oldest texts of the tenant go beyond
+        `limits.log_bytes`.
         """
         ...
 

@@ -114,13 +114,14 @@ class JobExecutions:
             "X-Log-Start": "with `offset`: offset of the first byte that is kept",
             "X-Log-Offset": "with `offset`: the next offset",
             "X-Log-Complete": "with `offset`: true when nothing will be appended, else false",
+            "X-Log-Gap": "with `offset`: true when lines of svcd in the text name missing parts",
         },
     )
     async def log(self, call: Call, execution_id: str) -> Answer:
         """Return the log of a job execution: its programs' output, and the engine's log (additive).
 
-        With `offset` it is the rest of one text to which svcd only appends. With `wait` the answer
-        comes when there is more of it.
+        With `offset` it is the rest of one text to which svcd only appends; a line of svcd stands
+        in place of bytes that are not kept. With `wait` the answer comes when there is more of it.
         """
         id_ = ExecutionId(execution_id)
         offset = call.query["offset"]
@@ -137,6 +138,7 @@ class JobExecutions:
         call.headers["X-Log-Start"] = str(part.start)
         call.headers["X-Log-Offset"] = str(part.end)
         call.headers["X-Log-Complete"] = "true" if part.complete else "false"
+        call.headers["X-Log-Gap"] = "true" if part.gap else "false"
         return Answer(200, part.text, _TEXT)
 
     @route(app, "DELETE", "/job-executions/<execution_id>", since="1.1")

@@ -1,22 +1,27 @@
 """The kept logs of job executions: a state for each, and its text in compressed pieces.
 
-A piece has at most 64 KiB of text. An append fills the last piece first, so it compresses little.
+A piece has at most 64 KiB of text, and whole lines unless a line is longer. An append fills the
+last piece first, so it compresses little. Of a long text the first and the last pieces are kept.
 A tenant's oldest texts give way to new ones; their states stay, with nothing kept.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 import msgspec
+from attrs import evolve
 
-from svcd.model.execution_log import MOST_BYTES, ExecutionLog, LogPart
+from svcd.model.execution_log import HEAD_BYTES, TAIL_BYTES, ExecutionLog, LogPart, missing
 from svcd.model.ids import ExecutionId, Timestamp
+from svcd.model.log_title import last_title
 from svcd.store.database import Sql
 
 _PIECE_BYTES: Final = 65_536
+_GONE: Final = "svcd no longer keeps them"
+_MIDDLE_GONE: Final = "svcd keeps the beginning and the end of a long log"
 _ALL: Final = 2**62
 """An offset behind every text."""
 
@@ -51,8 +56,13 @@ values (:id, :start, :end, :size, :content)
 on conflict (execution_id, start_offset) do update
    set end_offset = excluded.end_offset, size = excluded.size, content = excluded.content
 """
+_MIDDLE: Final = """
+select content from execution_log_pieces
+ where execution_id = :id and start_offset >= :head and end_offset <= :offset order by start_offset
+"""
 _TRIM: Final = """
-delete from execution_log_pieces where execution_id = :id and end_offset <= :offset
+delete from execution_log_pieces
+ where execution_id = :id and start_offset >= :head and end_offset <= :offset
 """
 _KEPT: Final = """
 select min(start_offset), coalesce(sum(size), 0) from execution_log_pieces
@@ -85,25 +95,31 @@ class ExecutionLogs:
         row = await self._sql.one(_FIND, {"id": id_})
         if row is None:
             return None
-        log = _state_decoder.decode(row[4])
-        return ExecutionLog(
+        return evolve(
+            _state_decoder.decode(row[4]),
             execution_id=id_,
             version=row[0],
             start=row[1],
             end=row[2],
             complete=bool(row[3]),
-            sources=log.sources,
-            last=log.last,
         )
 
     async def read(self, id_: ExecutionId, offset: int) -> LogPart | None:
         log = await self.find(id_)
         if log is None:
             return None
-        rows = await self._sql.all(_PIECES, {"id": id_, "offset": offset})
-        text = b"".join(zlib.decompress(bytes(row[1])) for row in rows)
-        text = text[max(0, offset - rows[0][0]) :] if rows else b""
-        return LogPart(start=log.start, end=log.end, complete=log.complete, text=text)
+        text, at = b"", offset
+        for begin, content in await self._sql.all(_PIECES, {"id": id_, "offset": offset}):
+            piece = zlib.decompress(bytes(content))
+            if begin > at:
+                text += _gap(log, at, begin, text)
+                at = begin
+            text += piece[at - begin :]
+            at = begin + len(piece)
+        if at < log.end:
+            text += _gap(log, at, log.end, text)
+        gap = log.gap or log.start > 0
+        return LogPart(start=log.start, end=log.end, complete=log.complete, text=text, gap=gap)
 
     async def append(self, log: ExecutionLog, text: bytes, at: Timestamp) -> bool:
         id_ = log.execution_id
@@ -119,7 +135,8 @@ class ExecutionLogs:
         if not await self._sql.run(_SET, now):  # before the pieces: it locks the row
             return False
         await self._add(id_, log.end, text)
-        await self._sql.run(_TRIM, {"id": id_, "offset": end - MOST_BYTES})
+        log = await self._trimmed(log, end - TAIL_BYTES)
+        now["state"] = _state_encoder.encode(log).decode()
         kept = await self._sql.one(_KEPT, {"id": id_})
         start, size = (None, 0) if kept is None else kept
         now = {**now, "version": version + 1, "start": end if start is None else start}
@@ -127,6 +144,19 @@ class ExecutionLogs:
         if text:
             await self._make_room(id_)
         return True
+
+    async def _trimmed(self, log: ExecutionLog, offset: int) -> ExecutionLog:
+        """The state after the removal of the pieces between the beginning and `offset`."""
+        middle = {"id": log.execution_id, "head": HEAD_BYTES, "offset": offset}
+        found = await self._sql.all(_MIDDLE, middle) if offset > HEAD_BYTES else []
+        if not found:
+            return log
+        title = last_title(_text(found)) or log.resumed
+        if not title:
+            head = {"id": log.execution_id, "head": 0, "offset": HEAD_BYTES + _PIECE_BYTES}
+            title = last_title(_text(await self._sql.all(_MIDDLE, head)))
+        await self._sql.run(_TRIM, middle)
+        return evolve(log, gap=True, resumed=title)
 
     async def _add(self, id_: ExecutionId, at: int, text: bytes) -> None:
         last = await self._sql.one(_LAST, {"id": id_}) if text else None
@@ -157,18 +187,31 @@ class ExecutionLogs:
         while over > 0 and (found := await self._sql.all(_OLDEST, tenant)):
             for oldest, size in found:
                 await self._sql.run(_EMPTY, {"id": oldest})
-                await self._sql.run(_TRIM, {"id": oldest, "offset": _ALL})
+                await self._sql.run(_TRIM, {"id": oldest, "head": 0, "offset": _ALL})
                 over -= size
                 if over <= 0:
                     break
 
 
+def _gap(log: ExecutionLog, begin: int, end: int, before: bytes) -> bytes:
+    """The line in place of the bytes that are not kept, and the title of what follows."""
+    line = missing(end - begin, begin, "log", _GONE if log.start else _MIDDLE_GONE)
+    title = f"==> {log.resumed} <==\n" if log.resumed and not log.start else ""
+    return (("\n" if before and not before.endswith(b"\n") else "") + line + title).encode()
+
+
+def _text(pieces: Sequence[Sequence[Any]]) -> str:
+    return b"".join(zlib.decompress(bytes(each[0])) for each in pieces).decode("utf-8", "replace")
+
+
 def _pieces(text: bytes) -> Iterator[bytes]:
-    """Parts of at most `_PIECE_BYTES`, none of which begins within a character."""
+    """Parts of at most `_PIECE_BYTES`, which end with a line, or at least with a character."""
     at = 0
     while at < len(text):
         end = at + _PIECE_BYTES
-        while end < len(text) and text[end] & 0xC0 == 0x80:
-            end -= 1
+        if end < len(text):
+            while text[end] & 0xC0 == 0x80:
+                end -= 1
+            end = text.rfind(b"\n", at, end) + 1 or end
         yield text[at:end]
         at = end

@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.testing import Answer, FakeService
-from svcd.workflow.decide.log_growth import GAP
+from svcd.workflow.decide.log_growth import ANEW
 from tests.support.api import daemon_of
 from tests.support.fakes import Api, cluster_body
 
@@ -122,8 +122,32 @@ class FollowTests(LogTests):
         first, _, end, _ = self.shown(id_)
         self.lines(id_)[:] = ["restarted"]
         self.svcd.advance(3)
-        self.assertEqual(self.shown(id_, end)[0], f"==> engine <==\n{GAP}\nrestarted\n")
+        self.assertEqual(self.shown(id_, end)[0], f"==> engine <==\n{ANEW}\nrestarted\n")
         self.assertTrue(self.shown(id_)[0].startswith(first))
+
+    def test_a_log_that_grows_fast_has_a_gap(self) -> None:
+        """Its beginning and its end are there, and a line between them; a reader goes on."""
+        id_ = self.execute(HANG)
+        self.assertEqual(self.log(id_, "?offset=0").headers["X-Log-Gap"], "false")
+        lines = self.lines(id_)
+        lines += [f"step {number:06}" for number in range(200_000)]
+        self.svcd.advance(3)
+        answer = self.log(id_, "?offset=0")
+        end = int(answer.headers["X-Log-Offset"])
+        self.assertEqual((answer.headers["X-Log-Gap"], end), ("true", len(answer.body)))
+        text = answer.body.decode()
+        self.assertRegex(
+            text,
+            r"(?s)\A==> engine <==\n.* INFO submitted .*\nstep 000000\n.*\n\[svcd: \d+ bytes"
+            r" are missing here, from byte 2621\d\d of this file on: [^\n]*\]\nstep .*199999\n\Z",
+        )
+        self.assertEqual(text.count("[svcd: "), 1)
+        lines.append("more")
+        self.svcd.advance(3)
+        self.assertEqual(self.shown(id_, end)[0], "more\n")
+        newest = self.log(id_).body.decode()
+        self.assertIn("==> engine <==\n[svcd: the beginning of this file is left out here", newest)
+        self.assertTrue(newest.endswith("step 199999\nmore\n\n"))
 
     def test_secrets_are_masked(self) -> None:
         """Also one whose line is not finished when it is read."""
@@ -259,7 +283,10 @@ class EndTests(LogTests):
             self.api.until_over(id_)
         self.svcd.advance(10)
         text, start, end, complete = self.shown(first)
-        self.assertEqual((text, start, complete), ("", end, True))
+        words = f"[svcd: {end} bytes are missing here, from byte 0 of this log on: "
+        words += "svcd no longer keeps them]\n"
+        self.assertEqual((text, start, complete), (words, end, True))
+        self.assertEqual(self.log(first, "?offset=0").headers["X-Log-Gap"], "true")
         self.assertGreater(end, 100)
         self.assertIn("INFO submitted", self.shown(second)[0])
 

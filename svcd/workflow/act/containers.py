@@ -1,6 +1,8 @@
 """Reads the output of a job's programs from YARN and from the job history, over HTTP.
 
-All reads are best effort and bounded: the result lacks a part that cannot be read, and says so.
+All reads are best effort and bounded: the result lacks a part that cannot be read, and says so. A
+node manager answers the beginning or the end of a file. So svcd reads the end, and the beginning of
+a file that has more.
 
 Note: proof of the end. A node manager says below each file whether the container still runs; it
 looks at the container before it reads the file. So a file is whole when nothing is said. A file
@@ -20,11 +22,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from attrs import field, frozen
+from attrs import evolve, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.model import foreign
 from svcd.model.engine_record import Action, Record
+from svcd.model.execution_log import FileEnds, ReadFile
 from svcd.model.redaction import last_lines
 from svcd.ports.machines import Probe, ProbeError
 from svcd.workflow.act.rows import Place
@@ -47,6 +50,10 @@ _MOST_TASKS: Final = 5
 """Tasks of one job whose logs svcd reads."""
 _MOST_APPLICATIONS: Final = 5
 """Applications of one failed job that svcd asks about."""
+_MOST_LIMITS: Final = 4
+"""Files of this many times the limit for one are read; further ones are left out."""
+_MOST_LEFT_OUT: Final = 5
+"""Texts on files that are left out."""
 _MOST_FILE: Final = 65_536
 """Bytes of one file that svcd searches for the cause of a failure."""
 _MOST_DIAGNOSTICS: Final = 8192
@@ -58,24 +65,17 @@ _RUNS: Final = b"This log file belongs to a running container"
 
 
 @frozen(kw_only=True)
-class Part:
-    """One piece of a log. title: step, program and file."""
-
-    title: str
-    content: bytes = field(repr=False)
-
-
-@frozen(kw_only=True)
 class Output:
     """What was read of the programs' output.
 
     missed: why some of it could not be read now, or "". may_grow: not all of it is proven to be
-    whole, because a program may still write.
+    whole, because a program may still write. left_out: files that svcd does not read, or "".
     """
 
-    parts: Sequence[Part] = ()
+    files: Sequence[ReadFile] = ()
     missed: str = ""
     may_grow: bool = False
+    left_out: str = ""
 
 
 class Containers:
@@ -92,19 +92,22 @@ class Containers:
         limit: int,
         budget_s: float,
     ) -> Output:
-        """The output of all actions' programs: whole lines in the last `limit` bytes of a file."""
+        """The output of all actions' programs: the last `limit` bytes of a file, and its beginning.
+
+        The beginning of a longer file is a quarter of them.
+        """
         reading = self._reading(place, budget_s)
-        parts: list[Part] = []
+        files: list[ReadFile] = []
         for action in record.actions:
             step = action.name
             for id_ in [*_ids(action), *await reading.spark_of(action)]:
-                if sum(len(part.content) for part in parts) >= limit:
-                    return reading.output(parts)
-                if _APPLICATION.match(id_):
-                    parts += await reading.application(action, step, id_, limit)
+                if sum(len(file.ends.tail) for file in files) >= _MOST_LIMITS * limit:
+                    reading.leave_out(f"the files of {id_}")
+                elif _APPLICATION.match(id_):
+                    files += await reading.application(action, step, id_, limit, limit // 4)
                 else:
-                    parts += await reading.tasks(step, id_, limit)
-        return reading.output(parts)
+                    files += await reading.tasks(step, id_, limit)
+        return reading.output(files)
 
     async def evidence(self, place: Place, record: Record, budget_s: float) -> Evidence:
         """The texts about a failed job: its launcher, its children, and their failed tasks."""
@@ -176,10 +179,22 @@ class _Reading:
         """The reason why the last request for an application had no answer."""
         self._missed = ""
         self._may_grow = False
+        self._left_out: list[str] = []
 
-    def output(self, parts: Sequence[Part]) -> Output:
-        """`parts`, with what this series of reads has found out about them."""
-        return Output(parts=parts, missed=self._missed, may_grow=self._may_grow)
+    def output(self, files: Sequence[ReadFile]) -> Output:
+        """`files`, with what this series of reads has found out about them."""
+        left_out = self._left_out[:_MOST_LEFT_OUT]
+        left_out += ["and others"] if len(self._left_out) > _MOST_LEFT_OUT else []
+        return Output(
+            files=files,
+            missed=self._missed,
+            may_grow=self._may_grow,
+            left_out=", ".join(left_out),
+        )
+
+    def leave_out(self, what: str) -> None:
+        """Tell of files that are not read."""
+        self._left_out.append(what)
 
     async def failed_attempts(self, job_id: str) -> Sequence[_Attempt]:
         """The attempts of a map-reduce job's failed tasks, with the words of the job history."""
@@ -208,16 +223,16 @@ class _Reading:
 
     async def files(self, action: Action, id_: str, place: str) -> Sequence[LogFile]:
         """The files of an application's first container, without a launcher's first lines."""
-        parts = await self.application(action, "", id_, _MOST_FILE)
-        return [_log_file(part, place) for part in parts]
+        files = await self.application(action, "", id_, _MOST_FILE)
+        return [_log_file(file, place) for file in files]
 
     async def files_of(self, attempt: _Attempt) -> Sequence[LogFile]:
         """The files of a task's attempt."""
         if not attempt.node or not attempt.container:
             return []
         node = f"http://{attempt.node}"
-        parts = await self._container(node, attempt.container, "", _MOST_FILE)
-        return [_log_file(part, attempt.id) for part in parts]
+        files = await self._container(node, attempt.container, "", _MOST_FILE)
+        return [_log_file(file, attempt.id) for file in files]
 
     async def ended(self, action: Action, id_: str) -> Ended | None:
         """An application in the resource manager's words. One lost answer means little."""
@@ -234,7 +249,7 @@ class _Reading:
         rows = rows_of(found, "apps", "app")[:_MOST_APPLICATIONS]
         return [_ended(row, str(row.get("id")), False) for row in rows]
 
-    async def tasks(self, step: str, job_id: str, limit: int) -> Sequence[Part]:
+    async def tasks(self, step: str, job_id: str, limit: int) -> Sequence[ReadFile]:
         """Logs of a map-reduce job's tasks: the failed ones, else the first few.
 
         All tasks of a small job run in one container, the master's, whose files come once.
@@ -242,7 +257,9 @@ class _Reading:
         tasks = await self._task_list(job_id)
         self._may_grow = self._may_grow or not tasks
         chosen = _failed(tasks) or [str(task.get("id")) for task in tasks[:_MOST_TASKS]]
-        parts, read = list[Part](), set[str]()
+        if len(tasks) > len(chosen):
+            self.leave_out(f"the files of {len(tasks) - len(chosen)} more tasks of {job_id}")
+        files, read = list[ReadFile](), set[str]()
         for task in chosen:
             for attempt in await self._attempts(job_id, task):
                 node, container = attempt.get("nodeHttpAddress"), attempt.get("assignedContainerId")
@@ -250,10 +267,13 @@ class _Reading:
                     read.add(container)
                     title = f"{step} {attempt.get('id')}"
                     over = attempt.get("state") in _ENDED and bool(_MASTERS.match(container))
-                    parts += await self._container(f"http://{node}", container, title, limit, over)
-        return parts
+                    at = f"http://{node}"
+                    files += await self._container(at, container, title, limit, limit // 4, over)
+        return files
 
-    async def application(self, action: Action, step: str, id_: str, limit: int) -> Sequence[Part]:
+    async def application(
+        self, action: Action, step: str, id_: str, limit: int, head: int = 0
+    ) -> Sequence[ReadFile]:
         """Logs of an application's first container: the launcher, or the job's master."""
         logs = str((await self._application(action, id_)).get("amContainerLogs") or "")
         container = _CONTAINER.search(logs)
@@ -266,7 +286,7 @@ class _Reading:
             self._may_grow = True
             return []
         origin = f"{node.scheme}://{node.netloc}"
-        return await self._container(origin, container.group(), f"{step} {id_}", limit)
+        return await self._container(origin, container.group(), f"{step} {id_}", limit, head)
 
     async def spark_of(self, action: Action) -> Sequence[str]:
         """Ids of the Spark applications that the action has submitted and the record lacks."""
@@ -284,23 +304,31 @@ class _Reading:
         return app if isinstance(app, dict) else {}
 
     async def _container(
-        self, node: str, container: str, title: str, limit: int, over: bool = False
-    ) -> Sequence[Part]:
-        """The files of a container. over: its program has ended, whatever the container does."""
-        parts, is_there = [], False
+        self, node: str, container: str, title: str, limit: int, head: int = 0, over: bool = False
+    ) -> Sequence[ReadFile]:
+        """The files of a container. over: its program has ended, whatever the container does.
+
+        head: bytes of the beginning of a file that has more than `limit`.
+        """
+        files, is_there = list[ReadFile](), False
         for name in _FILES:
-            url = f"{node}/ws/v1/node/containerlogs/{container}/{name}?size=-{limit}"
-            page = await self._get(url)
+            url = f"{node}/ws/v1/node/containerlogs/{container}/{name}"
+            page = await self._get(f"{url}?size=-{limit}")
             if page is None:
                 continue
             is_there = True
-            found, ended = _plain(page, limit)
+            ends, ended = _plain(page, limit)
             self._may_grow = self._may_grow or not (ended or over)
-            content = last_lines(found, limit)
-            if content.strip():
-                parts.append(Part(title=f"{title} {name}".strip(), content=content))
+            if head and ends.size > len(ends.tail):
+                page = await self._get(f"{url}?size={head}")
+                if page is None:
+                    self._miss(f"the beginning of {name} of {container} could not be read")
+                    continue
+                ends = evolve(ends, head=_plain(page, head)[0].tail)
+            if ends.tail.strip():
+                files.append(ReadFile(title=f"{title} {name}".strip(), id=container, ends=ends))
         self._may_grow = self._may_grow or not is_there
-        return parts
+        return files
 
     async def _task_list(self, job_id: str) -> Sequence[Mapping[str, object]]:
         return rows_of(await self._of_history(f"jobs/{job_id}/tasks"), "tasks", "task")
@@ -347,9 +375,10 @@ def _failed(tasks: Sequence[Mapping[str, object]]) -> Sequence[str]:
     return failed[:_MOST_TASKS]
 
 
-def _log_file(part: Part, place: str) -> LogFile:
-    content = own_words(part.content) if place == LAUNCHER else part.content
-    name = part.title.rpartition(" ")[2]
+def _log_file(file: ReadFile, place: str) -> LogFile:
+    content = last_lines(file.ends.tail, _MOST_FILE)
+    content = own_words(content) if place == LAUNCHER else content
+    name = file.title.rpartition(" ")[2]
     return LogFile(place=place, name=name, text=content.decode("utf-8", "replace"))
 
 
@@ -370,19 +399,23 @@ def _ids(action: Action) -> Sequence[str]:
     return list(dict.fromkeys(known))
 
 
-def _plain(body: bytes, limit: int) -> tuple[bytes, bool]:
+def _plain(body: bytes, limit: int) -> tuple[FileEnds, bool]:
     """The content without its frame, and whether it is known that its container has ended.
 
-    Old node managers answer a page with a `pre`. limit: the bytes of the file that were asked for.
+    Old node managers answer the whole file, or a page with a `pre`. limit: the bytes of the file
+    that were asked for.
     """
     if body.startswith(b"Container:"):
         frame, _, rest = body.partition(_CONTENTS)
         length = _LENGTH.search(frame + b"\n")
-        size = 0 if length is None else min(int(length[1]), limit)
+        whole = 0 if length is None else int(length[1])
+        size = min(whole, limit)
         if length is None or not rest[size:].lstrip(b"\n").startswith(_END):
-            size = max(0, rest.rfind(_END))  # the file has grown meanwhile
-        return rest[:size], rest[size:].lstrip(b"\n").startswith(_END) and _RUNS not in rest[size:]
-    if not body.lstrip().startswith(b"<!DOCTYPE"):
-        return body, False
-    content, end, _ = body.partition(b"<pre>")[2].partition(b"</pre>")
-    return content if end else b"", False
+            size = max(0, rest.rfind(_END))  # the frame is wrong about the length
+        ended = rest[size:].lstrip(b"\n").startswith(_END) and _RUNS not in rest[size:]
+        return FileEnds(tail=rest[:size], size=whole if whole > limit else size), ended
+    content = body
+    if body.lstrip().startswith(b"<!DOCTYPE"):
+        content, end, _ = body.partition(b"<pre>")[2].partition(b"</pre>")
+        content = content if end else b""
+    return FileEnds(tail=content, size=len(content)), False

@@ -126,9 +126,10 @@ class KeptLogs:
             if (files.missed and not is_over) or (files.may_grow and not settled):
                 await self._grow(before, files)
                 return False
-            after, text = log_growth.grown(before, files.parts, whole=True)
-            text += log_growth.closing(row, files.missed)
-            if await self._save(evolve(after, complete=True), text):
+            after, text = log_growth.grown(before, files.files, files.secrets, whole=True)
+            text += log_growth.closing(row, files.missed, files.left_out)
+            gap = after.gap or bool(files.missed or files.left_out)
+            if await self._save(evolve(after, complete=True, gap=gap), text):
                 if files.missed:
                     why = files.missed
                     logger.warn(
@@ -166,7 +167,7 @@ class KeptLogs:
 
     async def _grow(self, before: ExecutionLog, files: Files) -> None:
         """Append the new lines of `files`. before: the state from before they were read."""
-        after, text = log_growth.grown(before, files.parts, whole=False)
+        after, text = log_growth.grown(before, files.files, files.secrets, whole=False)
         if after != before and not before.complete:
             await self._save(after, text)
 

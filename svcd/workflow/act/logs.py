@@ -7,6 +7,7 @@ from typing import Final
 
 from attrs import frozen
 
+from svcd.model.execution_log import FileEnds, ReadFile
 from svcd.model.job import Execution
 from svcd.model.log_title import ENGINE, PROGRAMS, without_titles
 from svcd.model.redaction import last_lines
@@ -17,20 +18,25 @@ from svcd.workflow.act.rows import Place
 from svcd.workflow.decide.causes import own_words
 from svcd.workflow.decide.masking import masked_end, masked_text
 
+_LEFT_OUT: Final = "[svcd: the beginning of this file is left out here: ?offset=0 answers it]\n"
+_MOST_ID: Final = 200
+"""Characters of the engine's first line, by which svcd knows its log again."""
 _CONTAINERS_S: Final = 10.0
 """Time for reading the output of all programs."""
 
 
 @frozen(kw_only=True)
 class Files:
-    """The files of an execution now. parts: their titles and masked texts.
+    """The files of an execution now, as they are. secrets: to be masked in them.
 
-    missed: why some text could not be read, or "". may_grow: see `containers.Output`.
+    missed: why some text could not be read, or "". may_grow, left_out: see `containers.Output`.
     """
 
-    parts: Sequence[tuple[str, str]] = ()
+    files: Sequence[ReadFile] = ()
+    secrets: Sequence[Secret] = ()
     missed: str = ""
     may_grow: bool = False
+    left_out: str = ""
 
 
 class Logs:
@@ -50,48 +56,66 @@ class Logs:
             return self.without_cluster(row)
         room = self._most_bytes
         output, engine, fault = await self._read(row, place)
-        parts = [(part.title, part.content) for part in output.parts]
+        parts = [(file.title, file.ends) for file in output.files]
         if output.missed:
-            parts.append((PROGRAMS, f"not available: {output.missed}".encode()))
-        parts.append((ENGINE, f"not available: {fault}".encode() if fault else engine))
-        share = max(1024, room // max(1, len(parts)))
-        texts = (
-            (title, _text(last_lines(own_words(content), share), secrets))
-            for title, content in parts
-        )
+            parts.append((PROGRAMS, _said(f"not available: {output.missed}")))
+        parts.append((ENGINE, _said(f"not available: {fault}") if fault else engine))
+        lines = len(_head(row)) + sum(len(title) + len(_LEFT_OUT) + 16 for title, _ in parts)
+        share = max(1024, (room - lines) // len(parts))
+        texts = ((title, _newest(ends, share, secrets)) for title, ends in parts)
         text = "".join(
             f"==> {title} <==\n{without_titles(text).rstrip()}\n\n" for title, text in texts
         )
         return (_head(row) + masked_text(text, secrets)).encode()[-room:]
 
     async def files(self, row: Execution, place: Place, secrets: Sequence[Secret]) -> Files:
-        """The files as they are: what was read of one must not change when the file grows."""
+        """The files of an execution whose cluster exists."""
         if row.workflow_job_id is None:
             return Files()
         output, engine, fault = await self._read(row, place)
-        parts = [(part.title, _text(part.content, secrets)) for part in output.parts]
+        files = list(output.files)
         if not fault:
-            parts.append((ENGINE, _text(engine, secrets)))
+            files.append(ReadFile(title=ENGINE, id=_first_line(engine, secrets), ends=engine))
         missed = "; ".join(filter(None, (output.missed, fault)))
-        return Files(parts=parts, missed=masked_text(missed, secrets), may_grow=output.may_grow)
+        return Files(
+            files=files,
+            secrets=secrets,
+            missed=masked_text(missed, secrets),
+            may_grow=output.may_grow,
+            left_out=output.left_out,
+        )
 
-    async def _read(self, row: Execution, place: Place) -> tuple[Output, bytes, str]:
+    async def _read(self, row: Execution, place: Place) -> tuple[Output, FileEnds, str]:
         """The programs' output; the engine's log, or why it is missing."""
         assert row.workflow_job_id is not None
-        most = self._most_bytes // 2
+        most = self._most_bytes
         output = await self._containers.logs(place, row.engine_record, most, _CONTAINERS_S)
         try:
             return output, await self._engine.log(place.engine, row.workflow_job_id), ""
         except EngineError as error:
-            return output, b"", error.text
+            return output, _said(""), error.text
 
     def without_cluster(self, row: Execution) -> bytes:
         """The text for an execution without an engine: its status and its failure."""
         return _head(row).encode()
 
 
-def _text(content: bytes, secrets: Sequence[Secret]) -> str:
-    return masked_end(content.decode("utf-8", "replace"), secrets)
+def _said(text: str) -> FileEnds:
+    content = text.encode("utf-8", "replace")
+    return FileEnds(tail=content, size=len(content))
+
+
+def _newest(ends: FileEnds, share: int, secrets: Sequence[Secret]) -> str:
+    """The last lines of a file, of which `share` bytes are wanted, and a line if it has more."""
+    is_all = len(ends.tail) == ends.size
+    content = own_words(ends.tail if is_all else last_lines(ends.tail, len(ends.tail)))
+    text = masked_end(last_lines(content, share).decode("utf-8", "replace"), secrets)
+    return text if is_all and len(content) < share else _LEFT_OUT + text
+
+
+def _first_line(ends: FileEnds, secrets: Sequence[Secret]) -> str:
+    line = ends.pieces[0][1].partition(b"\n")[0]
+    return masked_text(line.decode("utf-8", "replace"), secrets)[:_MOST_ID]
 
 
 def _head(row: Execution) -> str:

@@ -84,9 +84,9 @@ def _record(raw: Mapping[str, object], tree: Mapping[str, object]) -> Record:
     return evolve(parsed(tree), status=text_in(raw, "status"))
 
 
-def masked_text(text: str, secrets: Sequence[Secret] = ()) -> str:
-    """Free text without credentials; it is not cut."""
-    return hidden(without_told(text), secrets)
+def masked_text(text: str, secrets: Sequence[Secret] = (), *, whole: bool = False) -> str:
+    """Free text without credentials; it is not cut. whole: see `hidden`."""
+    return hidden(without_told(text), secrets, whole=whole)
 
 
 def masked_definition(text: str, secrets: Sequence[Secret]) -> str:
@@ -94,7 +94,7 @@ def masked_definition(text: str, secrets: Sequence[Secret]) -> str:
     return hidden(without_named(text, *DEFINITION), secrets)
 
 
-def masked_end(text: str, secrets: Sequence[Secret]) -> str:
+def masked_end(text: str, secrets: Sequence[Secret], *, whole: bool = False) -> str:
     """The end of a file without credentials; it may begin within one of `secrets`."""
     text = text.lstrip("\ufffd")  # the rest of a character that was cut
     ends = (
@@ -104,7 +104,7 @@ def masked_end(text: str, secrets: Sequence[Secret]) -> str:
         for at in range(1, len(form) - LEAST + 1)
     )
     size = max((len(each) for each in ends if text.startswith(each)), default=0)
-    return masked_text(MASK + text[size:] if size else text, secrets)
+    return masked_text(MASK + text[size:] if size else text, secrets, whole=whole)
 
 
 class _Masking:

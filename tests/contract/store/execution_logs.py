@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from attrs import evolve
 
-from svcd.model.execution_log import MOST_BYTES, ExecutionLog, LogPart, LogSource
+from svcd.model.execution_log import HEAD_BYTES, TAIL_BYTES, ExecutionLog, LogPart, LogSource
 from svcd.model.ids import ExecutionId
 from svcd.ports.store import Tx
 from svcd.settings import Limits
@@ -67,7 +67,7 @@ class ExecutionLogsContract:
     def test_the_state_is_kept(self) -> None:
         """What was seen of the files, and that the log is complete."""
         id_ = self.logged()
-        sources = (LogSource(title="engine", seen=3, tail="x\u00e9\n"),)
+        sources = (LogSource(title="engine", file="f", seen=3, cut=True),)
         self.append_log(id_, b"abc", sources=sources, last="engine", complete=True)
         found = self.log_of(id_)
         self.assertEqual((found.sources, found.last, found.complete), (sources, "engine", True))
@@ -84,18 +84,51 @@ class ExecutionLogsContract:
         self.assertFalse(self.now(lambda tx: tx.execution_logs.append(second, b"three", at(1))))
         self.assertEqual(self.log_part(id_).text, b"onetwo")
 
-    def test_the_last_megabyte_is_kept(self) -> None:
-        """Offsets go on; a large text is read back as it was."""
+    def test_the_beginning_and_the_end_are_kept(self) -> None:
+        """One line, and the title of what follows, stand in place of the middle."""
         id_ = self.logged()
-        text = noise(3 * MOST_BYTES // 2)
+        lines = [b"==> engine <==\n"]
+        lines += [b"%06d %b\n" % (number, noise(100, number)) for number in range(20_000)]
+        lines[13_000] = b"==> node attempt_1 stdout <==\n"
+        text = b"".join(lines)
         for start in range(0, len(text), 50_001):
             self.assertTrue(self.append_log(id_, text[start : start + 50_001]))
         found = self.log_part(id_)
-        self.assertEqual(found.end, len(text))
-        self.assertLess(len(text) - found.start, MOST_BYTES + 65_537)
-        self.assertLess(MOST_BYTES - 1, len(text) - found.start)
-        self.assertEqual(found.text, text[found.start :])
+        self.assertEqual((found.start, found.end, found.gap), (0, len(text), True))
+        self.assertEqual(found.text.count(b"[svcd: "), 1)
+        head, _, rest = found.text.partition(b"[svcd: ")
+        line, title, tail = rest.split(b"\n", 2)
+        begin, end = len(head), len(text) - len(tail)
+        self.assertEqual((head, tail), (text[:begin], text[end:]))
+        self.assertEqual(
+            line.decode(),
+            f"{end - begin} bytes are missing here, from byte {begin} of this log on:"
+            " svcd keeps the beginning and the end of a long log]",
+        )
+        self.assertEqual(title, b"==> engine <==")
+        self.assertTrue(HEAD_BYTES <= begin < HEAD_BYTES + 65_537, begin)
+        self.assertTrue(TAIL_BYTES <= len(tail) < TAIL_BYTES + 65_537, len(tail))
         self.assertEqual(self.log_part(id_, len(text) - 70_000).text, text[-70_000:])
+
+    def test_an_offset_within_the_gap(self) -> None:
+        """The line tells what is missing from there on; the title is that of the text behind it."""
+        id_ = self.logged()
+        for number in range(30):
+            self.append_log(id_, b"==> node attempt_%d stdout <==\n" % number + b"x\n" * 25_000)
+        whole = self.log_part(id_)
+        end = whole.end - len(whole.text.partition(b"[svcd: ")[2].split(b"\n", 2)[2])
+        found = self.log_part(id_, end - 1000).text.decode()
+        self.assertRegex(
+            found,
+            rf"\A\[svcd: 1000 bytes are missing here, from byte {end - 1000} of this log on: .*\n"
+            rf"==> node attempt_{(end - 1) // 50_029} stdout <==\nx\n",
+        )
+        self.assertEqual(
+            whole.text.partition(b"[svcd: ")[2].split(b"\n", 1)[1].decode(),
+            found.partition("\n")[2],
+        )
+        self.assertEqual(self.log_part(id_, end).text.decode(), found.split("\n", 2)[2])
+        self.assertEqual(self.log_part(id_, whole.end).text, b"")
 
     def test_a_large_append_is_cut_between_characters(self) -> None:
         id_ = self.logged()
@@ -119,13 +152,28 @@ class ExecutionLogsContract:
         other = self.logged(4, tenant_id=OTHER)
         for second, id_ in enumerate([other, *ids], 1):
             self.append_log(id_, noise(100_000, second), second)
+        gone = "[svcd: {} bytes are missing here, from byte {} of this log on: {}]\n"
+        why = "svcd no longer keeps them"
         self.assertEqual(
-            self.log_part(ids[0]), LogPart(start=100_000, end=100_000, complete=False, text=b"")
+            self.log_part(ids[0]),
+            LogPart(
+                start=100_000,
+                end=100_000,
+                complete=False,
+                text=gone.format(100_000, 0, why).encode(),
+                gap=True,
+            ),
         )
         self.assertEqual([len(self.log_part(id_).text) for id_ in ids[1:]], [100_000, 100_000])
         self.assertEqual(len(self.log_part(other).text), 100_000)
         self.assertTrue(self.append_log(ids[0], b"more", 9))
         self.assertEqual(
             self.log_part(ids[0], 5),
-            LogPart(start=100_000, end=100_004, complete=False, text=b"more"),
+            LogPart(
+                start=100_000,
+                end=100_004,
+                complete=False,
+                text=gone.format(99_995, 5, why).encode() + b"more",
+                gap=True,
+            ),
         )

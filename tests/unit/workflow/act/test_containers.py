@@ -12,7 +12,7 @@ from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.embedded.scripted import ScriptedProbe
 from svcd.model import engine_record
 from svcd.model.engine_record import Record
-from svcd.model.execution_log import ExecutionLog
+from svcd.model.execution_log import ExecutionLog, FileEnds
 from svcd.model.ids import ClusterId, ExecutionId
 from svcd.model.secret import Secret
 from svcd.ports.engine import Identity
@@ -147,9 +147,9 @@ class Reading(Urls):
         self.answer(r"cluster/apps/application_1_0002$", {"app": {"amContainerLogs": node}})
         self.answer("containerlogs/container_1_2_01_000001/stdout", b"counted 7\n")
         output = self.result(self.containers.logs(self.place, running, 1000, 10.0))
-        (part,) = output.parts
-        self.assertEqual(part.title, "job-node application_1_0002 stdout")
-        self.assertEqual(part.content, b"counted 7\n")
+        (file,) = output.files
+        self.assertEqual(file.title, "job-node application_1_0002 stdout")
+        self.assertEqual(file.ends.tail, b"counted 7\n")
         self.assertTrue(output.may_grow)
 
     def launcher(self) -> Record:
@@ -223,8 +223,14 @@ class Reading(Urls):
         real = parsed("job-killed-mapreduce-error")
         output = self.result(self.containers.logs(self.place, real, 1000, 10.0))
         self.assertEqual(
-            [(part.title, part.content) for part in output.parts],
-            [("job-node attempt_1 stderr", b"boom\n")],
+            [(file.title, file.id, file.ends) for file in output.files],
+            [
+                (
+                    "job-node attempt_1 stderr",
+                    "container_1_1_01_000002",
+                    FileEnds(tail=b"boom\n", size=5),
+                )
+            ],
         )
 
     def test_the_logs_of_tasks_in_one_container_come_once(self) -> None:
@@ -241,7 +247,7 @@ class Reading(Urls):
             self.answer(f"t_{kind}_0/attempts$", {"taskAttempts": {"taskAttempt": [attempt]}})
         real = parsed("job-killed-mapreduce-error")
         output = self.result(self.containers.logs(self.place, real, 1000, 10.0))
-        self.assertEqual([part.title for part in output.parts], ["job-node attempt_m stderr"])
+        self.assertEqual([file.title for file in output.files], ["job-node attempt_m stderr"])
 
     def test_the_log_of_a_small_jobs_task_is_whole_when_the_task_has_ended(self) -> None:
         """The master's container runs on for seconds; that of another program may still write."""
@@ -265,7 +271,7 @@ class Reading(Urls):
             self.answer(r"t_m_0/attempts$", {"taskAttempts": {"taskAttempt": [attempt]}})
             self.answer(f"{container}/stderr", page)
             output = self.result(self.containers.logs(self.place, real, 1000, 10.0))
-            self.assertEqual([part.content for part in output.parts], [b"boom\n"])
+            self.assertEqual([file.ends.tail for file in output.files], [b"boom\n"])
             self.assertEqual(output.may_grow, may_grow, (number, state))
 
     def test_a_launchers_log(self) -> None:
@@ -321,27 +327,42 @@ class Reading(Urls):
         log, made = ExecutionLog(execution_id=ExecutionId("e1")), []
         for size in (2, 36, len(page)):
             self.answer(r"container_1_1_01_000001/stdout", page[:size])
-            [part] = self.result(
+            files = self.result(
                 self.containers.logs(self.place, engine_record.parsed(real), 1000, 10.0)
-            ).parts
-            log, text = grown(log, [("out", part.content.decode())], whole=False)
+            ).files
+            log, text = grown(log, files, [], whole=False)
             made.append(text)
-        self.assertEqual("".join(made), "==> out <==\n" + page.decode())
+        title = "==> job-node application_1767225600000_0031 stdout <==\n"
+        self.assertEqual("".join(made), title + page.decode())
 
-    def test_a_file_that_was_cut_begins_with_a_whole_line(self) -> None:
-        """The name of a secret may be in the part of the line that was cut off."""
+    def test_a_large_file_is_read_at_both_ends(self) -> None:
+        """A quarter of the limit is the beginning; the node manager tells the length."""
         self.history()
-        cut = b"cret.key=AKIAVERYSECRET\nnext\n"
-        for content, limit, shown in (
-            (cut, len(cut), b"next\n"),
-            (cut, len(cut) - 3, b"next\n"),
-            (cut, len(cut) + 1, cut),
-            (b"AKIAVERYSECRET", 10, b"***\n"),
-        ):
-            self.answer("containerlogs/container_1_1_01_000002/stderr", content)
-            real = parsed("job-killed-mapreduce-error")
-            [part] = self.result(self.containers.logs(self.place, real, limit, 10.0)).parts
-            self.assertEqual(part.content, shown)
+        end = b"\nEnd of LogType:stderr.\n****\n"
+        frame = FRAMED[: FRAMED.index(b"LogLength")] + b"LogLength:5000\nLogContents:\n"
+        self.answer(r"000002/stderr\?size=-1000", frame + b"z" * 1000 + end)
+        self.answer(r"000002/stderr\?size=250", frame + b"a" * 250 + end)
+        real = parsed("job-killed-mapreduce-error")
+        output = self.result(self.containers.logs(self.place, real, 1000, 10.0))
+        self.assertEqual(
+            [file.ends for file in output.files],
+            [FileEnds(head=b"a" * 250, tail=b"z" * 1000, size=5000)],
+        )
+        self.assertFalse(output.may_grow or output.missed)
+        self.probe.answer(r"000002/stderr\?size=250", 404, b"")
+        output = self.result(self.containers.logs(self.place, real, 1000, 10.0))
+        self.assertEqual(
+            (output.files, output.missed),
+            ([], "the beginning of stderr of container_1_1_01_000002 could not be read"),
+        )
+
+    def test_tasks_that_are_not_read_are_told(self) -> None:
+        self.history()
+        tasks = [{"id": f"t_m_{number}", "state": "SUCCEEDED"} for number in range(8)]
+        self.answer(r"tasks$", {"tasks": {"task": tasks}})
+        real = parsed("job-killed-mapreduce-error")
+        output = self.result(self.containers.logs(self.place, real, 1000, 10.0))
+        self.assertEqual(output.left_out, "the files of 3 more tasks of job_1767225600000_0036")
 
     def test_a_page_without_an_end(self) -> None:
         """It comes from a machine of the cluster, whose owner may make it as bad as he likes."""
@@ -352,7 +373,7 @@ class Reading(Urls):
         tree["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
         real = engine_record.parsed(tree)
         found = self.result(self.containers.logs(self.place, real, 1000, 10.0))
-        self.assertEqual(found.parts, [])
+        self.assertEqual(found.files, [])
 
     def output_of(self, *pages: tuple[str, bytes]) -> Output:
         """The output of a launcher whose node manager answers these pages."""
@@ -386,7 +407,7 @@ class Reading(Urls):
                 length, content, end,
             )  # fmt: skip
             found = self.output_of(("stdout", page))
-            self.assertEqual(found.parts[0].content, content)
+            self.assertEqual(found.files[0].ends.tail, content)
             self.assertEqual((found.may_grow, found.missed), (may_grow, ""), page)
 
     def test_nothing_proves_an_end(self) -> None:
@@ -395,18 +416,18 @@ class Reading(Urls):
         self.assertTrue(self.output_of(("stdout", b"Container: x\nnonsense")).may_grow)
         self.assertTrue(self.output_of((".*", b"<html>")).may_grow)
         self.probe.answer(r".", 404, b"")
-        self.assertEqual(self.output_of(), Output(parts=[], may_grow=True))
+        self.assertEqual(self.output_of(), Output(files=[], may_grow=True))
         self.answer(r"127.1.0.2:8088/ws/v1/cluster/apps/", {"app": {}})
         real = parsed("job-succeeded-mapreduce")
         found = self.result(self.containers.logs(self.place, real, 1000, 10.0))
-        self.assertEqual(found, Output(parts=[], may_grow=True))
+        self.assertEqual(found, Output(files=[], may_grow=True))
 
     def test_what_is_missed_is_told(self) -> None:
         """A machine that does not answer is no empty file; a file that is not there is none."""
         fault = FaultRule(where="probe", path="stdout", effect=Effect.REFUSED)
         self.probe._faults.add(fault)
         found = self.output_of(("stderr", FRAMED))
-        self.assertEqual([part.content for part in found.parts], [b"boom\n"])
+        self.assertEqual([file.ends.tail for file in found.files], [b"boom\n"])
         self.assertRegex(found.missed, r"8042/.*/stdout\?size=-1000: connection refused")
         self.probe.answer("container_1_1_01_000001/stderr", 500, b"")
         self.assertEqual(self.output_of().missed, found.missed)

@@ -13,7 +13,7 @@ from svcd.embedded.faults import Effect, FaultRule
 from svcd.model.execution_log import LogPart
 from svcd.model.job import Execution, ExecutionStatus
 from svcd.ports.store import Tx
-from svcd.workflow.decide.log_growth import GAP
+from svcd.workflow.decide.log_growth import ANEW
 from tests.unit.workflow.support import WorkflowCase
 
 CONTAINER = "container_1767225600000_0001_01_000001"
@@ -88,7 +88,7 @@ class OverlapTests(KeptLogCase):
         self.assertIn(b"one\ntwo\n", second.text)
         self.clock.advance(5)
         third: LogPart = self.successResultOf(first)
-        self.assertNotIn(GAP.encode(), third.text)
+        self.assertNotIn(ANEW.encode(), third.text)
         self.assertEqual((third.text.count(b"one"), third.text.count(b"two")), (1, 1))
 
 
