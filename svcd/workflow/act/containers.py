@@ -27,12 +27,13 @@ from twisted.internet.interfaces import IReactorTime
 
 from svcd.model import foreign
 from svcd.model.engine_record import Action, Record
-from svcd.model.execution_log import FileEnds, ReadFile
+from svcd.model.execution_log import ReadFile
 from svcd.model.redaction import last_lines
 from svcd.ports.machines import Probe, ProbeError
 from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import manager_of, rows_of
 from svcd.workflow.decide.causes import own_words
+from svcd.workflow.decide.container_page import read_page
 from svcd.workflow.decide.evidence import LAUNCHER, Ended, Evidence, LogFile
 from svcd.workflow.decide.stalls import SPARK, tag_of
 
@@ -58,10 +59,6 @@ _MOST_FILE: Final = 65_536
 """Bytes of one file that svcd searches for the cause of a failure."""
 _MOST_DIAGNOSTICS: Final = 8192
 """Characters of one text of YARN or of the job history."""
-_CONTENTS: Final = b"\nLogContents:\n"
-_LENGTH: Final = re.compile(rb"\nLogLength:(\d{1,18})\n")
-_END: Final = b"End of LogType:"
-_RUNS: Final = b"This log file belongs to a running container"
 
 
 @frozen(kw_only=True)
@@ -317,15 +314,15 @@ class _Reading:
             if page is None:
                 continue
             is_there = True
-            ends, ended = _plain(page, limit)
+            ends, ended = read_page(page, limit)
             self._may_grow = self._may_grow or not (ended or over)
             if head and ends.size > len(ends.tail):
                 page = await self._get(f"{url}?size={head}")
                 if page is None:
                     self._miss(f"the beginning of {name} of {container} could not be read")
                     continue
-                ends = evolve(ends, head=_plain(page, head)[0].tail)
-            if ends.tail.strip():
+                ends = evolve(ends, head=read_page(page, head)[0].tail)
+            if ends.head or ends.tail.strip():
                 files.append(ReadFile(title=f"{title} {name}".strip(), id=container, ends=ends))
         self._may_grow = self._may_grow or not is_there
         return files
@@ -397,25 +394,3 @@ def _ids(action: Action) -> Sequence[str]:
     found = (action.external_id, *action.child_ids)
     known = [each for each in found if _APPLICATION.match(each) or _JOB.match(each)]
     return list(dict.fromkeys(known))
-
-
-def _plain(body: bytes, limit: int) -> tuple[FileEnds, bool]:
-    """The content without its frame, and whether it is known that its container has ended.
-
-    Old node managers answer the whole file, or a page with a `pre`. limit: the bytes of the file
-    that were asked for.
-    """
-    if body.startswith(b"Container:"):
-        frame, _, rest = body.partition(_CONTENTS)
-        length = _LENGTH.search(frame + b"\n")
-        whole = 0 if length is None else int(length[1])
-        size = min(whole, limit)
-        if length is None or not rest[size:].lstrip(b"\n").startswith(_END):
-            size = max(0, rest.rfind(_END))  # the frame is wrong about the length
-        ended = rest[size:].lstrip(b"\n").startswith(_END) and _RUNS not in rest[size:]
-        return FileEnds(tail=rest[:size], size=whole if whole > limit else size), ended
-    content = body
-    if body.lstrip().startswith(b"<!DOCTYPE"):
-        content, end, _ = body.partition(b"<pre>")[2].partition(b"</pre>")
-        content = content if end else b""
-    return FileEnds(tail=content, size=len(content)), False

@@ -63,6 +63,7 @@ def grown(
     """
     sources = {each.title: each for each in log.sources}
     last, gap, made, left_out = log.last, log.gap, "", 0
+    held = max((len(form.encode("utf-8", "replace")) for form in all_forms(secrets)), default=0)
     for file in files:
         known = sources.get(file.title) or LogSource(title=file.title, file=file.id)
         if file.title not in sources and len(sources) >= MOST_SOURCES:
@@ -71,7 +72,7 @@ def grown(
         anew = known.file != file.id or known.seen > file.ends.size
         if anew:
             known = LogSource(title=file.title, file=file.id)
-        new = _new(file, known, secrets, whole)
+        new = _new(file, known, secrets, held, whole)
         if new.seen == known.seen:
             continue
         if new.text:
@@ -86,19 +87,22 @@ def grown(
     return evolve(log, sources=tuple(sources.values()), last=last, gap=gap), made
 
 
-def _new(file: ReadFile, known: LogSource, secrets: Sequence[Secret], whole: bool) -> _New:
-    """The text of the file after the bytes that were seen."""
+def _new(
+    file: ReadFile, known: LogSource, secrets: Sequence[Secret], held: int, whole: bool
+) -> _New:
+    """The text of the file after the bytes that were seen. held: bytes of the longest secret."""
     new = _New("", known.seen, known.cut)
     for at, content in file.ends.pieces:
         raw = _RETURN.sub(b"\n", content)
-        is_last = whole and at + len(raw) >= file.ends.size
+        is_head = at + len(raw) < file.ends.size
+        is_last = whole and not is_head
         begin = _begin(raw, at, new)
         if begin is None and not is_last:
             continue
         begin = len(raw) if begin is None else begin
         lost = max(0, at + begin - new.seen)
         text = missing(lost, new.seen, "file", _WHY) if lost else ""
-        stop = len(raw) if is_last else _stop(raw, begin, secrets)
+        stop = len(raw) if is_last else _stop(raw, begin, held, is_head)
         if stop > begin:
             text += _lines(_masked(raw, begin, stop, at > 0, secrets))
         cut = raw[begin:stop][-1:] != b"\n" if stop > begin else new.cut and not lost
@@ -124,12 +128,15 @@ def _begin(raw: bytes, at: int, new: _New) -> int | None:
     return begin
 
 
-def _stop(raw: bytes, begin: int, secrets: Sequence[Secret]) -> int:
-    """The index behind the whole lines, or within an unfinished line that is long."""
-    stop = max(begin, raw.rfind(b"\n") + 1)
+def _stop(raw: bytes, begin: int, held: int, is_head: bool) -> int:
+    """The index behind the whole lines, or within an unfinished line that is long.
+
+    is_head: the rest of a secret at the end of `raw` may never be read.
+    """
+    known = max(0, len(raw) - held) if is_head else len(raw)
+    stop = max(begin, raw.rfind(b"\n", 0, known) + 1)
     if len(raw) - stop < MOST_LINE:
         return stop
-    held = max((len(form.encode("utf-8", "replace")) for form in all_forms(secrets)), default=0)
     cut = max(stop, len(raw) - held - 1)
     while cut > stop and raw[cut] & 0xC0 == 0x80:
         cut -= 1

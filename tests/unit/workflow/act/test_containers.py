@@ -356,6 +356,27 @@ class Reading(Urls):
             ([], "the beginning of stderr of container_1_1_01_000002 could not be read"),
         )
 
+    def test_files_beyond_the_limit_are_told(self) -> None:
+        """Four times as much as the limit for one file is read."""
+        ids = [f"application_1_{number:04}" for number in range(1, 10)]
+        for id_ in ids:
+            logs = f"http://c1-master-001:8042/node/containerlogs/container{id_[11:]}_01_000001/u"
+            self.answer(f"cluster/apps/{id_}", {"app": {"amContainerLogs": logs}})
+        self.answer("containerlogs/.*/stderr", FRAMED.replace(b"LogLength:5", b"LogLength:500"))
+        actions = [
+            {"id": f"w@{id_}", "name": "n", "type": "shell", "status": "OK", "externalId": id_}
+            for id_ in ids
+        ]
+        real = engine_record.parsed({"status": "SUCCEEDED", "actions": actions})
+        output = self.result(self.containers.logs(self.place, real, 5, 10.0))
+        self.assertEqual(
+            [file.title[2:] for file in output.files], [f"{i} stderr" for i in ids[:4]]
+        )
+        self.assertEqual(
+            output.left_out,
+            "".join(f"the files of application_1_000{number}, " for number in range(5, 10))[:-2],
+        )
+
     def test_tasks_that_are_not_read_are_told(self) -> None:
         self.history()
         tasks = [{"id": f"t_m_{number}", "state": "SUCCEEDED"} for number in range(8)]

@@ -192,6 +192,15 @@ class GapTests(GrowthCase):
             ["==> a <==\nbegin\n", gap(3000, 6)],
         )
 
+    def test_a_secret_that_ends_in_the_gap(self) -> None:
+        """Its beginning is not shown."""
+        self.secrets = [Secret("first part\nsecond part\nthird part")]
+        text = "a\nfirst part\nsecond part\nthird part\n" + "x\n" * 1000
+        for head in range(2, 200):
+            (shown,) = self.read([large(text, head, 20)])
+            self.assertNotIn("part", shown)
+        self.assertTrue(shown.startswith("==> a <==\na\n***\nx\n"), shown)
+
     def test_names_of_secrets_in_the_gap(self) -> None:
         """The value is hidden when its name, or its own beginning, is missing."""
         value = "<value>AKIA</value>\nnext\n"
