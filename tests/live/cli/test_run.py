@@ -83,6 +83,7 @@ class RunTests(DaemonCase):
         self.assertIn("  what to do: ", failed.err)
 
         await self.interrupted()
+        await self.printed()
         await self.outlived()
 
     async def counts(self, url: str) -> Counter[str]:
@@ -114,6 +115,27 @@ class RunTests(DaemonCase):
         rows = json.loads(listed.out)["job_executions"]
         statuses = [row["info"]["status"] for row in rows]
         self.assertEqual(statuses, ["SUCCEEDED", "KILLED", "KILLED", "SUCCEEDED"])
+
+    async def printed(self) -> None:
+        """340 kB are whole, of 2 MB one line tells what is missing, and the exit code is 0.
+
+        The terminal cannot write all letters.
+        """
+        ascii_only = {**self.environment, "PYTHONIOENCODING": "ascii"}
+        for most in (60_000, 300_000):
+            script = self.file(f"to{most}.sh", f"echo Größe; seq 1 {most}; echo END\n")
+            ended = await run(
+                "svcd", "run", script, "--on", "first", environment=ascii_only, limit_s=RUN_S
+            )
+            self.assertEqual(ended.code, 0, ended.err)
+            first, last = ["Gr\\xf6\\xdfe", "1", "2"], [str(most), "END"]
+            lines = ended.out.splitlines()[1:]
+            self.assertEqual((lines[:3], lines[-2:]), (first, last))
+            if most == 60_000:
+                self.assertEqual(lines[1:-1], [str(number) for number in range(1, most + 1)])
+            else:
+                (gap,) = (each for each in lines if each.startswith("[svcd: "))
+                self.assertRegex(gap, r"\d+ bytes are missing here, from byte \d+ of this file on")
 
     async def outlived(self) -> None:
         """The logs are read after the cluster was deleted: the programs' lines, and each line."""
