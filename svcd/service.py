@@ -593,9 +593,8 @@ def _embedded(
     from svcd.embedded import installations  # here: only with `cloud.kind=embedded`
     from svcd.embedded.host import EmbeddedHost
 
-    left = installations.leftovers(installations.running(), but=str(folder.path))
-    if left:
-        log.warn("{text}", text=installations.warning(left))
+    for left in installations.leftovers(installations.running(), but=str(folder.path)):
+        log.warn("{text}", text=left.warning)
     return EmbeddedHost(reactor, settings, folder.path, _image_problem, admin=admin)
 
 

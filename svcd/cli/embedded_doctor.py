@@ -45,10 +45,10 @@ def examine_embedded(
     return found
 
 
-def examine_machines(found: Sequence[Installation]) -> Iterator[Finding]:
+def examine_machines(running: Sequence[Installation]) -> Iterator[Finding]:
     """The findings about machines on this system whose daemon or folder is gone. Pure."""
     what = "machines"
-    left = leftovers(found)
+    left = leftovers(running)
     for each in left:
         remedy = each.remedy if not each.exists else f"start its daemon, or: {each.remedy}"
         yield Finding(what, False, f"{each.state_dir}: {each.told}", remedy, warning=True)

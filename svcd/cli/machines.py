@@ -19,10 +19,9 @@ from svcd.cli.command import Group
 from svcd.cli.exits import FAILED, NOT_FOUND, REFUSED, USAGE, CommandError
 from svcd.cli.question import confirm, yes_option
 from svcd.cli.session import Session
-from svcd.cli.show import Column, Row, Table, ago, field, get
+from svcd.cli.show import Column, Row, Table, field, get
 from svcd.embedded import process_marks
-from svcd.embedded.installations import Installation, Machine, readable, running
-from svcd.model.ids import timestamp
+from svcd.embedded.installations import Installation, Machine, running
 
 _GRACE_S: Final = 10.0
 """Time from SIGTERM to SIGKILL."""
@@ -44,7 +43,6 @@ MACHINES: Final = Table(
             title="PROCESSES", text=lambda row, now: str(len(row["processes"])), cut=False, spare=1
         ),
         field("MIB", "memory_mib", cut=False),
-        ago("SINCE", "since", spare=2),
         field("STATE", "state", cut=False),
         field("DAEMON", "daemon", wide=True),
         field("STATE FOLDER", "state_dir", cut=False),  # last: a long path disturbs no column
@@ -65,7 +63,7 @@ def ls(session: Session) -> None:
 
     Only processes of this user are seen. MIB is resident memory.
     """
-    session.show({"machines": rows(_running())}, MACHINES)
+    session.show({"machines": rows(running())}, MACHINES)
 
 
 @machines.command("rm")
@@ -77,7 +75,7 @@ def rm(session: Session, names: Sequence[str], yes: bool) -> None:
 
     No file is removed. svcd cluster rm ends the machines of a daemon that runs.
     """
-    found = _running()
+    found = running()
     ending = [each for name in names for each in chosen(found, name)]
     for owner, _ in ending:
         _refuse_served(owner)
@@ -108,7 +106,6 @@ def rows(found: Sequence[Installation]) -> Sequence[dict[str, Any]]:
             "state_dir": owner.state_dir,
             "processes": list(machine.pids),
             "memory_mib": machine.memory_mib,
-            "since": timestamp(machine.since),
             "daemon": owner.daemon or None,
             "state": owner.state,
         }
@@ -140,23 +137,13 @@ def chosen(found: Sequence[Installation], name: str) -> Sequence[tuple[Installat
     raise CommandError(f"{text}; svcd machines ls lists them", NOT_FOUND)
 
 
-def _running() -> Sequence[Installation]:
-    """Raises CommandError: there is no /proc."""
-    if not readable():
-        raise CommandError("processes are found in /proc, which this system does not have", FAILED)
-    return running()
-
-
 def _refuse_served(owner: Installation) -> None:
-    if not owner.daemon:
-        return
-    text = f"the daemon of {owner.state_dir} runs (process {owner.daemon})"
-    if owner.exists:
-        raise CommandError(
-            f"{text}: svcd cluster rm CLUSTER --state-dir {owner.state_dir} ends its machines",
-            REFUSED,
-        )
-    raise CommandError(f"{text}, and the folder is deleted: {owner.remedy}", REFUSED)
+    if owner.daemon:
+        ends = f"svcd cluster rm CLUSTER --state-dir {owner.state_dir} ends its machines"
+        if not owner.exists:
+            ends = f"the folder is deleted, so {owner.remedy}"
+        text = f"the daemon of {owner.state_dir} runs (process {owner.daemon}): {ends}"
+        raise CommandError(text, REFUSED)
 
 
 def _lock(locks: contextlib.ExitStack, state: Path) -> None:

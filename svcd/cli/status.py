@@ -11,19 +11,15 @@ import click
 from svcd.cli.advice import in_commands
 from svcd.cli.api import Api, safe
 from svcd.cli.command import Command
-from svcd.cli.exits import UNREACHABLE, CommandError
 from svcd.cli.session import Session, write
 from svcd.cli.show import as_text, get, since
 from svcd.cli.times import seconds
 from svcd.embedded import installations
-from svcd.embedded.installations import Installation
 from svcd.model.controls import visible
 
 Json = Mapping[str, Any]
 
 _UNDER_WAY: Final = ("Pending", "PREP", "RUNNING", "SUSPENDED")
-_MACHINES: Final = "machines of"
-"""The kind of leftovers among what needs attention."""
 _RECENT_S: Final = 24 * 3600.0
 """Age up to which a failed execution needs attention."""
 _MOST: Final = 10
@@ -34,35 +30,25 @@ _MOST: Final = 10
 @click.pass_obj
 def command(session: Session) -> None:
     """Show the API, the project, its clusters and running jobs, and what needs attention."""
-    left = installations.leftovers(installations.running())
-    try:
-        body = _asked(session)
-    except CommandError as error:
-        if error.code == UNREACHABLE and left:
-            session.note(installations.warning(left))
-        raise
-    body["attention"] += left_over(left)
-    if session.output in ("json", "yaml"):
-        write(as_text(body, session.output))
-    else:
-        names = _names(session.api, body["job_executions"][:_MOST])
-        for line in lines(body, names, session.now()):
-            write(f"{visible(line)}\n")
-
-
-def _asked(session: Session) -> dict[str, Any]:
-    """What the API says. Raises CommandError."""
+    for left in installations.leftovers(installations.running()):
+        session.note(left.warning)
     api = session.api
     clusters = api.listed("/clusters", "clusters")["clusters"]
     running = [row for status in _UNDER_WAY for row in _executions(api, status)]
     failed = recent(_executions(api, "FAILED"), session.now())
-    return {
+    body = {
         "api": api.door.api,
         "project": api.door.tenant,
         "clusters": clusters,
         "job_executions": running,
         "attention": list(attention(clusters, failed, session.now())),
     }
+    if session.output in ("json", "yaml"):
+        write(as_text(body, session.output))
+    else:
+        names = _names(api, running[:_MOST])
+        for line in lines(body, names, session.now()):
+            write(f"{visible(line)}\n")
 
 
 def _executions(api: Api, status: str) -> Iterator[Any]:
@@ -104,12 +90,6 @@ def attention(clusters: Sequence[Json], failed: Sequence[Json], now: float) -> I
         yield {"kind": "job execution", "name": get(row, "id"), "reason": reason.rstrip(": ")}
 
 
-def left_over(left: Iterable[Installation]) -> Iterator[Json]:
-    """The same of machines on this system whose daemon or folder is gone. Pure."""
-    for each in left:
-        yield {"kind": _MACHINES, "name": each.state_dir, "reason": each.told}
-
-
 def lines(body: Json, names: Mapping[str, str], now: float) -> Iterator[str]:
     """The lines for people. names: of jobs, by their ids. Pure."""
     yield f"API       {body['api']}"
@@ -132,11 +112,6 @@ def lines(body: Json, names: Mapping[str, str], now: float) -> Iterator[str]:
     for each in body["attention"][:_MOST]:
         reason = " ".join(in_commands(each["reason"]).split())
         yield f"  {each['kind']} {each['name']}: {reason}"
-        if each["kind"] == _MACHINES:
-            import shlex  # here: few outputs need it
-
-            yield f"    svcd machines rm {shlex.quote(each['name'])} ends them"
-        else:
-            yield f"    svcd why {each['name']} shows its history"
+        yield f"    svcd why {each['name']} shows its history"
     if len(body["attention"]) > _MOST:
         yield f"  and {len(body['attention']) - _MOST} more"

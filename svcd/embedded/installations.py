@@ -9,38 +9,27 @@ A user sees only processes of the same user; root sees all, but none of a contai
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from svcd.embedded.process_marks import PROC, marked
 
 _DELETED: Final = " (deleted)"
-_START_TICKS, _RESIDENT_PAGES = 19, 21
-"""Places in `/proc/PID/stat` after the name of the program. Source: proc_pid_stat(5)."""
 _MIB: Final = 1 << 20
-
-
-class MachineProcess(NamedTuple):
-    """A process of a machine. root: the machine's folder; started: epoch seconds."""
-
-    pid: int
-    root: str
-    memory_bytes: int
-    started: float
 
 
 class Machine(NamedTuple):
     """A machine that runs. root: its folder; name: of the server, "" when unknown.
 
-    memory_mib: resident; since: the start of its oldest process, epoch seconds.
+    memory_mib: resident.
     """
 
     root: str
     name: str
     pids: Sequence[int]
     memory_mib: int
-    since: float
 
     @property
     def id(self) -> str:
@@ -80,36 +69,10 @@ class Installation(NamedTuple):
         first = f"kill {self.daemon}, then " if self.daemon else ""
         return f"{first}svcd machines rm {shlex.quote(self.state_dir)}"
 
-
-def installations(
-    processes: Iterable[MachineProcess],
-    daemons: Mapping[str, int],
-    existing: Iterable[str],
-    names: Mapping[str, str],
-) -> Sequence[Installation]:
-    """The installations of these processes, by their state folders. Pure.
-
-    daemons: by state folder; existing: the state folders that exist; names: of servers, by the
-    machine's folder.
-    """
-    by_root: dict[str, list[MachineProcess]] = {}
-    for process in processes:
-        by_root.setdefault(process.root, []).append(process)
-    by_state: dict[str, list[Machine]] = {}
-    for root, found in sorted(by_root.items()):
-        machine = Machine(
-            root=root,
-            name=names.get(root, ""),
-            pids=sorted(process.pid for process in found),
-            memory_mib=sum(process.memory_bytes for process in found) // _MIB,
-            since=min(process.started for process in found),
-        )
-        by_state.setdefault(state_of(root), []).append(machine)
-    there = set(existing)
-    return [
-        Installation(state, machines, daemons.get(state, 0), state in there)
-        for state, machines in sorted(by_state.items())
-    ]
+    @property
+    def warning(self) -> str:
+        """One line about a leftover."""
+        return f"Left over: {self.state_dir}: {self.told}; {self.remedy} ends them"
 
 
 def state_of(root: str) -> str:
@@ -121,110 +84,56 @@ def state_of(root: str) -> str:
     return str(cloud.parent if cloud.name == "cloud" else cloud)
 
 
-def leftovers(found: Iterable[Installation], but: str = "") -> Sequence[Installation]:
+def leftovers(running: Iterable[Installation], but: str = "") -> Sequence[Installation]:
     """Those whose daemon or folder is gone. but: a state folder that does not count. Pure."""
-    return [each for each in found if each.state_dir != but and not (each.daemon and each.exists)]
-
-
-def warning(left: Sequence[Installation]) -> str:
-    """One line about leftovers for the log of a daemon; "" when there are none. Pure."""
-    if not left:
-        return ""
-    told = "; ".join(f"{each.state_dir}: {each.told}" for each in left)
-    return f"Left over: {told}. svcd machines rm STATE_DIR ends them, svcd machines ls lists them"
-
-
-def usage(stat: str) -> tuple[int, int]:
-    """Resident pages, and the start in clock ticks after boot, of the text of `stat`. Pure."""
-    fields = stat.rpartition(")")[2].split()
-    return int(fields[_RESIDENT_PAGES]), int(fields[_START_TICKS])
-
-
-def lock_holders(locks: str) -> Sequence[int]:
-    """The processes in the text of `/proc/locks` that hold a lock of flock(2). Pure."""
-    fields = [line.split() for line in locks.splitlines()]
-    return sorted({int(each[4]) for each in fields if each[1] == "FLOCK" and int(each[4]) > 0})
-
-
-def locked_folders(links: Iterable[str], lock: str) -> Mapping[str, bool]:
-    """State folders whose lock is among a process's open files. Pure.
-
-    links: of `/proc/PID/fd`; lock: the lock's name. The value says whether its file still exists.
-    """
-    found: dict[str, bool] = {}
-    for link in links:
-        path = Path(link.removesuffix(_DELETED))
-        if path.name == lock:
-            found[str(path.parent)] = not link.endswith(_DELETED)
-    return found
-
-
-# ---- reading ------------------------------------------------------------------------------------
+    return [each for each in running if each.state_dir != but and not (each.daemon and each.exists)]
 
 
 def running(proc: Path = PROC) -> Sequence[Installation]:
     """The installations whose machines run; [] on a system without /proc."""
-    try:
-        found = list(_processes(proc))
-    except OSError:
-        return []
-    if not found:
-        return []
-    roots = {process.root for process in found}
-    states = {state_of(root) for root in roots}
-    locked = _daemons(proc)
-    daemons = {state: locked.get(os.path.realpath(state), 0) for state in states}
-    existing = [state for state in states if Path(state).exists()]
-    return installations(found, daemons, existing, {root: _name(root) for root in roots})
+    by_root: dict[str, list[int]] = {}
+    with suppress(OSError):
+        for pid, root in marked(proc):
+            by_root.setdefault(root, []).append(pid)
+    by_state: dict[str, list[Machine]] = {}
+    for root, pids in sorted(by_root.items()):
+        machine = Machine(root, _name(root), sorted(pids), _memory_mib(pids, proc))
+        by_state.setdefault(state_of(root), []).append(machine)
+    daemons = _daemons(proc) if by_state else {}
+    return [
+        Installation(state, machines, daemons.get(os.path.realpath(state), 0), Path(state).exists())
+        for state, machines in by_state.items()
+    ]
 
 
-def readable(proc: Path = PROC) -> bool:
-    """Whether this system shows processes in /proc."""
-    return (proc / "self" / "environ").exists()
-
-
-def _processes(proc: Path) -> Iterator[MachineProcess]:
-    page, ticks = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
-    booted = 0.0
-    for pid, root in marked(proc):
-        try:
-            pages, started = usage((proc / str(pid) / "stat").read_text("utf-8", "replace"))
-            booted = booted or _booted(proc)
-        except OSError:
-            continue  # it has just ended
-        yield MachineProcess(pid, root, pages * page, booted + started / ticks)
-
-
-def _booted(proc: Path) -> float:
-    """The time of this system's start, epoch seconds."""
-    lines = (proc / "stat").read_text(encoding="ascii").splitlines()
-    return next(float(line.split()[1]) for line in lines if line.startswith("btime "))
+def _memory_mib(pids: Iterable[int], proc: Path) -> int:
+    """The resident memory of processes. Source: proc_pid_statm(5)."""
+    pages = 0
+    for pid in pids:
+        with suppress(OSError):  # it has just ended
+            pages += int((proc / str(pid) / "statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") // _MIB
 
 
 def _daemons(proc: Path) -> Mapping[str, int]:
-    """The process of each locked state folder; one that holds a deleted lock only without other."""
-    from svcd.runtime.state_dir import CLOUD_LOCK  # here: it costs a command 4 ms
+    """The process of each locked state folder; one that holds a deleted lock only without other.
 
-    found: dict[str, int] = {}
-    try:
-        holders = lock_holders((proc / "locks").read_text(encoding="ascii"))
-    except OSError:
-        return {}
-    for pid in holders:
-        open_files = _links(proc / str(pid) / "fd")
-        for folder, exists in locked_folders(open_files, CLOUD_LOCK).items():
-            if exists or folder not in found:
-                found[folder] = pid
-    return found
+    Source: proc_locks(5).
+    """
+    from svcd.runtime.listeners import open_files  # here: they cost a command some ms
+    from svcd.runtime.state_dir import CLOUD_LOCK
 
-
-def _links(folder: Path) -> Iterator[str]:
-    """The open files of a process; none when it has ended or belongs to another user."""
-    try:
-        for file in folder.iterdir():
-            yield str(file.readlink())
-    except OSError:
-        return
+    deleted: dict[str, int] = {}
+    present: dict[str, int] = {}
+    with suppress(OSError):
+        for line in (proc / "locks").read_text(encoding="ascii").splitlines():
+            _, kind, _, _, pid, *_ = line.split()
+            for link in open_files(proc / pid) if kind == "FLOCK" else ():
+                path = Path(link.removesuffix(_DELETED))
+                if path.name == CLOUD_LOCK:
+                    locks = deleted if link.endswith(_DELETED) else present
+                    locks[str(path.parent)] = int(pid)
+    return deleted | present
 
 
 def _name(root: str) -> str:

@@ -81,7 +81,15 @@ def owners_of(inodes: Sequence[str], proc: Path = Path("/proc")) -> list[int]:
     if not wanted:
         return []
     found = [int(each.name) for each in proc.iterdir() if each.name.isdigit()]
-    return [pid for pid in sorted(found) if wanted & set(_files(proc / str(pid)))]
+    return [pid for pid in sorted(found) if wanted & set(open_files(proc / str(pid)))]
+
+
+def open_files(process: Path) -> Iterator[str]:
+    """The open files of a process; none when it has ended or belongs to another user."""
+    with suppress(OSError):
+        for file in (process / "fd").iterdir():
+            with suppress(FileNotFoundError):  # the process has just closed this one
+                yield str(file.readlink())
 
 
 def command(pid: int, proc: Path = Path("/proc")) -> str:
@@ -106,12 +114,3 @@ def described(pid: int, proc: Path = Path("/proc")) -> str:
     if len(text) > _MOST_SHOWN:
         text = text[:_MOST_SHOWN] + "…"
     return f"process {pid} ({text}, in {folder})"
-
-
-def _files(process: Path) -> Iterator[str]:
-    """The open files of a process; none when it has ended or belongs to another user."""
-    try:
-        for each in (process / "fd").iterdir():
-            yield str(each.readlink())
-    except OSError:
-        return
