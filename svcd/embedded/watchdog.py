@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -67,76 +67,45 @@ class Watchdog:
         self._process.stdin.write(record + b"\0")
 
 
-class _Named:
-    """What the owner has named so far: handles of processes, folders of machines."""
-
-    def __init__(self) -> None:
-        self.folders: list[Path] = []
-        self.handles: set[int] = set()
-        self._poll = select.poll()
-        self._rest = b""
-
-    def listen(self) -> None:
-        """Until the owner ends."""
-        self._poll.register(_STDIN, select.POLLIN)
-        while True:
-            if _STDIN in self._ready(None):
-                data = os.read(_STDIN, 1 << 16)
-                if not data:
-                    break
-                *records, self._rest = (self._rest + data).split(b"\0")
-                for record in records:
-                    self._add(record)
-        self._poll.unregister(_STDIN)
-
-    def _add(self, record: bytes) -> None:
-        if not record.isdigit():
-            self.folders.append(Path(os.fsdecode(record)))
-            return
-        with contextlib.suppress(ProcessLookupError):  # it has ended
-            handle = os.pidfd_open(int(record))
-            self.handles.add(handle)
-            self._poll.register(handle, select.POLLIN)
-
-    def _ready(self, limit_s: float | None) -> set[int]:
-        """Wait; forget processes that have ended."""
-        ready = {file for file, _ in self._poll.poll(None if limit_s is None else limit_s * 1000)}
-        for handle in ready & self.handles:
-            self._poll.unregister(handle)
-            os.close(handle)
-        self.handles -= ready
-        return ready
-
-    def end(self) -> bool:
-        """End the processes; whether all have ended."""
-        for number, limit_s in ((signal.SIGTERM, _STOP_S), (signal.SIGKILL, _KILLED_S)):
-            for handle in self.handles:
-                with contextlib.suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(handle, number)
-            for rest_s in _rest(limit_s):
-                if not self.handles:
-                    return True
-                self._ready(rest_s)
-        return not self.handles
-
-
-def _rest(limit_s: float) -> Iterator[float]:
-    """The seconds that are left, until none are."""
-    until = time.monotonic() + limit_s
-    while (rest_s := until - time.monotonic()) > 0:
-        yield rest_s
-
-
 def main() -> int:
     """The watchdog's process: 0 when all has ended."""
-    named = _Named()
-    named.listen()
-    ended = named.end()
-    mine = [below(folder) for folder in named.folders]
+    folders: list[Path] = []
+    handles: Sequence[int] = ()
+    for record in _records():
+        if not record.isdigit():
+            folders.append(Path(os.fsdecode(record)))
+            continue
+        handles = _alive(handles, 0.0)
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            handles = [*handles, os.pidfd_open(int(record))]
+    for number, limit_s in ((signal.SIGTERM, _STOP_S), (signal.SIGKILL, _KILLED_S)):
+        for handle in handles:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(handle, number)
+        until = time.monotonic() + limit_s
+        while handles and (rest_s := until - time.monotonic()) > 0:
+            handles = _alive(handles, rest_s)
+    mine = [below(folder) for folder in folders]
     left = end(
         lambda root: any(each(root) for each in mine), grace_s=0.0, limit_s=_KILLED_S
     )  # machines last: their daemon would start new ones
-    return 0 if ended and not left else 1
+    return 1 if handles or left else 0
+
+
+def _records() -> Iterator[bytes]:
+    """What the owner names, until it ends."""
+    rest = b""
+    while data := os.read(_STDIN, 1 << 16):
+        *records, rest = (rest + data).split(b"\0")
+        yield from records
+
+
+def _alive(handles: Sequence[int], limit_s: float) -> Sequence[int]:
+    """Wait until a process ends; close its handle. The handles of those that run."""
+    ended, _, _ = select.select(handles, (), (), limit_s)
+    for handle in ended:
+        os.close(handle)
+    return [handle for handle in handles if handle not in ended]
 
 
 if __name__ == "__main__":
