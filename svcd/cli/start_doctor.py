@@ -20,7 +20,7 @@ from svcd.cli.finding import Finding
 from svcd.cli.shared_doctor import SEAL, key_finding
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.runtime.audit import OFF, STDOUT
-from svcd.runtime.listeners import command, owners
+from svcd.runtime.listeners import described, owners
 from svcd.runtime.listening import ListenError, address_of, endpoint_of, file_of
 from svcd.settings import Settings
 from svcd.store import migrations
@@ -238,7 +238,7 @@ def _taken(
     daemon = known.get("pid")
     if daemon in pids or (port in served and not pids):
         return Finding(key, True, f"{endpoint} is served by process {daemon} already")
-    who = ", ".join(f"process {pid} ({command(pid)})" for pid in pids)
+    who = ", ".join(map(described, pids))
     look = f"ps -p {pids[0]} shows it" if pids else "as root: ss -ltnp"
     return Finding(
         key,

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import errno
-import socket
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.embedded.cloud.guests import AddressTaken, GuestError
@@ -17,33 +14,22 @@ _LOOK_S: Final = 1.0
 """Time for which a list of the listeners counts, so that a burst of servers reads it once."""
 
 
-@frozen
-class Holder:
-    """A process that holds a port. text: its command line, for people."""
-
-    pid: int
-    text: str
-
-
 class HostAddresses:
     """The addresses of this host, of which machines use some. port: the machines' SSH port."""
 
     def __init__(self, clock: IReactorTime, port: int) -> None:
         self._clock = clock
         self._port = port
-        self._listeners: Sequence[Listener] | None = ()
+        self._listeners: Sequence[Listener] = ()
         self._looked_at = float("-inf")
-        self._holders: dict[str, Holder | None] = {}
+        self._holders: dict[str, int] = {}  # processes by their sockets; 0: of another user
 
     def occupied(self) -> Callable[[str], bool]:
         """Look at this host; the result says of an address whether a program listens on it alone.
 
         A program that listens on all addresses does not count: no other address would be better.
-        Without `/proc` the result tries the SSH port of the address.
         """
         self._look()
-        if self._listeners is None:
-            return self._refuses
         return {each.address for each in self._listeners}.__contains__
 
     def conflict(self, address: str) -> GuestError:
@@ -53,42 +39,34 @@ class HostAddresses:
         if not found:
             self._look(now=True)
             found = self._excluding(address)
-        holders = [self._holder(each.inode) for each in found]
-        holder = next((each for each in holders if each is not None), None)
+        holder = next(filter(None, [self._holder(each.inode) for each in found]), 0)
         everywhere = any(each.address in WILDCARDS for each in found)
         return conflict(address, self._port, holder, everywhere)
 
     def _excluding(self, address: str) -> Sequence[Listener]:
-        return [each for each in self._listeners or () if each.excludes(address, self._port)]
+        return [each for each in self._listeners if each.excludes(address, self._port)]
 
     def _look(self, now: bool = False) -> None:
         if not now and self._clock.seconds() - self._looked_at <= _LOOK_S:
             return
         self._listeners, self._looked_at = listeners(), self._clock.seconds()
-        living = {each.inode for each in self._listeners or ()}
+        living = {each.inode for each in self._listeners}
         self._holders = {inode: self._holders[inode] for inode in self._holders.keys() & living}
 
-    def _holder(self, inode: str) -> Holder | None:
-        """The process with this socket, when this user may see it: one search for each socket."""
+    def _holder(self, inode: str) -> int:
+        """The process with this socket, 0 when this user may not see it: one search for each."""
         if inode not in self._holders:
-            pids = owners_of([inode])
-            self._holders[inode] = Holder(pids[0], described(pids[0])) if pids else None
+            self._holders[inode] = next(iter(owners_of([inode])), 0)
         return self._holders[inode]
 
-    def _refuses(self, address: str) -> bool:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((address, self._port))
-            except OSError as error:
-                return error.errno == errno.EADDRINUSE
-        return False
 
+def conflict(address: str, port: int, holder: int, everywhere: bool) -> GuestError:
+    """The error for a taken port.
 
-def conflict(address: str, port: int, holder: Holder | None, everywhere: bool) -> GuestError:
-    """The error for a taken port. everywhere: its holder listens on all addresses. Pure."""
-    who = "another program" if holder is None else holder.text
-    end = f"find it with: ss -ltnp 'sport = :{port}'" if holder is None else f"kill {holder.pid}"
+    holder: a process, 0 when unknown. everywhere: it listens on all addresses.
+    """
+    who = described(holder) if holder else "another program"
+    end = f"kill {holder}" if holder else f"find it with: ss -ltnp 'sport = :{port}'"
     if everywhere:
         return GuestError(
             f"port {port} is taken on all addresses, so no machine can listen on {address}:{port}:"

@@ -55,14 +55,12 @@ def _address(words: str) -> str:
     return str(address.ipv4_mapped or address)
 
 
-def listeners(proc: Path = Path("/proc")) -> Sequence[Listener] | None:
-    """All listeners of this machine; None on a system without `/proc/net`."""
-    try:
-        found = list(parsed((proc / "net" / "tcp").read_text(encoding="ascii")))
-    except OSError:
-        return None
-    with suppress(OSError):  # the kernel has no IPv6
-        found += parsed((proc / "net" / "tcp6").read_text(encoding="ascii"))
+def listeners(proc: Path = Path("/proc")) -> Sequence[Listener]:
+    """All listeners of this machine; [] on a system without `/proc/net`."""
+    found: list[Listener] = []
+    for table in ("tcp", "tcp6"):
+        with suppress(OSError):  # the kernel has no IPv6
+            found += parsed((proc / "net" / table).read_text(encoding="ascii"))
     return found
 
 
@@ -71,8 +69,7 @@ def owners(host: str, port: int, proc: Path = Path("/proc")) -> list[int]:
 
     host: an IPv4 address. Empty when none listens, and when this user may not see its files.
     """
-    found = listeners(proc) or ()
-    return owners_of([each.inode for each in found if each.excludes(host, port)], proc)
+    return owners_of([each.inode for each in listeners(proc) if each.excludes(host, port)], proc)
 
 
 def owners_of(inodes: Sequence[str], proc: Path = Path("/proc")) -> list[int]:
@@ -90,14 +87,6 @@ def open_files(process: Path) -> Iterator[str]:
         for file in (process / "fd").iterdir():
             with suppress(FileNotFoundError):  # the process has just closed this one
                 yield str(file.readlink())
-
-
-def command(pid: int, proc: Path = Path("/proc")) -> str:
-    """The name of a process's program; "" when it has ended."""
-    try:
-        return (proc / str(pid) / "comm").read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
 
 
 def described(pid: int, proc: Path = Path("/proc")) -> str:

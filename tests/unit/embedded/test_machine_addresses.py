@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import socket
 
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.embedded.cloud.guests import AddressTaken
-from svcd.embedded.machine_addresses import Holder, HostAddresses, conflict
+from svcd.embedded.machine_addresses import HostAddresses, conflict
+from svcd.runtime.listeners import described
 
 OWN, OTHER = "127.4.5.1", "127.4.5.2"
-PROCESS = Holder(7, "process 7 (twistd, in /b)")
 
 
 class OccupiedTests(SynchronousTestCase):
@@ -53,38 +54,32 @@ class OccupiedTests(SynchronousTestCase):
         addresses.conflict(OTHER)
         self.assertTrue(addresses.occupied()(OTHER))
 
-    def test_without_proc_the_port_is_tried(self) -> None:
-        """An address is occupied when the SSH port is taken there."""
-        addresses = HostAddresses(Clock(), self.listener(OWN))
-        addresses._listeners, addresses._looked_at = None, 0.0
-        occupied = addresses.occupied()
-        self.assertEqual((occupied(OWN), occupied(OTHER)), (True, False))
-
 
 class ConflictTests(SynchronousTestCase):
     def test_texts(self) -> None:
-        """The address, the holder, and what to do."""
-        error = conflict(OWN, 2222, PROCESS, False)
+        """The address, the holder when this user may see it, and what to do."""
+        error = conflict(OWN, 2222, 0, False)
         self.assertIsInstance(error, AddressTaken)
         self.assertEqual(
             str(error),
-            "the port 127.4.5.1:2222 is taken: process 7 (twistd, in /b) holds it. The machine"
-            " boots when that program has ended (kill 7). To do without the machine, remove its"
-            " cluster (svcd cluster rm CLUSTER)",
+            "the port 127.4.5.1:2222 is taken: another program holds it. The machine boots when"
+            " that program has ended (find it with: ss -ltnp 'sport = :2222'). To do without the"
+            " machine, remove its cluster (svcd cluster rm CLUSTER)",
         )
-        self.assertIn(
-            "another program holds it. The machine boots when that program has ended (find it"
-            " with: ss -ltnp 'sport = :2222')",
-            str(conflict(OWN, 2222, None, False)),
+        own = os.getpid()
+        words = (
+            f"{described(own)} holds it. The machine boots when that program has ended (kill {own})"
         )
+        self.assertIn(words, str(conflict(OWN, 2222, own, False)))
 
     def test_a_port_of_all_addresses(self) -> None:
         """No other address would be better."""
-        error = conflict(OWN, 2222, PROCESS, True)
+        error = conflict(OWN, 2222, 0, True)
         self.assertNotIsInstance(error, AddressTaken)
         self.assertEqual(
             str(error),
             "port 2222 is taken on all addresses, so no machine can listen on 127.4.5.1:2222:"
-            " process 7 (twistd, in /b) holds it. The machine boots when that program has ended"
-            " (kill 7). To use another port, set embedded.ssh_port and start svcd again",
+            " another program holds it. The machine boots when that program has ended (find it"
+            " with: ss -ltnp 'sport = :2222'). To use another port, set embedded.ssh_port and"
+            " start svcd again",
         )
