@@ -22,7 +22,7 @@ from twisted.logger import Logger
 from svcd.embedded.cloud.core import FLAVORS, PRIVATE_NETWORK_ID, Core
 from svcd.embedded.cloud.guests import AddressTaken, GuestError, Guests, GuestSpec
 from svcd.embedded.cloud.records import FloatingIp, Port, Rule, SecurityGroup, Server, Volume
-from svcd.runtime.tasks import Backoff, KeyedTasks, gather
+from svcd.runtime.tasks import KeyedTasks, gather
 
 log = Logger()
 
@@ -31,8 +31,8 @@ _GUESTS_AT_ONCE = 16
 """Tasks that work on machines in parallel, for servers and for volumes."""
 _ADDRESSES_TRIED: Final = 10
 """Addresses that a new server tries in a row, when other programs take them at the same moment."""
-_BACKOFF: Final = Backoff(first_s=1.0, most_s=10.0)
-"""Pauses between the tries to boot a machine."""
+_AGAIN_S: Final = 5.0
+"""Time until the next try to boot a machine."""
 
 
 class Life:
@@ -42,7 +42,6 @@ class Life:
         self._core = core
         self._guests = guests
         self._adopted: dict[str, frozenset[str]] = {}  # floating addresses of each machine
-        self._failed: dict[str, int] = {}  # tries to boot, of the machines that could not
         self._servers = KeyedTasks(core.clock, "server", self._server_turn, _GUESTS_AT_ONCE)
         self._volumes = KeyedTasks(core.clock, "volume", self._volume_turn, _GUESTS_AT_ONCE)
 
@@ -128,8 +127,7 @@ class Life:
             if fault != server.fault:
                 log.warn("Server {id} could not boot: {error}", id=server.id, error=fault)
             self._settle(server.id, "ERROR", fault)
-            tries = self._failed[server.id] = self._failed.get(server.id, 0) + 1
-            return _BACKOFF.delay_s(tries, self._core.rng)
+            return _AGAIN_S
         return None
 
     async def _boot_with_volumes(self, server: Server) -> None:
@@ -140,7 +138,6 @@ class Life:
             if volume.status == "in-use":
                 device = volume.device or ""
                 await self._guests.attach(server.id, volume.id, device, volume.size_gib)
-        self._failed.pop(server.id, None)
         self._adopted[server.id] = frozenset(ip.address for ip in floating) or _NO_ADDRESSES
         self._settle(server.id, "ACTIVE")
 
@@ -206,7 +203,6 @@ class Life:
                 state.volumes.put(evolve(volume, status="available", server_id=None, device=None))
             state.servers.remove(server.id)
         self._adopted.pop(server.id, None)
-        self._failed.pop(server.id, None)
         core.gone(server)
 
     def _spec(self, server: Server) -> GuestSpec:
