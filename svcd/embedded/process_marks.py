@@ -106,28 +106,20 @@ class Ending:
         return dict.fromkeys(asked, signal.SIGTERM)
 
 
-def end(
-    mine: Callable[[str], bool],
-    *,
-    grace_s: float,
-    limit_s: float,
-    proc: Path = PROC,
-    clock: Callable[[], float] = time.monotonic,
-    pause: Callable[[float], None] = time.sleep,
-) -> Sequence[int]:
+def end(mine: Callable[[str], bool], *, grace_s: float, limit_s: float) -> Sequence[int]:
     """End all processes of the machines whose folders are `mine`, as `Ending` says.
 
     Returns the ids that are left after `limit_s`. Raises OSError: there is no /proc.
     """
-    began = clock()
+    began = time.monotonic()
     ending = Ending(grace_s, limit_s)
     while True:
-        found = {pid: folder for pid, folder in marked(proc) if mine(folder)}
-        for pid, number in ending.after(list(found), clock() - began).items():
-            send(pid, found[pid], number, proc)
+        roots = {pid: folder for pid, folder in marked() if mine(folder)}
+        for pid, number in ending.after(list(roots), time.monotonic() - began).items():
+            send(pid, roots[pid], number)
         if ending.over:
             return ending.left
-        pause(ending.pause_s)
+        time.sleep(ending.pause_s)
 
 
 def send(pid: int, folder: str, number: signal.Signals, proc: Path = PROC) -> None:
