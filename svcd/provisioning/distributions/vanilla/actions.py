@@ -13,7 +13,7 @@ from svcd.provisioning.distributions.vanilla import probes
 from svcd.provisioning.distributions.vanilla.hadoop import IDENTITY
 from svcd.provisioning.distributions.vanilla.layout import holder, holders, layout
 from svcd.provisioning.distributions.vanilla.oozie import SHARE_LIBRARY
-from svcd.provisioning.distributions.vanilla.script import daemon
+from svcd.provisioning.distributions.vanilla.script import PORTS, daemon
 from svcd.provisioning.distributions.vanilla.spark import HISTORY_FOLDER
 from svcd.provisioning.distributions.vanilla.topology import (
     DATANODE,
@@ -59,7 +59,7 @@ def listening(server: Machine, process: str, verb: str, *within: str) -> Command
     return Command(
         machine=server.instance_id,
         what=process,
-        script=daemon(server, verb, process, *within),
+        script=daemon(server, verb, process, str(PORTS[process][0]), *within),
         log=layout(server).log(process),
     )
 

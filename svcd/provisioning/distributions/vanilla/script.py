@@ -61,7 +61,8 @@ _HISTORY_SERVER = "org.apache.spark.deploy.history.HistoryServer"
 _HEAD = """\
 #!/bin/sh
 # Made by svcd.
-# daemon start|alive|stop|listens NAME | await NAME SECONDS | free | admit hdfs|yarn
+# daemon start|alive|stop NAME | listens NAME PORT | await NAME PORT SECONDS | free |
+#   admit hdfs|yarn
 . {environment} || exit 2
 verb=${{1:-}} name=${{2:-}}
 pid_file=$SVCD_BASE/run/$name.pid
@@ -89,9 +90,9 @@ listeners() {{ # PORTS: port and socket of each program that listens on them at 
       '$4 == "0A" && $2 ~ at {{ print substr($2, length($2) - 3), $10 }}'
 }}
 
-listens() {{ # whether the daemon, and no other program, listens on one of its ports
+listens() {{ # PORT: whether the daemon, and no other program, listens there
   files=$(ls -l "/proc/$pid/fd" 2>/dev/null)
-  for socket in $(listeners "$(ports "$name")" | cut -d ' ' -f 2); do
+  for socket in $(listeners "$(printf '%04X' "$1")" | cut -d ' ' -f 2); do
     case $files in *"socket:[$socket]"*) return 0 ;; esac
   done
   return 1
@@ -116,11 +117,6 @@ strangers() {{ # a line for each other program on a port of this machine's daemo
       who="process $pid ($({{ tr '\\000' ' ' <"/proc/$pid/cmdline"; }} 2>/dev/null | cut -c 1-80))"
     echo "port $(printf '%d' "0x$port") is taken by $who"
   done
-}}
-
-ports() {{ # NAME: hexadecimal, as a pattern
-  case $1 in
-{cases}  esac
 }}
 {hosts}
 unformatted() {{ # FOLDER...: true where no name node has ever served
@@ -156,14 +152,14 @@ case $verb:$name in
     ;;
   listens:?*)
     alive || {{ echo "$name is not running" >&2; exit 1; }}
-    listens || {{ echo "$name does not listen on its port (yet)" >&2; exit 1; }}
+    listens "$3" || {{ echo "$name does not listen on port $3 (yet)" >&2; exit 1; }}
     ;;
   await:?*)
-    until=$(($(date +%s) + $3)) # svcd has given up by then, and nothing else ends this loop
+    until=$(($(date +%s) + $4)) # svcd has given up by then, and nothing else ends this loop
     while alive; do
-      listens && exit 0
+      listens "$3" && exit 0
       [ "$(date +%s)" -lt "$until" ] ||
-        {{ echo "$name has not listened on its port for $3 s" >&2; exit 1; }}
+        {{ echo "$name has not listened on port $3 for $4 s" >&2; exit 1; }}
       sleep 0.25
     done
     echo "$name has died" >&2
@@ -199,8 +195,8 @@ _TAIL = """\
       {{ mv "$list.last" "$list"; exit 1; }}
     ;;
   *)
-    echo "usage: daemon start|alive|stop|listens NAME | await NAME SECONDS | free |" \
-      "admit hdfs|yarn" >&2
+    echo "usage: daemon start|alive|stop NAME | listens NAME PORT |" \
+      "await NAME PORT SECONDS | free | admit hdfs|yarn" >&2
     exit 2
     ;;
 esac
@@ -219,15 +215,12 @@ def daemon_script(cluster: Cluster, machine: Machine) -> str:
     """The text of `bin/daemon` of a machine."""
     place = layout(machine)
     hadoop = shlex.quote(f"{machine.prefix}/bin/hadoop")
+    ports = [f"{port:04X}" for name in machine.processes for port in PORTS.get(name, ())]
     head = _HEAD.format(
         environment=shlex.quote(f"{place.base}/env.sh"),
         hosts=_HOSTS.format(address=machine.address) if machine.root else "",
         address=_hexadecimal(machine.address),
-        ports=shlex.quote("|".join(map(_pattern, machine.processes)) or "none"),
-        cases="".join(
-            f"    {process}) echo {shlex.quote(_pattern(process))} ;;\n"
-            for process in machine.processes
-        ),
+        ports=shlex.quote("|".join(ports) or "none"),
     )
     tail = _TAIL.format(hadoop=hadoop)
     return head + "".join(_cases(cluster, machine)) + tail
@@ -240,10 +233,6 @@ def _hexadecimal(address: str) -> str:
     except ValueError:  # not known yet
         return "none"
     return b"".join(packed[at : at + 4][::-1] for at in range(0, len(packed), 4)).hex().upper()
-
-
-def _pattern(process: str) -> str:
-    return "|".join(f"{port:04X}" for port in PORTS.get(process, ())) or "none"
 
 
 def _cases(cluster: Cluster, machine: Machine) -> Iterator[str]:

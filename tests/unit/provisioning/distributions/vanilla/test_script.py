@@ -149,12 +149,16 @@ class TestDaemon(SynchronousTestCase):
 
     def test_a_daemon_listens_when_its_port_is_open(self) -> None:
         """`await` waits for this, and ends when the daemon has died or the time is over."""
-        done = self.run_script("listens", "sparkconnect")
+        done = self.run_script("listens", "sparkconnect", "15002")
         self.assertEqual((done.returncode, done.stderr), (1, "sparkconnect is not running\n"))
-        done = self.run_script("await", "sparkconnect", "9")
+        done = self.run_script("await", "sparkconnect", "15002", "9")
         self.assertEqual((done.returncode, done.stderr), (1, "sparkconnect has died\n"))
         self.run_script("start", "sparkconnect")
-        for words in (("await", "sparkconnect", "9"), ("listens", "sparkconnect"), ("free",)):
+        for words in (
+            ("await", "sparkconnect", "15002", "9"),
+            ("listens", "sparkconnect", "15002"),
+            ("free",),
+        ):
             done = self.run_script(*words)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
 
@@ -164,11 +168,11 @@ class TestDaemon(SynchronousTestCase):
             self.run_script("start", "sparkconnect")
             file = f"{self.machine.home}/svcd/logs/tried"
             self.run_shell(["sh", "-c", f'until [ -e "{file}" ]; do sleep 0.05; done'])
-            done = self.run_script("listens", "sparkconnect")
-            text = "sparkconnect does not listen on its port (yet)\n"
+            done = self.run_script("listens", "sparkconnect", "15002")
+            text = "sparkconnect does not listen on port 15002 (yet)\n"
             self.assertEqual((done.returncode, done.stderr), (1, text))
-            done = self.run_script("await", "sparkconnect", "1")
-            text = "sparkconnect has not listened on its port for 1 s\n"
+            done = self.run_script("await", "sparkconnect", "15002", "1")
+            text = "sparkconnect has not listened on port 15002 for 1 s\n"
             self.assertEqual((done.returncode, done.stderr), (1, text))
 
     def test_ports_of_other_programs_are_named(self) -> None:

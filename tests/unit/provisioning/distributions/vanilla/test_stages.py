@@ -119,7 +119,7 @@ class TestStart(SynchronousTestCase):
         assert isinstance(last, Command)
         self.assertEqual(
             last.script,
-            "sh '/home/user one/svcd/bin/daemon' await sparkconnect 330",
+            "sh '/home/user one/svcd/bin/daemon' await sparkconnect 15002 330",
         )
         self.assertEqual(last.timeout_s, 300.0)
         self.assertEqual(last.log, "/home/user one/svcd/logs/sparkconnect.log")
@@ -145,7 +145,7 @@ class TestStart(SynchronousTestCase):
         assert isinstance(folders, Command) and isinstance(listens, Command)
         self.assertTrue(folders.script.endswith(" mkdir /spark-history 1777 -"), folders.script)
         self.assertEqual(listens.log, "/home/user one/svcd/logs/sparkhistory.log")
-        script = "sh '/home/user one/svcd/bin/daemon' await sparkhistory 630"
+        script = "sh '/home/user one/svcd/bin/daemon' await sparkhistory 18080 630"
         self.assertEqual(listens.script, script)
 
     def test_more_workers_are_admitted_first(self) -> None:
@@ -241,7 +241,7 @@ class TestCheck(SynchronousTestCase):
         (command,) = stage.chains[-1]
         assert isinstance(command, Command)
         self.assertEqual((command.machine, command.what), ("spark-1", "sparkhistory"))
-        script = "sh '/home/user one/svcd/bin/daemon' listens sparkhistory"
+        script = "sh '/home/user one/svcd/bin/daemon' listens sparkhistory 18080"
         self.assertEqual(command.script, script)
 
 
@@ -255,7 +255,7 @@ class TestDescribe(SynchronousTestCase):
         self.assertEqual((command.machine, command.what), ("spark-1", "sparkconnect"))
         self.assertEqual(
             command.script,
-            "sh '/home/user one/svcd/bin/daemon' listens sparkconnect",
+            "sh '/home/user one/svcd/bin/daemon' listens sparkconnect 15002",
         )
 
     def test_a_plan_can_be_read_before_it_runs(self) -> None:
