@@ -152,30 +152,25 @@ def name_node_probe(head: Machine, what: str, missing: Callable[[int, bytes], st
     return probe(head, NAMENODE, what, _name_node_url(head), missing)
 
 
-def changeable(head: Machine, waiting: Machine, what: str) -> HttpProbe:
-    """Let the chain of `waiting` wait until the name node takes changes.
+def awaited(probe: HttpProbe, waiting: Machine) -> HttpProbe:
+    """Let the chain of `waiting` wait for `probe`.
 
-    Another chain starts the name node, and tells when it dies.
+    Another chain starts the daemon, and tells when it dies.
     """
-    return HttpProbe(
-        machine=waiting.instance_id,
-        what=what,
-        url=_name_node_url(head),
-        missing=probes.SafeModeOff(),
-    )
+    return evolve(probe, machine=waiting.instance_id, log=None, alive=None)
+
+
+def own_hdfs(cluster: Cluster, head: Machine, waiting: Machine) -> HttpProbe:
+    """Let the chain of `waiting` use the name node only if it is the one of `cluster`."""
+    return evolve(awaited(own(cluster, head, NAMENODE), waiting), what="HDFS")
 
 
 def some_data_node(
     machines: Sequence[Machine], head: Machine, waiting: Machine, what: str
 ) -> HttpProbe:
     """Let the chain of `waiting` wait for any data node of the cluster."""
-    data = tuple(m.address for m in holders(machines, DATANODE))
-    return HttpProbe(
-        machine=waiting.instance_id,
-        what=what,
-        url=_name_node_url(head),
-        missing=probes.AnyDataNode(data),
-    )
+    data = probes.AnyDataNode(tuple(m.address for m in holders(machines, DATANODE)))
+    return awaited(name_node_probe(head, what, data), waiting)
 
 
 def live(head: Machine, watched: Machine) -> HttpProbe:
@@ -211,15 +206,6 @@ def own(cluster: Cluster, machine: Machine, process: str) -> HttpProbe:
     what, path = _IDENTITY[process]
     url = f"http://{machine.public}:{path}"
     return evolve(probe(machine, process, what, url, probes.Shows(what)), identity=cluster.id)
-
-
-def own_hdfs(cluster: Cluster, head: Machine, waiting: Machine) -> HttpProbe:
-    """Let the chain of `waiting` use the name node only if it is the one of `cluster`.
-
-    Another chain starts the name node, and tells when it dies.
-    """
-    probe = own(cluster, head, NAMENODE)
-    return evolve(probe, machine=waiting.instance_id, what="HDFS", log=None, alive=None)
 
 
 def oozie_accepts(machine: Machine) -> HttpProbe:

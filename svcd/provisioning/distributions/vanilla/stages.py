@@ -243,10 +243,10 @@ def _history_chain(
     for machine in holders(new, HISTORYSERVER):
         chain: list[Action] = []
         if head:
-            chain += [
-                actions.own_hdfs(cluster, head, machine),
-                actions.changeable(head, machine, "HDFS for the history server"),
-            ]
+            writes = actions.name_node_probe(
+                head, "HDFS for the history server", probes.SafeModeOff()
+            )
+            chain += [actions.own_hdfs(cluster, head, machine), actions.awaited(writes, machine)]
         chain += [
             actions.start(machine, HISTORYSERVER),
             actions.own(cluster, machine, HISTORYSERVER),
@@ -312,9 +312,8 @@ def _connect_chain(
 
 def _listened(server: Machine, process: str, within_s: float) -> Command:
     """Wait until a daemon of Spark listens."""
-    wait = actions.listening(
-        server, process, "await", f"{within_s + 30:.0f}"
-    )  # svcd gives up first
+    limit = f"{within_s + 30:.0f}"  # svcd gives up first
+    wait = actions.listening(server, process, "await", limit)
     return evolve(wait, what=f"{process} to listen", timeout_s=within_s)
 
 
