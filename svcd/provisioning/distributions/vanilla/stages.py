@@ -91,10 +91,10 @@ def start(cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId
     if not new:
         return ()
     advice = _advice(_START_ADVICE, machines)
-    free = _plan("check the ports", [(actions.ports_free(m),) for m in new], PORTS_S, _PORTS_ADVICE)
+    before = [(actions.ports_free(m),) for m in new] + list(_present_chains(cluster, machines, new))
+    free = _plan("check the ports", before, PORTS_S, _PORTS_ADVICE)
     admitted = _plan("admit the new nodes", tuple(_admissions(machines, new)), START_S, advice)
     chains = (
-        *_present_chain(cluster, machines, new),
         *_name_node_chain(cluster, machines, new),
         *_history_chain(cluster, machines, new),
         *_oozie_chain(cluster, machines, new),
@@ -209,10 +209,10 @@ def _admissions(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterator
             )
 
 
-def _present_chain(
+def _present_chains(
     cluster: Cluster, machines: Sequence[Machine], new: Sequence[Machine]
 ) -> Iterator[Chain]:
-    """The daemons that run already, and that the new ones join, are those of the cluster."""
+    """The daemons that run already are those of the cluster, before the new ones join them."""
     for process in (NAMENODE, RESOURCEMANAGER):
         head = holder(machines, process)
         if head and head not in new:
