@@ -8,7 +8,7 @@ part as text. Because the checks are values, plans can be compared. A malformed 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -101,8 +101,26 @@ class Decommissioned(_OfNameNode):
         return f"data nodes still giving up their blocks: {', '.join(waiting)}" if waiting else ""
 
 
+class _OfManager(ABC):
+    """A check of the resource manager's list of nodes. missing: the missing part, or ""."""
+
+    def __call__(self, status: int, body: bytes) -> str:
+        answer = foreign.mapping(body)
+        nodes = answer.get("nodes")
+        if status != 200 or not isinstance(nodes, (dict, type(None))):
+            return f"the resource manager answers with status {status}"
+        if "nodes" not in answer:
+            return "the resource manager does not list its nodes"
+        rows = nodes.get("node") if nodes else None
+        known = rows if isinstance(rows, list) else []
+        return self.missing([row for row in known if isinstance(row, dict)])
+
+    @abstractmethod
+    def missing(self, rows: Sequence[Mapping[str, Any]]) -> str: ...
+
+
 @frozen
-class NodeManagerServes:
+class NodeManagerServes(_OfManager):
     """The resource manager gives work to the cluster's node manager at `address`.
 
     name: a node manager reports the name that Java finds for its address: the name in the hosts
@@ -113,10 +131,8 @@ class NodeManagerServes:
     name: str
     cluster_id: str
 
-    def __call__(self, status: int, body: bytes) -> str:
-        if fault := _no_list(status, body):
-            return fault
-        mine = [row for row in _rows(body) if _listed(self.address, self.name, [_host(row)])]
+    def missing(self, rows: Sequence[Mapping[str, Any]]) -> str:
+        mine = [row for row in rows if _listed(self.address, self.name, [_host(row)])]
         running = [_cluster_of(row) for row in mine if row.get("state") == "RUNNING"]
         if self.cluster_id in running:
             return ""
@@ -130,7 +146,7 @@ class NodeManagerServes:
 
 
 @frozen
-class OwnNodes:
+class OwnNodes(_OfManager):
     """The resource manager gives work to node managers of the cluster only.
 
     A node manager stays with the address of its resource manager. When a cloud gives this address
@@ -139,19 +155,17 @@ class OwnNodes:
 
     cluster_id: str
 
-    def __call__(self, status: int, body: bytes) -> str:
-        if fault := _no_list(status, body):
-            return fault
+    def missing(self, rows: Sequence[Mapping[str, Any]]) -> str:
         others = [
             f"{_host(row)} ({_other(_cluster_of(row))})"
-            for row in _rows(body)
+            for row in rows
             if row.get("state") == "RUNNING" and _cluster_of(row) != self.cluster_id
         ]
         return f"node managers that are not of this cluster: {', '.join(others)}" if others else ""
 
 
 @frozen
-class NodesGone:
+class NodesGone(_OfManager):
     """The node managers on `machines` have finished their work and get no more.
 
     machines: name by address, see NodeManagerServes.
@@ -159,10 +173,9 @@ class NodesGone:
 
     machines: Mapping[str, str]
 
-    def __call__(self, status: int, body: bytes) -> str:
-        if fault := _no_list(status, body):
-            return fault
-        working = {a for a, state in _yarn_nodes(body) if state in ("RUNNING", "DECOMMISSIONING")}
+    def missing(self, rows: Sequence[Mapping[str, Any]]) -> str:
+        at_work = ("RUNNING", "DECOMMISSIONING")
+        working = {_host(row) for row in rows if row.get("state") in at_work}
         left = [a for a, name in self.machines.items() if _listed(a, name, working)]
         return f"node managers still at work: {', '.join(left)}" if left else ""
 
@@ -209,22 +222,6 @@ def _nodes(bean: Mapping[str, Any], key: str) -> Iterator[tuple[str, Mapping[str
             yield str(node.get("xferaddr") or name).rsplit(":", 1)[0], node
 
 
-def _rows(body: bytes) -> Iterator[Mapping[str, Any]]:
-    nodes = foreign.mapping(body).get("nodes")
-    rows = nodes.get("node") if isinstance(nodes, dict) else None
-    for row in rows if isinstance(rows, list) else ():
-        if isinstance(row, dict):
-            yield row
-
-
-def _no_list(status: int, body: bytes) -> str:
-    """The reason why an answer of the resource manager is no list of nodes, else ""."""
-    found = foreign.mapping(body)
-    if status != 200 or not isinstance(found.get("nodes", {}), (dict, type(None))):
-        return f"the resource manager answers with status {status}"
-    return "" if "nodes" in found else "the resource manager does not list its nodes"
-
-
 def _cluster_of(row: Mapping[str, Any]) -> str:
     """The id of the cluster that a node manager has reported; "" when it has reported none."""
     shown = row.get("nodeAttributesInfo")
@@ -241,8 +238,3 @@ def _other(cluster_id: str) -> str:
 
 def _host(row: Mapping[str, Any]) -> str:
     return str(row.get("id", "")).rsplit(":", 1)[0]
-
-
-def _yarn_nodes(body: bytes) -> Iterator[tuple[str, str]]:
-    for row in _rows(body):
-        yield _host(row), str(row.get("state"))
