@@ -177,8 +177,8 @@ def files_below(path: str, rows: Sequence[Mapping[str, Any]]) -> Sequence[str]:
         for row in rows
         if str(row.get("content_type")).partition(";")[0].strip().lower() != _FOLDER
     ]
-    below = [each for each in named if not path or each == path or each.startswith(f"{path}/")]
-    return [each for each in below if not each.endswith("/")]
+    below = [name for name in named if not path or name == path or name.startswith(f"{path}/")]
+    return [name for name in below if not name.endswith("/")]
 
 
 # ---- binaries -----------------------------------------------------------------------------------

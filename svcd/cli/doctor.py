@@ -196,8 +196,8 @@ def _loopback(settings: Settings) -> Finding:
             if error.errno == errno.EADDRNOTAVAIL and not address.startswith("127."):
                 remedy = f"ip addr add {address} dev lo, or " + remedy
             return Finding("loopback addresses", False, f"{address}: {error.strerror}", remedy)
-    used = {each.address for each in listeners() if each.address not in WILDCARDS}
-    busy = sum(ip_address(each) in network for each in used)
+    used = {listener.address for listener in listeners()} - WILDCARDS
+    busy = sum(ip_address(address) in network for address in used)
     more = (
         f"; programs listen on {busy} of its addresses, a new machine gets another" if busy else ""
     )

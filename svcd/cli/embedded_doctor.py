@@ -49,9 +49,9 @@ def examine_machines(running: Sequence[Installation]) -> Iterator[Finding]:
     """The findings about machines on this system whose daemon or folder is gone. Pure."""
     what = "machines"
     left = leftovers(running)
-    for each in left:
-        remedy = each.remedy if not each.exists else f"start its daemon, or: {each.remedy}"
-        yield Finding(what, False, f"{each.state_dir}: {each.told}", remedy, warning=True)
+    for owner in left:
+        remedy = f"start its daemon, or: {owner.remedy}" if owner.exists else owner.remedy
+        yield Finding(what, False, f"{owner.state_dir}: {owner.told}", remedy, warning=True)
     if not left:
         yield Finding(what, True, "none of this user runs without its daemon")
 

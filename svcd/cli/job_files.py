@@ -281,15 +281,13 @@ def versions(name: str, known: Rows) -> Rows:
     known: the jobs of the tenant.
     """
     return [
-        each
-        for each in known
-        if each["name"] in (name, with_digest(name, digest_of(_content(each))))
+        row for row in known if row["name"] in (name, with_digest(name, digest_of(_content(row))))
     ]
 
 
 def _content(row: Mapping[str, Any]) -> Sequence[str]:
     """The parts of a job whose digest its name may have."""
-    mains, libs = ([str(each["id"]) for each in row.get(key) or ()] for key in ("mains", "libs"))
+    mains, libs = ([str(b["id"]) for b in row.get(key) or ()] for key in ("mains", "libs"))
     return [str(row.get("type")), *mains, "", *libs]
 
 

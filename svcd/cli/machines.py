@@ -75,8 +75,8 @@ def rm(session: Session, names: Sequence[str], yes: bool) -> None:
 
     No file is removed. svcd cluster rm ends the machines of a daemon that runs.
     """
-    found = running()
-    ending = [each for name in names for each in chosen(found, name)]
+    known = running()
+    ending = [pair for name in names for pair in chosen(known, name)]
     for owner, _ in ending:
         _refuse_served(owner)
     roots = {machine.root: machine for _, machine in ending}
@@ -97,7 +97,7 @@ def rm(session: Session, names: Sequence[str], yes: bool) -> None:
         )
 
 
-def rows(found: Sequence[Installation]) -> Sequence[dict[str, Any]]:
+def rows(known: Sequence[Installation]) -> Sequence[dict[str, Any]]:
     """The machines as `-o json` shows them. Pure."""
     return [
         {
@@ -109,24 +109,24 @@ def rows(found: Sequence[Installation]) -> Sequence[dict[str, Any]]:
             "daemon": owner.daemon or None,
             "state": owner.state,
         }
-        for owner in found
+        for owner in known
         for machine in owner.machines
     ]
 
 
-def chosen(found: Sequence[Installation], name: str) -> Sequence[tuple[Installation, Machine]]:
+def chosen(known: Sequence[Installation], name: str) -> Sequence[tuple[Installation, Machine]]:
     """All machines of the state folder `name`, else the machine with this id, name or beginning.
 
     Raises CommandError: unknown, or several match.
     """
-    every = [(owner, machine) for owner in found for machine in owner.machines]
+    pairs = [(owner, machine) for owner in known for machine in owner.machines]
     place = os.path.realpath(name)
-    if inside := [each for each in every if os.path.realpath(each[0].state_dir) == place]:
+    if inside := [pair for pair in pairs if os.path.realpath(pair[0].state_dir) == place]:
         return inside
-    match = [each for each in every if name in (each[1].id, each[1].name)] or [
-        each
-        for each in every
-        if name and (each[1].id.startswith(name) or each[1].name.startswith(name))
+    match = [pair for pair in pairs if name in (pair[1].id, pair[1].name)] or [
+        (owner, machine)
+        for owner, machine in pairs
+        if name and (machine.id.startswith(name) or machine.name.startswith(name))
     ]
     if len(match) == 1:
         return match

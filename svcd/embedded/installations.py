@@ -86,7 +86,8 @@ def state_of(root: str) -> str:
 
 def leftovers(running: Iterable[Installation], but: str = "") -> Sequence[Installation]:
     """Those whose daemon or folder is gone. but: a state folder that does not count. Pure."""
-    return [each for each in running if each.state_dir != but and not (each.daemon and each.exists)]
+    others = [owner for owner in running if owner.state_dir != but]
+    return [owner for owner in others if not (owner.daemon and owner.exists)]
 
 
 def running(proc: Path = PROC) -> Sequence[Installation]:

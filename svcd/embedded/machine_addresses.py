@@ -30,31 +30,31 @@ class HostAddresses:
         A program that listens on all addresses does not count: no other address would be better.
         """
         self._look()
-        return {each.address for each in self._listeners}.__contains__
+        return {listener.address for listener in self._listeners}.__contains__
 
     def conflict(self, address: str) -> GuestError:
         """The error of a machine that cannot listen on `address`, because its port is taken."""
         self._look()
-        found = self._excluding(address)
-        if not found:
+        others = self._excluding(address)
+        if not others:
             self._look(now=True)
-            found = self._excluding(address)
-        holder = next(filter(None, [self._holder(each.inode) for each in found]), 0)
-        everywhere = any(each.address in WILDCARDS for each in found)
+            others = self._excluding(address)
+        holder = next(filter(None, [self._holder(other.inode) for other in others]), 0)
+        everywhere = any(other.address in WILDCARDS for other in others)
         return conflict(address, self._port, holder, everywhere)
 
     def _excluding(self, address: str) -> Sequence[Listener]:
-        return [each for each in self._listeners if each.excludes(address, self._port)]
+        return [other for other in self._listeners if other.excludes(address, self._port)]
 
     def _look(self, now: bool = False) -> None:
         if not now and self._clock.seconds() - self._looked_at <= _LOOK_S:
             return
         self._listeners, self._looked_at = listeners(), self._clock.seconds()
-        living = {each.inode for each in self._listeners}
+        living = {listener.inode for listener in self._listeners}
         self._holders = {inode: self._holders[inode] for inode in self._holders.keys() & living}
 
     def _holder(self, inode: str) -> int:
-        """The process with this socket, 0 when this user may not see it: one search for each."""
+        """The process with this socket, 0 when this user may not see it. Searches once."""
         if inode not in self._holders:
             self._holders[inode] = next(iter(owners_of([inode])), 0)
         return self._holders[inode]

@@ -31,8 +31,8 @@ _LONGEST_PAUSE_S: Final = 0.5
 
 def root_of(environ: bytes) -> str | None:
     """The machine's folder in a process environment as the kernel shows it (NUL-separated)."""
-    _, found, rest = (b"\0" + environ).partition(_MARK)
-    return os.fsdecode(rest.partition(b"\0")[0]) if found else None
+    _, mark, rest = (b"\0" + environ).partition(_MARK)
+    return os.fsdecode(rest.partition(b"\0")[0]) if mark else None
 
 
 def root(pid: int, proc: Path = PROC) -> str | None:
@@ -91,17 +91,17 @@ class Ending:
         self._asked: set[int] = set()
         self._quiet = 0
 
-    def after(self, found: Sequence[int], passed_s: float) -> Mapping[int, signal.Signals]:
-        """The signals to send after a scan that found these processes. passed_s: since begin."""
-        self.left = found
-        self._quiet = 0 if found else self._quiet + 1
-        self.over = self._quiet >= _QUIET_SCANS or bool(found and passed_s >= self._limit_s)
+    def after(self, running: Sequence[int], passed_s: float) -> Mapping[int, signal.Signals]:
+        """The signals to send after a scan that saw these processes. passed_s: since the begin."""
+        self.left = running
+        self._quiet = 0 if running else self._quiet + 1
+        self.over = self._quiet >= _QUIET_SCANS or bool(running and passed_s >= self._limit_s)
         if self.over:
             return {}
         self.pause_s = min(_LONGEST_PAUSE_S, max(_FIRST_PAUSE_S, self.pause_s * 1.5))
         if passed_s >= self._grace_s:
-            return dict.fromkeys(found, signal.SIGKILL)
-        asked = [pid for pid in found if pid not in self._asked]
+            return dict.fromkeys(running, signal.SIGKILL)
+        asked = [pid for pid in running if pid not in self._asked]
         self._asked.update(asked)
         return dict.fromkeys(asked, signal.SIGTERM)
 

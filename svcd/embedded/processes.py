@@ -48,8 +48,8 @@ class Processes:
         began = self._clock.seconds()
         ending = Ending(grace_s, limit_s)
         while True:
-            found = (await self.by_root()).get(str(folder), ())
-            for pid, number in ending.after(found, self._clock.seconds() - began).items():
+            running = (await self.by_root()).get(str(folder), ())
+            for pid, number in ending.after(running, self._clock.seconds() - began).items():
                 send(pid, str(folder), number, self._proc)
             if ending.over:
                 return ending.left

@@ -85,10 +85,10 @@ def main() -> int:
         until = time.monotonic() + limit_s
         while handles and (rest_s := until - time.monotonic()) > 0:
             handles = _alive(handles, rest_s)
-    mine = [below(folder) for folder in folders]
-    left = end(
-        lambda root: any(each(root) for each in mine), grace_s=0.0, limit_s=_KILLED_S
-    )  # machines last: their daemon would start new ones
+    tests = [below(folder) for folder in folders]
+    left = end(  # machines last: their daemon would start new ones
+        lambda root: any(is_below(root) for is_below in tests), grace_s=0.0, limit_s=_KILLED_S
+    )
     return 1 if handles or left else 0
 
 

@@ -57,11 +57,11 @@ def _address(words: str) -> str:
 
 def listeners(proc: Path = Path("/proc")) -> Sequence[Listener]:
     """All listeners of this machine; [] on a system without `/proc/net`."""
-    found: list[Listener] = []
+    all_: list[Listener] = []
     for table in ("tcp", "tcp6"):
         with suppress(OSError):  # the kernel has no IPv6
-            found += parsed((proc / "net" / table).read_text(encoding="ascii"))
-    return found
+            all_ += parsed((proc / "net" / table).read_text(encoding="ascii"))
+    return all_
 
 
 def owners(host: str, port: int, proc: Path = Path("/proc")) -> list[int]:
@@ -69,7 +69,8 @@ def owners(host: str, port: int, proc: Path = Path("/proc")) -> list[int]:
 
     host: an IPv4 address. Empty when none listens, and when this user may not see its files.
     """
-    return owners_of([each.inode for each in listeners(proc) if each.excludes(host, port)], proc)
+    others = [other for other in listeners(proc) if other.excludes(host, port)]
+    return owners_of([other.inode for other in others], proc)
 
 
 def owners_of(inodes: Sequence[str], proc: Path = Path("/proc")) -> list[int]:
@@ -77,8 +78,8 @@ def owners_of(inodes: Sequence[str], proc: Path = Path("/proc")) -> list[int]:
     wanted = {f"socket:[{inode}]" for inode in inodes}
     if not wanted:
         return []
-    found = [int(each.name) for each in proc.iterdir() if each.name.isdigit()]
-    return [pid for pid in sorted(found) if wanted & set(open_files(proc / str(pid)))]
+    pids = [int(folder.name) for folder in proc.iterdir() if folder.name.isdigit()]
+    return [pid for pid in sorted(pids) if wanted & set(open_files(proc / str(pid)))]
 
 
 def open_files(process: Path) -> Iterator[str]:

@@ -167,7 +167,9 @@ class Performer:
 
     async def _stranger(self, place: Place) -> Fail | None:
         """Ask the cluster's daemons for their identity. A silent one is not a stranger."""
-        asked = [partial(self._stranger_at, each, place) for each in place.endpoints.identities]
+        asked = [
+            partial(self._stranger_at, identity, place) for identity in place.endpoints.identities
+        ]
         for text in await gather(asked, max(1, len(asked))):
             if isinstance(text, BaseException):
                 raise text
