@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -116,37 +113,3 @@ class LeftoverTest(SynchronousTestCase):
                 " svcd machines rm /gone ends them",
             ],
         )
-
-
-class RealTest(SynchronousTestCase):
-    """Processes and locks of this system."""
-
-    def only(self, state: Path) -> Installation | None:
-        return next((each for each in running() if each.state_dir == str(state)), None)
-
-    def test_a_machine_its_daemon_and_its_folder(self) -> None:
-        """While the lock is held there is a daemon, also when its folder is deleted."""
-        state = Path(self.mktemp()).absolute()
-        root = state / "cloud" / "machines" / "m1"
-        (root / "etc").mkdir(parents=True)
-        (root / "etc" / "hostname").write_text("first-master\n")
-        process = subprocess.Popen(
-            ["sleep", "60"], env={**os.environ, "SVCD_MACHINE_ROOT": str(root)}
-        )
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        found = self.only(state)
-        assert found is not None
-        (machine,) = found.machines
-        self.assertEqual((found.daemon, found.state), (0, "no daemon"))
-        self.assertEqual((machine.name, machine.pids), ("first-master", [process.pid]))
-        lock = os.open(state / "cloud.lock", os.O_RDWR | os.O_CREAT)
-        self.addCleanup(os.close, lock)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        served = self.only(state)
-        assert served is not None
-        self.assertEqual((served.daemon, served.state), (os.getpid(), "daemon runs"))
-        shutil.rmtree(state)
-        deleted = self.only(state)
-        assert deleted is not None
-        self.assertEqual((deleted.daemon, deleted.state), (os.getpid(), "folder deleted"))

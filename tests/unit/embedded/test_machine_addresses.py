@@ -16,41 +16,26 @@ OWN, OTHER = "127.4.5.1", "127.4.5.2"
 
 
 class OccupiedTests(SynchronousTestCase):
-    def listener(self, address: str, family: socket.AddressFamily = socket.AF_INET) -> int:
-        server = socket.socket(family)
-        self.addCleanup(server.close)
-        server.bind((address, 0))
-        server.listen()
-        port: int = server.getsockname()[1]
-        return port
+    def listen(self, address: str) -> None:
+        self.addCleanup(socket.create_server((address, 0)).close)
 
     def test_an_address_on_which_any_port_listens_is_occupied(self) -> None:
         """One that only programs on all addresses serve is not."""
-        self.listener(OWN)
-        self.listener("0.0.0.0")
+        self.listen(OWN)
+        self.listen("0.0.0.0")
         occupied = HostAddresses(Clock(), 2222).occupied()
         self.assertEqual((occupied(OWN), occupied(OTHER)), (True, False))
-
-    def test_an_address_of_a_socket_of_ipv6_is_occupied(self) -> None:
-        """The daemons of Hadoop listen so."""
-        if not socket.has_dualstack_ipv6():
-            self.skipTest("this system has no IPv6")
-        with socket.socket(socket.AF_INET6) as server:
-            server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-            server.bind((f"::ffff:{OWN}", 0))
-            server.listen()
-            self.assertTrue(HostAddresses(Clock(), 2222).occupied()(OWN))
 
     def test_a_burst_looks_once(self) -> None:
         """A listener that begins meanwhile is seen after a second, and at once by a conflict."""
         clock = Clock()
         addresses = HostAddresses(clock, 2222)
         addresses.occupied()
-        self.listener(OWN)
+        self.listen(OWN)
         self.assertFalse(addresses.occupied()(OWN))
         clock.advance(1.1)
         self.assertTrue(addresses.occupied()(OWN))
-        self.listener(OTHER)
+        self.listen(OTHER)
         addresses.conflict(OTHER)
         self.assertTrue(addresses.occupied()(OTHER))
 
