@@ -110,9 +110,8 @@ def execution_of(api: Api, what: str) -> Any:
 
 def jobs_of(api: Api, what: str) -> Sequence[Row]:
     """The jobs that `what` names: one, or those of a file's contents. Raises CommandError."""
-    found = names.exactly(api, JOB, what)
-    if found is not None and get(found, "id") == what:
-        return [found]
+    if names.is_id(what) and (job := names.exactly(api, JOB, what)) is not None:
+        return [job]
     return named(api.listed(JOB.path, JOB.many)[JOB.many], what, api.door.tenant)
 
 
@@ -164,11 +163,10 @@ def _exact_execution(api: Api, what: str) -> Any:
 
 def _latest(api: Api, of: Sequence[Row]) -> Any:
     """The latest execution of these jobs. Raises CommandError."""
-    ids = [get(row, "id") for row in of]
-    path = EXECUTION.path + (f"?job_id={safe(ids[0])}" if len(ids) == 1 else "")
-    latest = deque((row for row in api.rows(path, EXECUTION.many) if row["job_id"] in ids), 1)
+    paths = [f"{EXECUTION.path}?job_id={safe(get(row, 'id'))}" for row in of]
+    latest = [row for path in paths for row in deque(api.rows(path, EXECUTION.many), 1)]
     if latest:
-        return latest[0]
+        return max(latest, key=lambda row: get(row, "created_at"))
     text = (
         f"job {get(of[0], 'name')} has no execution: it has not run, or its executions are deleted;"
         " svcd run FILE --on CLUSTER runs a job"
