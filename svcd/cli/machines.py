@@ -22,6 +22,7 @@ from svcd.cli.session import Session
 from svcd.cli.show import Column, Row, Table, field, get
 from svcd.embedded import process_marks
 from svcd.embedded.installations import Installation, Machine, running
+from svcd.model.controls import visible
 
 _GRACE_S: Final = 10.0
 """Time from SIGTERM to SIGKILL."""
@@ -80,7 +81,7 @@ def rm(session: Session, names: Sequence[str], yes: bool) -> None:
     for owner, _ in ending:
         _refuse_served(owner)
     roots = {machine.root: machine for _, machine in ending}
-    shown = [machine.name or machine.id for machine in roots.values()]
+    shown = [visible(machine.name or machine.id) for machine in roots.values()]
     confirm("end all processes of", shown, yes)
     with contextlib.ExitStack() as locks:
         for state in {owner.state_dir for owner, _ in ending if owner.exists}:
