@@ -185,16 +185,6 @@ def registered(cluster: Cluster, manager: Machine, watched: Machine) -> HttpProb
     return probe(watched, NODEMANAGER, "the node manager to join", nodes_url(manager), missing)
 
 
-def data_node_serves(head: Machine, watched: Machine) -> HttpProbe:
-    """The name node lists the data node on `watched` as live."""
-    return evolve(live(head, watched), what=DATANODE)
-
-
-def node_manager_serves(cluster: Cluster, manager: Machine, watched: Machine) -> HttpProbe:
-    """The node manager on `watched` accepts work."""
-    return evolve(registered(cluster, manager, watched), what=NODEMANAGER)
-
-
 def own_nodes(cluster: Cluster, manager: Machine) -> HttpProbe:
     """The resource manager gives no work to machines of others."""
     missing = probes.OwnNodes(cluster.id)

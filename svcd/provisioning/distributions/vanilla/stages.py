@@ -98,9 +98,8 @@ def start(cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId
         *_name_node_chain(cluster, machines, new),
         *_history_chain(cluster, machines, new),
         *_oozie_chain(cluster, machines, new),
-        *_resource_manager_chain(cluster, new),
+        *_single_chains(cluster, new),
         *(c for m in new for c in _worker_chains(cluster, machines, m)),
-        *_secondary_chain(cluster, new),
         *_connect_chain(cluster, machines, new),
     )
     return free + admitted + _plan("start the daemons", chains, START_S, advice)
@@ -159,10 +158,12 @@ def check(cluster: Cluster, machines: Sequence[Machine]) -> Plan:
         ]
     if head:
         chains.append((actions.name_node_probe(head, HDFS, probes.SafeModeOff()),))
-        chains += [(actions.data_node_serves(head, m),) for m in holders(machines, DATANODE)]
+        chains += [
+            (evolve(actions.live(head, m), what=DATANODE),) for m in holders(machines, DATANODE)
+        ]
     if manager:
         chains += [
-            (actions.node_manager_serves(cluster, manager, m),)
+            (evolve(actions.registered(cluster, manager, m), what=NODEMANAGER),)
             for m in holders(machines, NODEMANAGER)
         ]
         chains.append((actions.own_nodes(cluster, manager),))
@@ -278,21 +279,11 @@ def _oozie_chain(
         )
 
 
-def _resource_manager_chain(cluster: Cluster, new: Sequence[Machine]) -> Iterator[Chain]:
-    manager = holder(new, RESOURCEMANAGER)
-    if manager:
-        yield (
-            actions.start(manager, RESOURCEMANAGER),
-            actions.own(cluster, manager, RESOURCEMANAGER),
-        )
-
-
-def _secondary_chain(cluster: Cluster, new: Sequence[Machine]) -> Iterator[Chain]:
-    for machine in holders(new, SECONDARYNAMENODE):
-        yield (
-            actions.start(machine, SECONDARYNAMENODE),
-            actions.own(cluster, machine, SECONDARYNAMENODE),
-        )
+def _single_chains(cluster: Cluster, new: Sequence[Machine]) -> Iterator[Chain]:
+    """The daemons that start without waiting for another one."""
+    for process in (RESOURCEMANAGER, SECONDARYNAMENODE):
+        for machine in holders(new, process):
+            yield (actions.start(machine, process), actions.own(cluster, machine, process))
 
 
 def _connect_chain(
