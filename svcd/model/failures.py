@@ -220,8 +220,8 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "the cloud, and an empty resize replaces it",
     ),
     Code.FOREIGN_DAEMON: _both(
-        "Another program answers at the address of a daemon of the cluster. svcd made no cluster "
-        "Active on it and gave it no job.",
+        "Another program answers at the address of a daemon of the cluster. svcd gives it no job, "
+        "and no cluster becomes Active on it.",
         "end the program that listens on the port, or that has the address of the machine; start "
         "the daemon again on the machine; then retry with an empty resize, or run the job again",
     ),

@@ -129,15 +129,15 @@ class Watch:
             self.breach(f"{by.name} acts without its lease: {heard}")
 
     def _obeys(self, heard: Heard) -> None:
-        """No job begins on the engine of another cluster, long after svcd could see whose it is.
+        """The engine of another cluster gets nothing, long after svcd could see whose it is.
 
-        svcd asks whose it is before it makes a folder, and before it submits.
+        svcd asks whose it is before it makes a folder, before it submits, and before it removes.
         """
         if heard.where == "engine":
-            begins, most_s = heard.method == "POST", _SUBMIT_S
+            changes, most_s = heard.method == "POST", _SUBMIT_S
         else:
-            begins, most_s = "op=MKDIRS" in heard.path, _STAGING_S
-        if not begins:
+            changes, most_s = "op=MKDIRS" in heard.path or heard.method == "DELETE", _STAGING_S
+        if not changes:
             return
         for cluster_id, since in self._world.strangers.items():
             if cluster_id in heard.path and self._world.now - since > most_s:

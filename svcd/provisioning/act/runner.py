@@ -61,6 +61,8 @@ _FLUSH_S = 0.5
 """Events are written at most once in this time."""
 _FIRST_ALIVE_S = 1.0
 """Time from the first probe of a daemon to the first check that the daemon is alive."""
+_STRANGER_S = 1.0
+"""A stranger that answers for so long has the place of the daemon, which may begin with a 404."""
 _ALIVE_S = 2.0
 """Time between two of these checks."""
 _PROBE_S = 5.0
@@ -283,23 +285,31 @@ class PlanRunner:
 
     async def _await(self, number: int, each: HttpProbe) -> None:
         next_alive = self._clock.seconds() + _FIRST_ALIVE_S
+        strange_since: float | None = None
         while True:
+            stranger = ""
             try:
                 answer = await self._probe.get(self._shells.at(each.url), _PROBE_S)
                 missing = each.missing(*answer)
-                if not missing and (stranger := each.stranger(*answer)):
-                    name = self._shells.name(each.machine)
-                    raise PlanFailed(Code.FOREIGN_DAEMON, name, f"{each.what}: {stranger}")
+                stranger = "" if missing else each.stranger(*answer)
             except ProbeError as error:
                 if error.kind is Fault.FORBIDDEN:  # the machine does not forward to its own ports
                     name = self._shells.name(each.machine)
                     raise PlanFailed(Code.MACHINE_UNREACHABLE, name, error.text) from None
                 missing = error.text or "no answer"
-            if not missing:
+            if not missing and not stranger:
                 if each.alive is not None:
-                    await self._check_alive(each, each.alive, "another program answers")
+                    await self._check_alive(
+                        each, each.alive, "a good answer came, perhaps of another program"
+                    )
                 self._awaited.pop(number, None)
                 return
+            now = self._clock.seconds()
+            strange_since = (strange_since or now) if stranger else None
+            if strange_since is not None and now - strange_since >= _STRANGER_S:
+                name = self._shells.name(each.machine)
+                raise PlanFailed(Code.FOREIGN_DAEMON, name, f"{each.what}: {stranger}")
+            missing = missing or stranger
             self._awaited[number] = _Awaited(probe=each, missing=missing)
             if each.alive is not None and self._clock.seconds() >= next_alive:
                 await self._check_alive(each, each.alive, missing)

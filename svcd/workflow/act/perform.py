@@ -125,8 +125,8 @@ class Performer:
     async def _start(self, step: Start, row: Execution, place: Place) -> Outcome:
         """Stage if `step` says so, then submit. Found: the engine has the job; Done: not wanted."""
         stranger = await self._stranger(place)
-        if stranger is not None:
-            return stranger
+        if stranger:
+            return _foreign(stranger)
         began = self._clock.seconds()
         material = await self._store.read(lambda tx: gather_material(tx, row))
         own = place.cluster.own_logins
@@ -158,15 +158,26 @@ class Performer:
                 )
                 if self._clock.seconds() - began > _PROVEN_S:
                     stranger = await self._stranger(place)
-                    if stranger is not None:
-                        return stranger
+                    if stranger:
+                        return _foreign(stranger)
             return await self._submit(step, row, place, properties)
         except _Stop as stop:
             stored = await self._rows.secrets(row)  # without staging `logins` are samples
             return _hidden(stop.outcome, [*secrets_of(row, material, logins), *stored])
 
-    async def _stranger(self, place: Place) -> Fail | None:
-        """Ask the cluster's daemons for their identity. A silent one is not a stranger."""
+    # ---- strangers ----
+
+    async def prove(self, place: Place) -> None:
+        """Make sure that the daemons are the cluster's own. Raises EngineError for a stranger."""
+        stranger = await self._stranger(place)
+        if stranger:
+            raise EngineError(Fault.UNREACHABLE, stranger)
+
+    async def _stranger(self, place: Place) -> str:
+        """Ask the cluster's daemons for their identity; "" when no stranger answers.
+
+        A silent daemon is not a stranger. The health of a cluster with a stranger is checked soon.
+        """
         asked = [
             partial(self._stranger_at, identity, place) for identity in place.endpoints.identities
         ]
@@ -175,9 +186,8 @@ class Performer:
                 raise text
             if text:
                 self._rows.notice(place.cluster.id)
-                failure = failures.failure(Code.FOREIGN_DAEMON, "start", text)
-                return Fail(failure=failure)
-        return None
+                return text
+        return ""
 
     async def _stranger_at(self, identity: Identity, place: Place) -> str:
         at = place.at(identity.url) or Location(identity.url)
@@ -224,6 +234,7 @@ class Performer:
         """Remove the folder of a submit; the reason is in `submission`."""
         if step.folder is not None:
             try:
+                await self.prove(place)
                 await self._remove(step.folder, place)
             except EngineError as error:
                 text = f"the definition of the submit cannot be removed: {error.text}"
@@ -281,7 +292,11 @@ class Performer:
     # ---- after an end ----
 
     async def tidy(self, row: Execution, place: Place) -> None:
-        """Keep the engine's completed record, remove the folder. Raises EngineError."""
+        """Keep the engine's completed record, remove the folder. Raises EngineError.
+
+        It raises also when a stranger answers: nothing of it is removed.
+        """
+        await self.prove(place)
         if row.workflow_job_id is not None and planner.needs_last_record(row):
             raw = await self._engine.record(place.engine, row.workflow_job_id)
             last = await read_record(self._clock, raw, await self._rows.secrets(row))
@@ -341,6 +356,10 @@ def _stop(error: EngineError | CloudError | NotFound, code: Code, text: str) -> 
     if not isinstance(error, NotFound) and error.passing:
         return _Stop(Retry(code=code, step="staging", text=text))
     return _Stop(Fail(failure=failures.failure(code, "staging", text)))
+
+
+def _foreign(text: str) -> Fail:
+    return Fail(failure=failures.failure(Code.FOREIGN_DAEMON, "start", text))
 
 
 def _no_credential(error: CloudError) -> Retry | Fail:

@@ -147,6 +147,7 @@ launch() {{ # HEAP PROGRAM ARGUMENT...
 
 case $verb:$name in
   free:)
+    command -v awk >/dev/null || {{ echo "daemon: awk is missing on this machine" >&2; exit 2; }}
     taken=$(strangers)
     [ -z "$taken" ] || {{ echo "$taken" >&2; exit 1; }}
     ;;

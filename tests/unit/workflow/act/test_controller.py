@@ -15,6 +15,14 @@ from svcd.settings import Workflow
 from tests.unit.workflow.support import CLUSTER, JAR, JAR_BYTES, SCRIPT, TENANT, WorkflowCase
 
 S = ExecutionStatus
+OF_C1 = HttpProbe(
+    machine=InstanceId("i1"),
+    what="oozie",
+    url="http://10.0.0.9:11000/env",
+    missing=lambda status, _: "" if status == 200 else "not there",
+    identity="cluster c1",
+)
+"""The identity of the daemon of the cluster c1."""
 
 
 class Running(WorkflowCase):
@@ -111,12 +119,7 @@ class Failing(WorkflowCase):
 
     def test_a_job_does_not_start_on_a_strangers_engine(self) -> None:
         """No request but the look reaches it; a daemon that is silent is no stranger."""
-        self.fake_engines.identities = (
-            HttpProbe(
-                machine=InstanceId("i1"), what="oozie", url="http://10.0.0.9:11000/env",
-                missing=lambda status, _: "" if status == 200 else "not there", identity="c1",
-            ),
-        )  # fmt: skip
+        self.fake_engines.identities = (OF_C1,)
         self.probe.answer("/env", 200, b"cluster c2")
         row = self.execute()
         self.clock.advance(12)
@@ -131,22 +134,52 @@ class Failing(WorkflowCase):
 
     def test_a_long_staging_is_followed_by_a_second_look(self) -> None:
         """The stranger has come while the files were written."""
-        self.fake_engines.identities = (
-            HttpProbe(
-                machine=InstanceId("i1"), what="oozie", url="http://10.0.0.9:11000/env",
-                missing=lambda status, _: "", identity="c1",
-            ),
-        )  # fmt: skip
-        self.probe.answer("/env", 200, b"c1")
+        self.fake_engines.identities = (OF_C1,)
+        self.probe.answer("/env", 200, b"cluster c1")
         self.faults.add(
             FaultRule(where="hdfs", path="workflow.xml", effect=Effect.DELAY, delay_s=3.0)
         )
         row = self.execute()
         self.clock.advance(2)
-        self.probe.answer("/env", 200, b"c2")
+        self.probe.answer("/env", 200, b"cluster c2")
         self.clock.advance(12)
         self.assertEqual(self.failed(row), ("FAILED", "FOREIGN_DAEMON", "start"))
         self.assertEqual(self.engines.engine("c1").submissions, 0)
+
+    def test_nothing_is_removed_from_a_stranger(self) -> None:
+        """The folder of the execution goes when the cluster's own file system is back."""
+        self.fake_engines.identities = (OF_C1,)
+        self.probe.answer("/env", 200, b"cluster c1")
+        row = self.execute(configs={"svcd.fake.run_s": "5"})
+        self.clock.advance(4)
+        self.probe.answer("/env", 200, b"cluster c2")
+        self.clock.advance(30)
+        self.assertEqual(self.execution(row.id).status, S.SUCCEEDED)
+        folder = f"/user/hadoop/svcd/{row.id}"
+        self.assertIn(folder, self.engines.engine("c1").files.nodes)
+        self.probe.answer("/env", 200, b"cluster c1")
+        self.clock.advance(120)
+        self.assertNotIn(folder, self.engines.engine("c1").files.nodes)
+
+    def test_a_stranger_that_does_not_know_the_job_has_not_lost_it(self) -> None:
+        """The job runs on at the cluster's own engine, and is found there again."""
+        self.fake_engines.identities = (OF_C1,)
+        self.probe.answer("/env", 200, b"cluster c1")
+        row = self.execute(configs={"svcd.fake.run_s": "40"})
+        self.clock.advance(4)
+        engine = self.engines.engine("c1")
+        jobs = dict(engine.jobs)
+        engine.jobs.clear()
+        self.probe.answer("/env", 200, b"cluster c2")
+        self.clock.advance(20)
+        shown = self.execution(row.id)
+        self.assertEqual(shown.status, S.RUNNING)
+        assert shown.waiting is not None
+        self.assertIn("a program that is not of this cluster answers", shown.waiting.text)
+        engine.jobs.update(jobs)
+        self.probe.answer("/env", 200, b"cluster c1")
+        self.clock.advance(60)
+        self.assertEqual(self.execution(row.id).status, S.SUCCEEDED)
 
     def test_a_silent_failure_is_explained_by_the_history(self) -> None:
         """A failing task leaves the engine's record without a reason."""
