@@ -8,6 +8,12 @@ from __future__ import annotations
 from svcd.model.wire import View
 
 
+class RecordPlan(View, frozen=True, kw_only=True):
+    """A template, data source, job binary or job that svcd would only write down."""
+
+    name: str
+
+
 class PlannedMachine(View, frozen=True, kw_only=True):
     """A server that svcd would create or delete. change: `create` or `delete`."""
 

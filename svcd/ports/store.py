@@ -500,16 +500,30 @@ Also: TypeAlias = Callable[[Tx, R], Awaitable[None]]
 
 
 async def added(
-    store: Store, rows: Callable[[Tx], Rows[R, Any]], record: R, also: Also[R] | None
+    store: Store,
+    rows: Callable[[Tx], Rows[R, Any]],
+    record: R,
+    also: Also[R] | None,
+    check: Callable[[Tx], Awaitable[None]] | None = None,
+    dry: bool = False,
 ) -> R:
-    """Add `record` to a family, with further writes in the same transaction. Raises NameTaken."""
+    """Add `record` to a family, with further writes in the same transaction.
+
+    Raises NameTaken, QuotaExceeded and the errors of `check`, which comes first. dry: raise the
+    same errors, and write nothing.
+    """
 
     async def work(tx: Tx) -> None:
+        if check is not None:
+            await check(tx)
+        if dry:
+            await rows(tx).check_new(record)
+            return
         await rows(tx).add(record)
         if also is not None:
             await also(tx, record)
 
-    await store.tx(work)
+    await (store.read(work) if dry else store.tx(work))
     return record
 
 

@@ -369,20 +369,25 @@ class Templates(_Commands):
         caller: Caller,
         new: NewNodeGroupTemplate,
         also: Also[NodeGroupTemplate] | None = None,
+        dry: bool = False,
     ) -> NodeGroupTemplate:
-        """Create a node group template.
+        """Create a node group template; dry: only check that it could be created.
 
         Raises the leaves of behaviour 3 (all faults at once), NodeGroupTemplateNameTaken.
         """
         facts = self._reader.plugin(Facts(), new.plugin_name)
         facts = await self._reader.cloud(facts, caller, networks=new.floating_ip_pool is not None)
         record = _accepted(rules.check_node_group_template(new, facts, self._made(caller)))
-        return await added(self._store, lambda tx: tx.node_group_templates, record, also)
+        return await added(self._store, lambda tx: tx.node_group_templates, record, also, dry=dry)
 
     async def create_cluster_template(
-        self, caller: Caller, new: NewClusterTemplate, also: Also[ClusterTemplate] | None = None
+        self,
+        caller: Caller,
+        new: NewClusterTemplate,
+        also: Also[ClusterTemplate] | None = None,
+        dry: bool = False,
     ) -> ClusterTemplate:
-        """Create a cluster template.
+        """Create a cluster template; dry: only check that it could be created.
 
         Raises the leaves of behaviour 3 (all faults at once), ClusterTemplateNameTaken.
         """
@@ -398,4 +403,4 @@ class Templates(_Commands):
         record = _accepted(
             rules.check_cluster_template(new, facts, self._bounds, self._made(caller))
         )
-        return await added(self._store, lambda tx: tx.cluster_templates, record, also)
+        return await added(self._store, lambda tx: tx.cluster_templates, record, also, dry=dry)

@@ -171,6 +171,7 @@ TEXTS: Final[Mapping[str, str]] = {
     "machines": "names of the machines",
     "node_group": "node group of the machines",
     "what": "what the command or the request is for",
+    "RecordPlan.name": "name of the record",
     "ClusterPlan.name": "name of the cluster",
     "ClusterPlan.machines": "servers that svcd would create or delete",
     "ClusterPlan.volumes": "volumes that svcd would create or delete",

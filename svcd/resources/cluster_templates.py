@@ -11,6 +11,7 @@ from svcd.errors import RULES, ClusterTemplateNameTaken, InvalidReference
 from svcd.model import wire
 from svcd.model.ids import ClusterTemplateId
 from svcd.model.requests import NewClusterTemplate
+from svcd.model.wire_plans import RecordPlan
 from svcd.resources._query import paged
 from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
@@ -50,6 +51,7 @@ class ClusterTemplates:
         body=NewClusterTemplate,
         returns="cluster_template",
         creates=True,
+        plan="_plan_new",
         raises=(*RULES, ClusterTemplateNameTaken),
     )
     async def create(self, call: Call, body: NewClusterTemplate) -> wire.ClusterTemplate:
@@ -58,6 +60,10 @@ class ClusterTemplates:
         return wire.ClusterTemplate.of(
             await self._commands.create_cluster_template(call.caller, body, also)
         )
+
+    async def _plan_new(self, call: Call, body: NewClusterTemplate) -> RecordPlan:
+        made = await self._commands.create_cluster_template(call.caller, body, dry=True)
+        return RecordPlan(name=made.name)
 
     @route(app, "DELETE", "/cluster-templates/<template_id>", raises=(InvalidReference,))
     async def delete(self, call: Call, template_id: str) -> None:

@@ -12,6 +12,7 @@ from svcd.errors import DataSourceNameTaken, DeletionFailed, InvalidCredentials,
 from svcd.model import wire_jobs
 from svcd.model.ids import DataSourceId
 from svcd.model.requests import NewDataSource
+from svcd.model.wire_plans import RecordPlan
 from svcd.resources._query import paged
 from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
@@ -55,12 +56,17 @@ class DataSources:
         returns="data_source",
         since="1.1",
         creates=True,
+        plan="_plan_new",
         raises=(InvalidCredentials, InvalidData, DataSourceNameTaken),
     )
     async def create(self, call: Call, body: NewDataSource) -> wire_jobs.DataSource:
         """Create a data source. svcd does not check its location."""
         view = partial(wire_jobs.DataSource.of, hide=call.hides_credentials, created=True)
         return view(await self._commands.create_data_source(call.caller, body, call.keeping(view)))
+
+    async def _plan_new(self, call: Call, body: NewDataSource) -> RecordPlan:
+        made = await self._commands.create_data_source(call.caller, body, dry=True)
+        return RecordPlan(name=made.name)
 
     @route(app, "DELETE", "/data-sources/<data_source_id>", since="1.1", raises=(DeletionFailed,))
     async def delete(self, call: Call, data_source_id: str) -> None:

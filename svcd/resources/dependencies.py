@@ -65,9 +65,14 @@ class TemplateCommands(Protocol):
         caller: Caller,
         new: NewNodeGroupTemplate,
         also: Also[NodeGroupTemplate] | None = None,
+        dry: bool = False,
     ) -> NodeGroupTemplate: ...
     async def create_cluster_template(
-        self, caller: Caller, new: NewClusterTemplate, also: Also[ClusterTemplate] | None = None
+        self,
+        caller: Caller,
+        new: NewClusterTemplate,
+        also: Also[ClusterTemplate] | None = None,
+        dry: bool = False,
     ) -> ClusterTemplate: ...
 
 
@@ -75,13 +80,21 @@ class JobCommands(Protocol):
     """The commands of `svcd.workflow.commands.Jobs`."""
 
     async def create_data_source(
-        self, caller: Caller, new: NewDataSource, also: Also[DataSource] | None = None
+        self,
+        caller: Caller,
+        new: NewDataSource,
+        also: Also[DataSource] | None = None,
+        dry: bool = False,
     ) -> DataSource: ...
     async def create_job_binary(
-        self, caller: Caller, new: NewJobBinary, also: Also[JobBinary] | None = None
+        self,
+        caller: Caller,
+        new: NewJobBinary,
+        also: Also[JobBinary] | None = None,
+        dry: bool = False,
     ) -> JobBinary: ...
     async def create_job(
-        self, caller: Caller, new: NewJob, also: Also[Job] | None = None
+        self, caller: Caller, new: NewJob, also: Also[Job] | None = None, dry: bool = False
     ) -> Job: ...
     async def execute(
         self,

@@ -20,6 +20,7 @@ from svcd.model import wire_jobs
 from svcd.model.ids import JobBinaryId
 from svcd.model.job import JobBinary
 from svcd.model.requests import NewJobBinary
+from svcd.model.wire_plans import RecordPlan
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.resources._answers import Download
@@ -70,6 +71,7 @@ class JobBinaries:
         returns="job_binary",
         since="1.1",
         creates=True,
+        plan="_plan_new",
         raises=(
             BadJobBinary,
             InvalidCredentials,
@@ -82,6 +84,10 @@ class JobBinaries:
         """Create a job binary."""
         view = partial(wire_jobs.JobBinary.of, hide=call.hides_credentials, created=True)
         return view(await self._commands.create_job_binary(call.caller, body, call.keeping(view)))
+
+    async def _plan_new(self, call: Call, body: NewJobBinary) -> RecordPlan:
+        made = await self._commands.create_job_binary(call.caller, body, dry=True)
+        return RecordPlan(name=made.name)
 
     @route(app, "DELETE", "/job-binaries/<binary_id>", since="1.1", raises=(DeletionFailed,))
     async def delete(self, call: Call, binary_id: str) -> None:

@@ -21,7 +21,7 @@ from svcd.model import wire_jobs
 from svcd.model.ids import JobBinaryId, JobId, TenantId
 from svcd.model.job import Job, JobBinary
 from svcd.model.requests import ExecuteRequest, NewJob
-from svcd.model.wire_plans import ExecutionPlan
+from svcd.model.wire_plans import ExecutionPlan, RecordPlan
 from svcd.ports.store import Tx
 from svcd.resources._lists import ROWS, Reading, items
 from svcd.resources._query import paged
@@ -90,6 +90,7 @@ class Jobs:
         returns="job",
         since="1.1",
         creates=True,
+        plan="_plan_new",
         raises=(InvalidData, InvalidReference, JobNameTaken),
     )
     async def create(self, call: Call, body: NewJob) -> wire_jobs.Job:
@@ -101,6 +102,10 @@ class Jobs:
         also = None if call.keyed is None else keep
         made = await self._commands.create_job(call.caller, body, also)
         return await self._store.read(lambda tx: self._expanded(tx, call, made))
+
+    async def _plan_new(self, call: Call, body: NewJob) -> RecordPlan:
+        made = await self._commands.create_job(call.caller, body, dry=True)
+        return RecordPlan(name=made.name)
 
     @route(app, "DELETE", "/jobs/<job_id>", since="1.1", raises=(DeletionFailed,))
     async def delete(self, call: Call, job_id: str) -> None:

@@ -11,6 +11,7 @@ from svcd.errors import RULES, InvalidReference, NodeGroupTemplateNameTaken
 from svcd.model import wire
 from svcd.model.ids import NodeGroupTemplateId
 from svcd.model.requests import NewNodeGroupTemplate
+from svcd.model.wire_plans import RecordPlan
 from svcd.resources._query import paged
 from svcd.resources._route import Call, route
 from svcd.resources.dependencies import ApiServices
@@ -50,6 +51,7 @@ class NodeGroupTemplates:
         body=NewNodeGroupTemplate,
         returns="node_group_template",
         creates=True,
+        plan="_plan_new",
         raises=(*RULES, NodeGroupTemplateNameTaken),
     )
     async def create(self, call: Call, body: NewNodeGroupTemplate) -> wire.NodeGroupTemplate:
@@ -58,6 +60,10 @@ class NodeGroupTemplates:
         return wire.NodeGroupTemplate.of(
             await self._commands.create_node_group_template(call.caller, body, also)
         )
+
+    async def _plan_new(self, call: Call, body: NewNodeGroupTemplate) -> RecordPlan:
+        made = await self._commands.create_node_group_template(call.caller, body, dry=True)
+        return RecordPlan(name=made.name)
 
     @route(app, "DELETE", "/node-group-templates/<template_id>", raises=(InvalidReference,))
     async def delete(self, call: Call, template_id: str) -> None:

@@ -126,9 +126,13 @@ class Jobs:
     # ---- data sources, binaries, jobs ----
 
     async def create_data_source(
-        self, caller: Caller, new: NewDataSource, also: Also[DataSource] | None = None
+        self,
+        caller: Caller,
+        new: NewDataSource,
+        also: Also[DataSource] | None = None,
+        dry: bool = False,
     ) -> DataSource:
-        """Create a data source.
+        """Create a data source; dry: only check that it could be created.
 
         Raises InvalidCredentials (half an account, or none for the object store), InvalidData (a
         text that XML does not allow) and DataSourceNameTaken.
@@ -157,12 +161,16 @@ class Jobs:
             credentials=credentials,
             created_at=self._now(),
         )
-        return await added(self._store, lambda tx: tx.data_sources, record, also)
+        return await added(self._store, lambda tx: tx.data_sources, record, also, dry=dry)
 
     async def create_job_binary(
-        self, caller: Caller, new: NewJobBinary, also: Also[JobBinary] | None = None
+        self,
+        caller: Caller,
+        new: NewJobBinary,
+        also: Also[JobBinary] | None = None,
+        dry: bool = False,
     ) -> JobBinary:
-        """Create a job binary.
+        """Create a job binary; dry: only check that it could be created.
 
         Raises InvalidCredentials (half an account), BadJobBinary, InvalidReference (unknown
         internal binary), JobBinaryNameTaken.
@@ -188,22 +196,23 @@ class Jobs:
             created_at=self._now(),
         )
 
-        async def write(tx: Tx) -> None:
+        async def check(tx: Tx) -> None:
             await tx.job_binaries.refuse_if_full(caller.tenant_id)
             if isinstance(place, Internal):
                 what = "job binary internal"
                 faults = await _fault_of(tx.internals, caller.tenant_id, place.id, "$.url", what)
                 if faults:
                     raise InvalidReference("\n".join(faults))
-            await tx.job_binaries.add(record)
-            if also is not None:
-                await also(tx, record)
 
-        await self._store.tx(write)
-        return record
+        return await added(self._store, lambda tx: tx.job_binaries, record, also, check, dry)
 
-    async def create_job(self, caller: Caller, new: NewJob, also: Also[Job] | None = None) -> Job:
-        """Create a job. Raises InvalidData (rules of the type), InvalidReference, JobNameTaken."""
+    async def create_job(
+        self, caller: Caller, new: NewJob, also: Also[Job] | None = None, dry: bool = False
+    ) -> Job:
+        """Create a job; dry: only check that it could be created.
+
+        Raises InvalidData (rules of the type), InvalidReference, JobNameTaken.
+        """
         record = Job(
             id=JobId(self._new_id()),
             tenant_id=caller.tenant_id,
@@ -215,7 +224,7 @@ class Jobs:
             created_at=self._now(),
         )
 
-        async def write(tx: Tx) -> None:
+        async def check(tx: Tx) -> None:
             await tx.jobs.refuse_if_full(caller.tenant_id)
             faults: list[str] = []
             for name, ids in (("mains", record.mains), ("libs", record.libs)):
@@ -234,12 +243,8 @@ class Jobs:
                 broken += spark_job.main_faults(names)
             if broken:
                 raise InvalidData("\n".join(broken))
-            await tx.jobs.add(record)
-            if also is not None:
-                await also(tx, record)
 
-        await self._store.tx(write)
-        return record
+        return await added(self._store, lambda tx: tx.jobs, record, also, check, dry)
 
     # ---- executions ----
 

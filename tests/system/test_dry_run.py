@@ -14,7 +14,9 @@ from tests.support.fakes import MASTER, WORKER, Api, cluster_body
 ADDRESS = {"path": "/home/svcd/svcd-fake/processes", "mode": "0644"}
 
 
-class _Case(SynchronousTestCase):
+class DryRunCase(SynchronousTestCase):
+    """Asks for plans, and proves that they change nothing."""
+
     settings: Mapping[str, str] = {}
 
     def setUp(self) -> None:
@@ -61,7 +63,7 @@ class _Case(SynchronousTestCase):
         return cluster_body(self.svcd, name, workers, **more)
 
 
-class FakeClusterTests(_Case):
+class FakeClusterTests(DryRunCase):
     def test_plan_of_a_new_cluster(self) -> None:
         """Machines, volumes, addresses, quota, files and daemons."""
         body = self.cluster()
@@ -221,7 +223,7 @@ class FakeClusterTests(_Case):
             "/v1.1/demo/clusters?dry_run=True",
             "/v1.1/demo/clusters?dry_run=true&dry_run=false",
             "/v1.1/demo/clusters?dryrun=true",
-            "/v1.1/demo/cluster-templates?dry_run=true",
+            "/v1.1/demo/images/none?dry_run=true",
         ):
             answer = self.svcd.call("POST", path, json=body)
             self.assertEqual(
@@ -285,7 +287,7 @@ class FakeClusterTests(_Case):
         self.plan("/clusters", self.cluster("c2"))
 
 
-class VanillaTests(_Case):
+class VanillaTests(DryRunCase):
     settings = {"plugins.enabled": "vanilla"}
 
     def test_plan_of_hadoop(self) -> None:
@@ -337,7 +339,7 @@ class VanillaTests(_Case):
         self.assertIn("Oozie", [w["what"] for w in start["awaited"]])
 
 
-class ExecuteTests(_Case):
+class ExecuteTests(DryRunCase):
     def setUp(self) -> None:
         super().setUp()
         self.id = self.api.active_cluster("c1", 1)
@@ -421,7 +423,7 @@ class ExecuteTests(_Case):
         self.assertEqual(self.assert_same_refusal(self.path, self.body), "QUOTA_ERROR")
 
 
-class PolicyTests(_Case):
+class PolicyTests(DryRunCase):
     settings = {"auth.mode": "keystone"}
 
     def test_dry_run_needs_the_role_of_the_request(self) -> None:

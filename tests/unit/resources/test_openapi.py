@@ -93,6 +93,16 @@ class OpenApiTests(SynchronousTestCase):
                 f"{base}/clusters": wrapped("ClusterPlan"),
                 f"{base}/clusters/{{cluster_id}}": wrapped("ClusterPlan"),
                 f"{base}/jobs/{{job_id}}/execute": wrapped("ExecutionPlan"),
+                **{
+                    f"{base}/{rows}": wrapped("RecordPlan")
+                    for rows in (
+                        "node-group-templates",
+                        "cluster-templates",
+                        "data-sources",
+                        "job-binaries",
+                        "jobs",
+                    )
+                },
             },
         )
 
