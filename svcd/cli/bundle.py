@@ -198,6 +198,47 @@ def variable(text: str) -> str:
 
 # ---- requests -----------------------------------------------------------------------------------
 
+New = Mapping[tuple[str, str], Item]
+"""The objects that a bundle makes, by kind and name."""
+_INHERITED: Final = ("image", "anti_affinity", "neutron_management_network", "node_groups")
+
+
+def whole(body: Json, new: New) -> dict[str, Any]:
+    """`body` with the fields of the new templates that it names, as the API will merge them.
+
+    So the API can check a request whose templates have no ids yet.
+    """
+    made = {key: value for key, value in body.items() if value is not None}
+    template = new.get(("cluster_templates", str(made.get("cluster_template"))))
+    if template is not None:
+        del made["cluster_template"]
+        given = template.body
+        inherited = {key: given[key] for key in _INHERITED if given.get(key) is not None}
+        configs = _merged(given.get("cluster_configs"), made.get("cluster_configs"))
+        made = {**inherited, **made, "cluster_configs": configs}
+    if made.get("node_groups"):
+        made["node_groups"] = [whole_group(each, new) for each in made["node_groups"]]
+    return made
+
+
+def whole_group(group: Json, new: New) -> dict[str, Any]:
+    """A node group, likewise."""
+    made = {key: value for key, value in group.items() if value is not None}
+    template = new.get(("node_group_templates", str(made.get("node_group_template"))))
+    if template is None:
+        return made
+    del made["node_group_template"]
+    inherited = {key: template.body[key] for key in _GROUP if template.body.get(key) is not None}
+    configs = _merged(inherited.get("node_configs"), made.get("node_configs"))
+    return {**inherited, **made, "node_configs": configs or {}}
+
+
+def _merged(first: Any, then: Any) -> Any:
+    """The options of both by name; `then` wins."""
+    if not isinstance(first, dict) or not isinstance(then, dict):
+        return first if then is None else then
+    return {**first, **{key: _merged(first.get(key), value) for key, value in then.items()}}
+
 
 def request(item: Item, ids: Mapping[tuple[str, str], str], url: str = "") -> dict[str, Any]:
     """The body of the POST that makes `item`.
@@ -218,6 +259,21 @@ def request(item: Item, ids: Mapping[tuple[str, str], str], url: str = "") -> di
     if url:
         body["url"] = url
     return {key: value for key, value in body.items() if value is not None}
+
+
+def scale_request(
+    sizes: Mapping[str, int], groups: Sequence[Json], ids: Mapping[tuple[str, str], str]
+) -> dict[str, Any]:
+    """The body of the PUT that changes the sizes of a cluster and adds `groups`."""
+    resized = [{"name": name, "count": count} for name, count in sizes.items()]
+    added = [group_request(each, ids) for each in groups]
+    body = {"resize_node_groups": resized, "add_node_groups": added}
+    return {key: value for key, value in body.items() if value}
+
+
+def has_content(item: Item) -> bool:
+    """Whether svcd keeps the data of a job binary."""
+    return "content" in item.body or "file" in item.body
 
 
 def group_request(group: Json, ids: Mapping[tuple[str, str], str]) -> dict[str, Any]:

@@ -21,12 +21,13 @@ class Change(enum.StrEnum):
     CREATE = "create"
     SCALE = "scale"
     NONE = "unchanged"
-    REFUSED = "cannot be changed"
+    REFUSED = "cannot be done"
+    FAILED = "in Error"
 
 
 @frozen(kw_only=True)
 class Step:
-    """The work for one object. texts: its differences, or the reason of a refusal.
+    """The work for one object. texts: its differences, or why it cannot be done and the way out.
 
     sizes, groups: of a cluster: new sizes of its groups by name, and new groups. shrunk: former
     and new sizes of the groups that lose machines.
@@ -59,9 +60,10 @@ def plan(items: Sequence[Item], there: There, digests: Mapping[str, str]) -> Seq
 def _twice(items: Sequence[Item]) -> Item | None:
     seen = set()
     for each in items:
-        if (each.kind.name, each.name) in seen:
+        name = each.name.lower() if each.kind.name == "clusters" else each.name
+        if (each.kind.name, name) in seen:
             return each
-        seen.add((each.kind.name, each.name))
+        seen.add((each.kind.name, name))
     return None
 
 
@@ -87,6 +89,9 @@ def _step(item: Item, there: There, digests: Mapping[str, str]) -> Step:
     id_ = str(row["id"])
     actual = exported(item.kind, row, there, masked=False)
     wanted = {key: value for key, value in item.body.items() if key not in ("file", "content")}
+    if item.kind.name == "clusters" and row["status"] == "Deleting":
+        text = f"it is being deleted: wait for its end (svcd cluster rm {item.name} --wait)"
+        return Step(item=item, change=Change.REFUSED, texts=[f"{text} and apply again"], id=id_)
     texts, sizes, groups, shrunk = [], {}, [], {}
     if item.kind.name == "clusters":
         known = {each["name"]: each for each in row["node_groups"]}
@@ -105,6 +110,12 @@ def _step(item: Item, there: There, digests: Mapping[str, str]) -> Step:
         faults.append("another content")
     if faults:
         return Step(item=item, change=Change.REFUSED, texts=[*faults, _advice(item)], id=id_)
+    if item.kind.name == "clusters" and row["status"] == "Error":
+        text = (
+            f"it is in Error: svcd why {item.name} shows the reason, svcd cluster retry {item.name}"
+            f" repeats what failed, svcd cluster rm {item.name} removes it; then apply again"
+        )
+        return Step(item=item, change=Change.FAILED, texts=[*texts, text], id=id_)
     if sizes or groups:
         return Step(
             item=item, change=Change.SCALE, texts=texts, id=id_, sizes=sizes, groups=groups,

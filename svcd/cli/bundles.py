@@ -17,6 +17,7 @@ from svcd.cli import bundle, bundle_file
 from svcd.cli.api import name_taken, safe
 from svcd.cli.bundle import BY_NAME, KINDS, Item, Kind, There
 from svcd.cli.bundle_plan import Change, Step, plan
+from svcd.cli.bundle_trial import tried
 from svcd.cli.clusters import machines, wait_option
 from svcd.cli.command import Command
 from svcd.cli.exits import FAILED, INTERRUPTED, NOT_FOUND, REFUSED, CommandError
@@ -32,8 +33,14 @@ from svcd.model.job import INTERNAL_URL
 
 _MOST_TEXT: Final = 64 * 2**10
 """The largest content of a binary that an export holds."""
-_MARKS: Final = {Change.CREATE: "+", Change.SCALE: "~", Change.NONE: "=", Change.REFUSED: "!"}
-_DONE: Final = {Change.CREATE: "created", Change.SCALE: "scaled", Change.NONE: "unchanged"}
+_MARKS: Final = {
+    Change.CREATE: "+", Change.SCALE: "~", Change.NONE: "=", Change.REFUSED: "!",
+    Change.FAILED: "!",
+}  # fmt: skip
+_DONE: Final = {
+    Change.CREATE: "created", Change.SCALE: "scaled", Change.NONE: "unchanged",
+    Change.FAILED: "left",
+}  # fmt: skip
 _WORDS: Final = {
     "template": ("cluster_templates", "node_group_templates"),
     "source": ("data_sources",),
@@ -57,9 +64,10 @@ _files: Final = click.option(
 def apply(session: Session, files: Sequence[Path], dry_run: bool, yes: bool, wait: bool) -> None:
     """Make what a bundle names and the project lacks, and scale its clusters.
 
-    It may be repeated: what is there already stays. A change that the API cannot make is refused
-    before anything is done, and a cluster loses machines only after a question. With --wait it
-    ends when all clusters of the bundle are Active.
+    It may be repeated: what is there already stays. The API checks everything first: when it
+    refuses an object or a change, nothing is done. A cluster loses machines only after a question,
+    and one in Error is left as it is. With --wait the command ends when all clusters of the bundle
+    are Active.
     """
     work = Work(session, files)
     refused = [step for step in work.steps if step.change is Change.REFUSED]
@@ -69,12 +77,15 @@ def apply(session: Session, files: Sequence[Path], dry_run: bool, yes: bool, wai
         session.note(f"{step.item.where}: {step.item.title}: {'; '.join(step.texts)}")
     if refused:
         titles = ", ".join(step.item.title for step in refused[:5])
-        raise CommandError(f"the API cannot change {titles}; nothing was done", REFUSED)
+        raise CommandError(f"nothing was done, because of {titles}", REFUSED)
     if not dry_run:
         confirm("remove", work.shrunk(), yes)
         work.perform()
         if wait:
             work.await_clusters()
+    failed = [step for step in work.steps if step.change is Change.FAILED]
+    if failed:
+        raise CommandError("; ".join(f"{step.item.title}: {step.texts[-1]}" for step in failed))
 
 
 @click.command("diff", cls=Command)
@@ -84,7 +95,7 @@ def apply(session: Session, files: Sequence[Path], dry_run: bool, yes: bool, wai
 def diff(session: Session, files: Sequence[Path], exit_code: bool) -> int:
     """Show how the project differs from a bundle.
 
-    + is missing, ~ has other sizes, ! differs in what the API cannot change.
+    + is missing, ~ has other sizes, ! is refused by the API, or is in Error.
     """
     work = Work(session, files)
     steps = [each for each in work.steps if each.change is not Change.NONE]
@@ -217,9 +228,10 @@ class Work:
         self._session = session
         self._items = [item for file in files for item in _parsed(file)]
         self._programs = {
-            item.name: _program(item) for item in self._items if _has_content(item.body)
+            item.name: _program(item) for item in self._items if bundle.has_content(item)
         }
-        self.steps = self._planned()
+        planned = self._planned()
+        self.steps = tried(session, planned, self._there, self._ids())
 
     def _planned(self) -> Sequence[Step]:
         """The steps from the project as it is now."""
@@ -274,32 +286,24 @@ class Work:
 
     def perform(self) -> None:
         """Do the steps in their order. Raises CommandError, which says what is done."""
-        there = self._there
+        urls = self._uploaded()
         for image in self._local_images():
             register(self._session, image)
-        ids = {
-            (kind, str(row["name"])): str(row["id"])
-            for kind, rows in there.rows.items()
-            for row in rows
-        }
-        for item in self._items:
-            for kind, name in bundle.references(item):
-                row = there.image(name) if kind == "images" else there.find(kind, name)
-                if row is not None:
-                    ids.setdefault((kind, name), str(row["id"]))
+        ids = self._ids()
         done = 0
         try:
             for planned in self.steps:
                 step = planned
                 try:
-                    self._perform(step, ids)
+                    self._perform(step, ids, urls)
                 except CommandError as error:
                     if not name_taken(error):
                         raise
                     step = self._made_meanwhile(step, error)
                     ids[step.item.kind.name, step.item.name] = step.id
-                done += step.change is not Change.NONE
-                texts = f": {'; '.join(step.texts)}" if step.texts else ""
+                done += step.change in (Change.CREATE, Change.SCALE)
+                said = step.texts and step.change is not Change.FAILED
+                texts = f": {'; '.join(step.texts)}" if said else ""
                 print(f"{_DONE[step.change]} {step.item.title}{texts}")
         except CommandError as error:
             text = f"{step.item.title}: {error}; {self._left(done)}"
@@ -312,14 +316,14 @@ class Work:
         from svcd.cli.waiting import await_cluster
 
         for step in self.steps:
-            if step.item.kind.name == "clusters":
+            if step.item.kind.name == "clusters" and step.change is not Change.FAILED:
                 await_cluster(self._session, find(self._session.api, CLUSTER, step.item.name))
                 self._session.note(f"{step.item.title} is Active")
 
     def _left(self, done: int) -> str:
         if not done:
             return "nothing was changed"
-        all_ = sum(step.change is not Change.NONE for step in self.steps)
+        all_ = sum(step.change in (Change.CREATE, Change.SCALE) for step in self.steps)
         return f"{done} of {all_} changes are made; the same svcd apply makes the others"
 
     def _made_meanwhile(self, step: Step, refusal: CommandError) -> Step:
@@ -329,17 +333,39 @@ class Work:
                 return each
         raise refusal
 
-    def _perform(self, step: Step, ids: dict[tuple[str, str], str]) -> None:
+    def _ids(self) -> dict[tuple[str, str], str]:
+        """The ids of the objects that are there, by kind and name; kind `images` for an image."""
+        there = self._there
+        ids = {
+            (kind, str(row["name"])): str(row["id"])
+            for kind, rows in there.rows.items()
+            for row in rows
+        }
+        for item in self._items:
+            for kind, name in bundle.references(item):
+                row = there.image(name) if kind == "images" else there.find(kind, name)
+                if row is not None:
+                    ids.setdefault((kind, name), str(row["id"]))
+        return ids
+
+    def _uploaded(self) -> Mapping[str, str]:
+        """The URLs of the contents of new binaries, by name: an upload can still be refused."""
+        new = [step.item for step in self.steps if step.change is Change.CREATE]
+        return {
+            item.name: stored(self._session, self._programs[item.name]).url
+            for item in new
+            if item.kind.name == "job_binaries" and item.name in self._programs
+        }
+
+    def _perform(
+        self, step: Step, ids: dict[tuple[str, str], str], urls: Mapping[str, str]
+    ) -> None:
         api, item = self._session.api, step.item
         if step.change is Change.SCALE:
-            sizes = [{"name": name, "count": count} for name, count in step.sizes.items()]
-            groups = [bundle.group_request(each, ids) for each in step.groups]
-            body = {"resize_node_groups": sizes, "add_node_groups": groups}
-            api.put(f"/clusters/{safe(step.id)}", {k: v for k, v in body.items() if v})
+            body = bundle.scale_request(step.sizes, step.groups, ids)
+            api.put(f"/clusters/{safe(step.id)}", body)
         elif step.change is Change.CREATE:
-            url = ""
-            if item.kind.name == "job_binaries" and item.name in self._programs:
-                url = stored(self._session, self._programs[item.name]).url
+            url = urls.get(item.name, "") if item.kind.name == "job_binaries" else ""
             made = api.post(item.kind.path, bundle.request(item, ids, url), uuid.uuid4().hex)
             ids[item.kind.name, item.name] = str(made[item.kind.key]["id"])
 
@@ -354,10 +380,6 @@ def _parsed(file: Path) -> Sequence[Item]:
     except OSError as error:
         raise Unusable(f"{file} cannot be read: {error.strerror}") from None
     return bundle_file.parse(data, str(file), str(file.parent), os.environ)
-
-
-def _has_content(body: Mapping[str, Any]) -> bool:
-    return "content" in body or "file" in body
 
 
 def _program(item: Item) -> Program:

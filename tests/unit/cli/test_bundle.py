@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
+from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.bundle import BY_NAME, Item, There, exported, request
+from svcd.cli.bundle import BY_NAME, Item, There, exported, request, whole
 from svcd.cli.bundle_file import parse
 from svcd.cli.bundle_plan import Change, plan
+from svcd.cli.bundle_trial import other_plugins
 
 BUNDLE = b"""
 node_group_templates:
@@ -170,4 +172,61 @@ class RequestTests(SynchronousTestCase):
         self.assertEqual(
             request(items["job_binaries"], ids, "internaldb://i1"),
             {"name": "count.pig", "url": "internaldb://i1"},
+        )
+
+
+class WholeTests(SynchronousTestCase):
+    """A request that stands for itself, while its templates are not made yet."""
+
+    def setUp(self) -> None:
+        self.items = {each.kind.name: each for each in read()}
+        self.new = {(each.kind.name, each.name): each for each in read()}
+        self.worker = {
+            "name": "worker", "count": 2, "flavor_id": "3", "node_processes": ["datanode"],
+            "node_configs": {},
+        }  # fmt: skip
+
+    def test_group_has_the_fields_of_its_template(self) -> None:
+        """Its own fields win, and options are merged by name."""
+        small = whole(self.items["cluster_templates"].body, self.new)
+        self.assertEqual(small["node_groups"], [self.worker])
+        template = self.new["node_group_templates", "worker"]
+        configs = {"HDFS": {"a": 1, "b": 1}}
+        self.new["node_group_templates", "worker"] = evolve(
+            template, body={**template.body, "node_configs": configs}
+        )
+        group = {"name": "w", "count": 1, "node_group_template": "worker", "flavor_id": "4",
+                 "node_configs": {"HDFS": {"b": 2}, "YARN": {"c": 3}}}  # fmt: skip
+        self.assertEqual(
+            whole({"node_groups": [group]}, self.new)["node_groups"],
+            [
+                {
+                    "name": "w", "count": 1, "flavor_id": "4", "node_processes": ["datanode"],
+                    "node_configs": {"HDFS": {"a": 1, "b": 2}, "YARN": {"c": 3}},
+                }
+            ],
+        )  # fmt: skip
+
+    def test_cluster_has_the_fields_of_its_template(self) -> None:
+        """Groups that it gives replace those of the template."""
+        body = self.items["clusters"].body
+        made = whole(body, self.new)
+        self.assertEqual((made["name"], made["image"]), ("first", "plain"))
+        self.assertNotIn("cluster_template", made)
+        self.assertEqual(made["node_groups"], [self.worker])
+        own = [{"name": "all", "count": 1, "flavor_id": "3", "node_processes": ["datanode"]}]
+        self.assertEqual(whole({**body, "node_groups": own}, self.new)["node_groups"], own)
+
+    def test_template_that_is_there_stays_a_reference(self) -> None:
+        """The API knows its fields."""
+        body = self.items["clusters"].body
+        self.assertEqual(whole(body, {}), body)
+
+    def test_template_for_another_plugin(self) -> None:
+        """The API would refuse the reference."""
+        cluster = self.items["clusters"]
+        other = evolve(cluster, body={**cluster.body, "engine_version": "0.2"})
+        self.assertEqual(list(other_plugins(cluster, self.new)), [])
+        self.assertEqual(
+            list(other_plugins(other, self.new)), ["template small is for plugin fake 0.1"]
         )

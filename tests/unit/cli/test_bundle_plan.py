@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.cli.bundle import There
 from svcd.cli.bundle_plan import Change, Step, plan
 from svcd.cli.job_files import Unusable
-from tests.unit.cli.test_bundle import ALL, IMAGES, changes, read
+from tests.unit.cli.test_bundle import ALL, CLUSTER, IMAGES, changes, read
 
 
 class PlanTests(SynchronousTestCase):
@@ -48,6 +48,28 @@ class PlanTests(SynchronousTestCase):
         self.assertEqual((step.change, step.id, step.sizes), (Change.SCALE, "c1", {"worker": 5}))
         self.assertEqual(step.texts, ["group worker: 2 -> 5", "group more: new, 1 machines"])
         self.assertEqual(step.groups, [{"name": "more", "count": 1}])
+
+    def test_cluster_without_a_future(self) -> None:
+        """One that goes, and one that is broken, are not as the bundle wants them."""
+        for status, change, text in (
+            ("Deleting", Change.REFUSED, "it is being deleted: wait for its end (svcd cluster rm"),
+            ("Error", Change.FAILED, "it is in Error: svcd why first shows the reason"),
+        ):
+            rows = {**ALL.rows, "clusters": [{**CLUSTER, "status": status}]}
+            for body in (
+                b"{name: first}",
+                b"{name: first, node_groups: [{name: worker, count: 5}]}",
+            ):
+                there = There(rows=rows, images=IMAGES)
+                (step,) = plan(read(b"clusters: [%s]" % body), there, {})
+                self.assertEqual(step.change, change)
+                self.assertIn(text, step.texts[-1])
+
+    def test_names_of_clusters_have_no_case(self) -> None:
+        """The API would refuse the second one."""
+        with self.assertRaises(Unusable) as raised:
+            plan(read(b"clusters: [{name: new}, {name: NEW}]"), ALL, {})
+        self.assertIn("clusters[1]: cluster NEW is in the bundle twice", str(raised.exception))
 
     def refused(self, text: bytes, digests: dict[str, str] | None = None) -> Step:
         (step,) = plan(read(text, W="new"), ALL, digests or {})

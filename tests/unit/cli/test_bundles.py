@@ -13,7 +13,9 @@ from tests.support.commands import Said
 from tests.unit.cli.test_run import RunCase
 
 
-class BundleTests(RunCase):
+class BundleCase(RunCase):
+    """A bundle with an object of each kind."""
+
     def bundle(self, **more: Any) -> str:
         content = {
             "node_group_templates": [
@@ -53,6 +55,8 @@ class BundleTests(RunCase):
     def apply(self, *more: str, **changed: Any) -> Said:
         return self.shown.run("apply", "-f", self.bundle(**changed), *more)
 
+
+class BundleTests(BundleCase):
     def test_apply_twice(self) -> None:
         """All is made in order, then nothing is left to do; templates are shown."""
         said = self.apply("--dry-run")
