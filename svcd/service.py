@@ -51,7 +51,7 @@ from svcd.provisioning.commands import Clusters, Templates
 from svcd.provisioning.decide.firewall import Firewall
 from svcd.provisioning.decide.machines_view import machines, planned
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
-from svcd.provisioning.distributions.spi import Endpoints, Hint, IDistribution, identities
+from svcd.provisioning.distributions.spi import Endpoints, Hint, IDistribution
 from svcd.resources import api
 from svcd.runtime import audit as audits
 from svcd.runtime import open_files
@@ -124,11 +124,8 @@ class Engines:
         self._distributions = distributions
 
     def endpoints(self, cluster: Cluster) -> Endpoints | None:
-        made_by, known = self._of(cluster), machines(cluster)
-        endpoints = None if made_by is None else made_by.endpoints(cluster, known)
-        if made_by is None or endpoints is None:
-            return None
-        return evolve(endpoints, identities=identities(made_by.check(cluster, known)))
+        made_by = self._of(cluster)
+        return None if made_by is None else made_by.endpoints(cluster, machines(cluster))
 
     def has_engine(self, cluster: Cluster) -> bool:
         made_by = self._of(cluster)

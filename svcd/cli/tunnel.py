@@ -207,6 +207,7 @@ def login_words(machine: Any, known_hosts: Path, identity: Path | None) -> Seque
         "GlobalKnownHostsFile=/dev/null",
         "StrictHostKeyChecking=yes",
         "ServerAliveInterval=30",
+        "ConnectTimeout=20",  # also for a server that accepts and says nothing
     ):
         words += ["-o", option]
     if identity is not None:

@@ -102,9 +102,17 @@ def running(proc: Path = PROC) -> Sequence[Installation]:
         by_state.setdefault(state_of(root), []).append(machine)
     daemons = _daemons(proc) if by_state else {}
     return [
-        Installation(state, machines, daemons.get(os.path.realpath(state), 0), Path(state).exists())
+        Installation(state, machines, daemons.get(os.path.realpath(state), 0), _exists(state))
         for state, machines in by_state.items()
     ]
+
+
+def _exists(state: str) -> bool:
+    """Whether the folder is there. Any process may name any text as its folder."""
+    try:
+        return Path(state).exists()
+    except OSError:  # the name is too long, or this user may not look there
+        return False
 
 
 def _memory_mib(pids: Iterable[int], proc: Path) -> int:

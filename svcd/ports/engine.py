@@ -65,7 +65,7 @@ class Endpoints:
 
     engine: base of the workflow engine (ends in /oozie). webhdfs: base of the name node's HTTP.
     name_node: hdfs:// URL. resource_manager: host:port. history: base URL or "". user: the HDFS
-    user. identities: of the cluster's daemons; `svcd.service` takes them from the health check.
+    user. identities: of the daemons that a job uses, the engine and the name node among them.
     """
 
     engine: str

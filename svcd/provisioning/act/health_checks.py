@@ -56,7 +56,7 @@ _RARELY_S: Final = 30.0
 _SILENT_S: Final = 60.0
 """After several faults in a row of the cloud, checks pause for this time."""
 _SPREAD_S: Final = 0.3
-"""After a pause the checks are spread: by this time for each cluster that waits."""
+"""After a pause or a start the checks are spread: by this time for each cluster that waits."""
 _MOST_FAILURES: Final = 3
 """Faults in a row of the cloud; then the checks pause."""
 _MOST_ASKED: Final = 20
@@ -106,6 +106,7 @@ class HealthChecks:
         self._rng = rng
         self._every_s = settings.health_poll_s
         self._kept: dict[ClusterId, _Kept] = {}
+        self._turned = False
         self._silent_until = float("-inf")
         self._failures = 0
         self._outage_logged = False
@@ -113,7 +114,10 @@ class HealthChecks:
         self._loop = Loop(clock, "health checks", tick_s, self._turn)
 
     def start(self) -> None:
-        """Begin; the first checks are spread over one period."""
+        """Begin. Clusters that are Active now are checked soon, later ones within one period.
+
+        What a row says of them may be old: machines have ended or come back meanwhile.
+        """
         if self._every_s > 0:
             self._loop.start(now=False)
 
@@ -152,9 +156,10 @@ class HealthChecks:
         mine = [each for each in found if self._leases.holds(each)]
         now = self._clock.seconds()
         kept = self._kept
+        spread = self._every_s if self._turned else min(self._every_s, _SPREAD_S * len(mine))
+        self._turned = True
         self._kept = {
-            each: kept.get(each) or _Kept(due=now + self._rng.random() * self._every_s)
-            for each in mine
+            each: kept.get(each) or _Kept(due=now + self._rng.random() * spread) for each in mine
         }
         if now < self._silent_until:
             return

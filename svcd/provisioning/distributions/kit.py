@@ -38,7 +38,6 @@ from svcd.provisioning.distributions.spi import (
     Plan,
     Scope,
     WriteFile,
-    identities,
     image_fault,
     web_ports,
 )
@@ -351,9 +350,9 @@ class DistributionKit(ABC, _Base):
                     self.assertNotIn(identity, foreign, f"{name}: the same for another cluster")
             endpoints = distribution.endpoints(made, all_)
             if endpoints is not None:
-                proven = {_place(a.url) for a in identities(check)}
+                proven = {_place(each.url) for each in endpoints.identities}
                 for url in filter(None, (endpoints.engine, endpoints.webhdfs, endpoints.history)):
-                    self.assertIn(_place(url), proven, f"check: {url} proves no identity")
+                    self.assertIn(_place(url), proven, f"endpoints: {url} proves no identity")
 
     # ---- what users see ---------------------------------------------------------------------
 
@@ -399,6 +398,11 @@ def _actions(plan: Plan) -> Iterator[WriteFile | Command | HttpProbe]:
     for stage in plan:
         for chain in stage.chains:
             yield from chain
+
+
+def identities(plan: Plan) -> Sequence[HttpProbe]:
+    """The probes of a plan that prove that a daemon is the cluster's own."""
+    return [a for a in _actions(plan) if isinstance(a, HttpProbe) and a.identity]
 
 
 def _place(url: str) -> str:

@@ -44,7 +44,6 @@ __all__ = [
     "Scope",
     "Stage",
     "WriteFile",
-    "identities",
     "image_fault",
     "web_ports",
 ]
@@ -280,12 +279,6 @@ class IDistribution(Interface):
 
     def endpoints(cluster: Cluster, machines: Sequence[Machine]) -> Endpoints | None:
         """The addresses for jobs. None: the cluster has no engine."""
-
-
-def identities(plan: Plan) -> tuple[HttpProbe, ...]:
-    """The probes of a plan that prove that a daemon is the cluster's own."""
-    actions = (action for stage in plan for chain in stage.chains for action in chain)
-    return tuple(a for a in actions if isinstance(a, HttpProbe) and a.identity)
 
 
 def web_ports(distribution: IDistribution, version: str, processes: Sequence[str]) -> Sequence[int]:

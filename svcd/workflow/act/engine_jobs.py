@@ -241,7 +241,8 @@ class EngineJobs:
         except EngineError as error:
             if error.kind is not Fault.NOT_FOUND:
                 raise
-            await self._performer.prove(place)  # the engine of another cluster knows no job of ours
+            # the engine of another cluster knows no job of this one
+            await self._performer.prove(place, place.endpoints.engine)
             self._endings.wake(row.id)
             return await self._rows.change(row.id, partial(planner.lost, now=self._clock.seconds()))
         if news is None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import Final, assert_never
+from urllib.parse import urlsplit
 
-from attrs import evolve
+from attrs import evolve, frozen
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
@@ -76,6 +77,17 @@ class _Stop(Exception):
         self.outcome = outcome
 
 
+@frozen
+class _Look:
+    """The answer of a daemon that was asked for its identity; both empty: it is the cluster's own.
+
+    stranger: another program has answered. silence: the daemon does not show its cluster.
+    """
+
+    stranger: str = ""
+    silence: str = ""
+
+
 class Performer:
     """Performs steps. access: the object store as the clusters' machines reach it."""
 
@@ -124,9 +136,9 @@ class Performer:
 
     async def _start(self, step: Start, row: Execution, place: Place) -> Outcome:
         """Stage if `step` says so, then submit. Found: the engine has the job; Done: not wanted."""
-        stranger = await self._stranger(place)
-        if stranger:
-            return _foreign(stranger)
+        unproven = await self._unproven(place)
+        if unproven is not None:
+            return unproven
         began = self._clock.seconds()
         material = await self._store.read(lambda tx: gather_material(tx, row))
         own = place.cluster.own_logins
@@ -157,9 +169,9 @@ class Performer:
                     row, material, definition
                 )
                 if self._clock.seconds() - began > _PROVEN_S:
-                    stranger = await self._stranger(place)
-                    if stranger:
-                        return _foreign(stranger)
+                    unproven = await self._unproven(place)
+                    if unproven is not None:
+                        return unproven
             return await self._submit(step, row, place, properties)
         except _Stop as stop:
             stored = await self._rows.secrets(row)  # without staging `logins` are samples
@@ -167,36 +179,53 @@ class Performer:
 
     # ---- strangers ----
 
-    async def prove(self, place: Place) -> None:
-        """Make sure that the daemons are the cluster's own. Raises EngineError for a stranger."""
-        stranger = await self._stranger(place)
-        if stranger:
-            raise EngineError(Fault.UNREACHABLE, stranger)
+    async def prove(self, place: Place, endpoint: str) -> None:
+        """Make sure that the cluster's own daemon answers at a URL. Raises EngineError."""
+        own = [i for i in place.endpoints.identities if _same_place(i.url, endpoint)]
+        for look in await self._looks(place, own):
+            if look.stranger or look.silence:
+                raise EngineError(Fault.UNREACHABLE, look.stranger or look.silence)
 
-    async def _stranger(self, place: Place) -> str:
-        """Ask the cluster's daemons for their identity; "" when no stranger answers.
+    async def _unproven(self, place: Place) -> Fail | Retry | None:
+        """Ask the daemons that a job uses for their identity; None when the job may start.
 
-        A silent daemon is not a stranger. The health of a cluster with a stranger is checked soon.
+        The engine and the name node must show it. Of the others a silent one is not a stranger.
         """
-        asked = [
-            partial(self._stranger_at, identity, place) for identity in place.endpoints.identities
-        ]
-        for text in await gather(asked, max(1, len(asked))):
-            if isinstance(text, BaseException):
-                raise text
-            if text:
-                self._rows.notice(place.cluster.id)
-                return text
-        return ""
+        endpoints, waits = place.endpoints, None
+        looks = await self._looks(place, endpoints.identities)
+        for identity, look in zip(endpoints.identities, looks, strict=True):
+            if look.stranger:
+                failure = failures.failure(Code.FOREIGN_DAEMON, "start", look.stranger)
+                return Fail(failure=failure)
+            if look.silence and _same_place(identity.url, endpoints.engine):
+                waits = Retry(code=Code.ENGINE_UNREACHABLE, step="start", text=look.silence)
+            elif look.silence and _same_place(identity.url, endpoints.webhdfs):
+                waits = Retry(code=Code.STAGING_FAILED, step="start", text=look.silence)
+        return waits
 
-    async def _stranger_at(self, identity: Identity, place: Place) -> str:
+    async def _looks(self, place: Place, identities: Sequence[Identity]) -> Sequence[_Look]:
+        asked = [partial(self._look, identity, place) for identity in identities]
+        looks: list[_Look] = []
+        for look in await gather(asked, max(1, len(asked))):
+            if isinstance(look, BaseException):
+                raise look
+            looks.append(look)
+        if any(look.stranger for look in looks):
+            self._rows.notice(place.cluster.id)
+        return looks
+
+    async def _look(self, identity: Identity, place: Place) -> _Look:
         at = place.at(identity.url) or Location(identity.url)
         try:
             answer = await self._probe.get(at, _IDENTITY_S)
-        except ProbeError:
-            return ""
-        stranger = "" if identity.missing(*answer) else identity.stranger(*answer)
-        return f"{identity.what}: {stranger}" if stranger else ""
+        except ProbeError as error:
+            return _Look(silence=f"{identity.what}: {error.text}")
+        missing = identity.missing(*answer)
+        stranger = "" if missing else identity.stranger(*answer)
+        return _Look(
+            stranger=f"{identity.what}: {stranger}" if stranger else "",
+            silence=f"{identity.what}: {missing}" if missing else "",
+        )
 
     async def _submit(
         self, step: Start, row: Execution, place: Place, properties: Mapping[str, str]
@@ -234,7 +263,7 @@ class Performer:
         """Remove the folder of a submit; the reason is in `submission`."""
         if step.folder is not None:
             try:
-                await self.prove(place)
+                await self.prove(place, place.endpoints.webhdfs)
                 await self._remove(step.folder, place)
             except EngineError as error:
                 text = f"the definition of the submit cannot be removed: {error.text}"
@@ -296,7 +325,7 @@ class Performer:
 
         It raises also when a stranger answers: nothing of it is removed.
         """
-        await self.prove(place)
+        await self.prove(place, place.endpoints.webhdfs)
         if row.workflow_job_id is not None and planner.needs_last_record(row):
             raw = await self._engine.record(place.engine, row.workflow_job_id)
             last = await read_record(self._clock, raw, await self._rows.secrets(row))
@@ -358,8 +387,9 @@ def _stop(error: EngineError | CloudError | NotFound, code: Code, text: str) -> 
     return _Stop(Fail(failure=failures.failure(code, "staging", text)))
 
 
-def _foreign(text: str) -> Fail:
-    return Fail(failure=failures.failure(Code.FOREIGN_DAEMON, "start", text))
+def _same_place(url: str, other: str) -> bool:
+    """Whether two URLs have the same host and port."""
+    return urlsplit(url).netloc == urlsplit(other).netloc
 
 
 def _no_credential(error: CloudError) -> Retry | Fail:

@@ -100,19 +100,9 @@ class Fake:
     def check(self, cluster: Cluster, machines: Sequence[Machine]) -> Plan:
         """A command on each machine, and an HTTP probe of the engine."""
         chains: list[tuple[Command | HttpProbe, ...]] = [(_check(m),) for m in machines]
-        oozie, endpoints = _holder(machines, topology.OOZIE), self.endpoints(cluster, machines)
-        if oozie and endpoints:
-            chains.append(
-                (
-                    HttpProbe(
-                        machine=oozie.instance_id,
-                        what="the workflow engine",
-                        url=f"{endpoints.engine}/v1/admin/os-env",
-                        missing=probes.Shows("the workflow engine"),
-                        identity=cluster.id,
-                    ),
-                )
-            )
+        oozie = _holder(machines, topology.OOZIE)
+        if oozie and self._engine_url:
+            chains.append((self._own_engine(cluster, oozie),))
         return _stage("check", *chains)
 
     def links(
@@ -145,6 +135,16 @@ class Fake:
             resource_manager=f"{manager.address}:8032",
             history="",
             user=oozie.user,
+            identities=(self._own_engine(cluster, oozie),),
+        )
+
+    def _own_engine(self, cluster: Cluster, oozie: Machine) -> HttpProbe:
+        return HttpProbe(
+            machine=oozie.instance_id,
+            what="the workflow engine",
+            url=f"{self._engine_url}/{cluster.id}/oozie/v1/admin/os-env",
+            missing=probes.Shows("the workflow engine"),
+            identity=cluster.id,
         )
 
 

@@ -195,7 +195,9 @@ def own(cluster: Cluster, machine: Machine, process: str) -> HttpProbe:
     """The daemon on `machine` answers, and it is the one of `cluster`."""
     what, path = _IDENTITY[process]
     url = f"http://{machine.public}:{path}"
-    return evolve(probe(machine, process, what, url, probes.Shows(what)), identity=cluster.id)
+    return evolve(
+        probe(machine, process, what, url, probes.Shows(what, IDENTITY)), identity=cluster.id
+    )
 
 
 def oozie_accepts(machine: Machine) -> HttpProbe:

@@ -10,11 +10,12 @@ from svcd.provisioning.distributions.spi import Machine, WriteFile
 from svcd.provisioning.distributions.vanilla import hadoop, oozie, spark
 from svcd.provisioning.distributions.vanilla.entries import Site
 from svcd.provisioning.distributions.vanilla.environment import LOG4J, environment
-from svcd.provisioning.distributions.vanilla.layout import layout
+from svcd.provisioning.distributions.vanilla.layout import holders, layout
 from svcd.provisioning.distributions.vanilla.script import daemon_script
 from svcd.provisioning.distributions.vanilla.sites import site_xml, with_asked
 from svcd.provisioning.distributions.vanilla.topology import (
     NAMENODE,
+    NODEMANAGER,
     OOZIE,
     RESOURCEMANAGER,
     SPARKCONNECT,
@@ -51,6 +52,7 @@ def files(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> tu
         texts[f"{conf}/{hadoop.EXCLUDE_HDFS}"] = ""
     if RESOURCEMANAGER in machine.processes:
         texts[f"{conf}/{hadoop.EXCLUDE_YARN}"] = ""
+        texts[f"{conf}/{hadoop.INCLUDE_YARN}"] = _included(machines)
     if SPARKHISTORY in machine.processes or SPARKCONNECT in machine.processes:
         texts[place.spark_log4j] = spark.DAEMON_LOG4J2
     tokens: list[WriteFile] = []
@@ -88,6 +90,21 @@ def files(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> tu
             for path, text in written.items()
         ),
     )
+
+
+def include(machines: Sequence[Machine], manager: Machine) -> WriteFile:
+    """The list of the node managers that the resource manager on `manager` admits."""
+    return WriteFile(
+        machine=manager.instance_id,
+        path=f"{layout(manager).conf}/{hadoop.INCLUDE_YARN}",
+        content=_included(machines).encode(),
+    )
+
+
+def _included(machines: Sequence[Machine]) -> str:
+    """Address and name of each: see `probes.NodeManagerServes` for what one reports."""
+    nodes = holders(machines, NODEMANAGER)
+    return "".join(f"{node.address}\n{node.name}\n" for node in nodes)
 
 
 def exclude(machine: Machine, name: str, addresses: Sequence[str]) -> WriteFile:

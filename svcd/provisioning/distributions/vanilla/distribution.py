@@ -26,7 +26,7 @@ from svcd.provisioning.distributions.spi import (
     Machine,
     Plan,
 )
-from svcd.provisioning.distributions.vanilla import spark, stages, topology
+from svcd.provisioning.distributions.vanilla import actions, spark, stages, topology
 from svcd.provisioning.distributions.vanilla.entries import entries
 from svcd.provisioning.distributions.vanilla.hints import JOB_TYPES, hints
 from svcd.provisioning.distributions.vanilla.layout import holder
@@ -152,6 +152,7 @@ class Vanilla:
         manager, history = holder(machines, RESOURCEMANAGER), holder(machines, HISTORYSERVER)
         if not (oozie and head and manager):
             return None
+        used = {NAMENODE: head, OOZIE: oozie, RESOURCEMANAGER: manager, HISTORYSERVER: history}
         return Endpoints(
             engine=f"http://{oozie.public}:11000/oozie",
             webhdfs=f"http://{head.public}:9870",
@@ -159,4 +160,9 @@ class Vanilla:
             resource_manager=f"{manager.address}:8032",
             history=f"http://{history.public}:19888" if history else "",
             user=head.user,
+            identities=tuple(
+                actions.own(cluster, machine, process)
+                for process, machine in used.items()
+                if machine
+            ),
         )

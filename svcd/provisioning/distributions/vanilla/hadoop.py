@@ -38,6 +38,8 @@ IDENTITY = "svcd.cluster"
 """The property that each daemon of Hadoop shows at `/conf`: the id of its cluster."""
 EXCLUDE_HDFS = "exclude.hdfs"
 EXCLUDE_YARN = "exclude.yarn"
+INCLUDE_YARN = "include.yarn"
+"""The node managers that may register: one of another cluster stays with the address."""
 LAUNCHER_QUEUE = "launchers"
 
 CLASS_PATH = "$HADOOP_CONF_DIR,$HADOOP_HOME/lib/*"
@@ -158,6 +160,7 @@ def yarn_site(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -
     return {
         "yarn.resourcemanager.hostname": address_of(machines, RESOURCEMANAGER),
         "yarn.resourcemanager.nodes.exclude-path": f"{place.conf}/{EXCLUDE_YARN}",
+        "yarn.resourcemanager.nodes.include-path": f"{place.conf}/{INCLUDE_YARN}",
         "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": heartbeat,
         "yarn.resourcemanager.nodemanagers.heartbeat-interval-min-ms": heartbeat,
         "yarn.resourcemanager.nodemanagers.heartbeat-interval-max-ms": heartbeat,

@@ -21,15 +21,18 @@ NODE_IDENTITY = "svcd-cluster"
 
 @frozen
 class Shows:
-    """`what` shows its configuration: the value of one option, or that it does not know it (404).
+    """`what` shows its configuration: the value of `option`, or a 404 that names the option.
 
-    The identity of the probe decides whether the answer is the cluster's own.
+    The identity of the probe decides whether the answer is the cluster's own. A daemon that begins
+    or ends answers 404 for any page.
     """
 
     what: str
+    option: str = ""
 
     def __call__(self, status: int, body: bytes) -> str:
-        return "" if status in (200, 404) else f"{self.what} answers with status {status}"
+        unknown = status == 404 and self.option != "" and self.option.encode() in body
+        return "" if status == 200 or unknown else f"{self.what} answers with status {status}"
 
 
 class _OfNameNode(ABC):

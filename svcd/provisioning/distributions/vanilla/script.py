@@ -188,9 +188,10 @@ _TAIL = """\
     esac
     ;;
   admit:hdfs | admit:yarn)
-    # the machines in the list have left; a new machine may have the address of one of them
+    # the machines in the list have left; a new machine may have the address of one of them.
+    # YARN also has a list of those that may come
     list=$HADOOP_CONF_DIR/exclude.$name
-    [ -s "$list" ] || exit 0
+    [ -s "$list" ] || [ "$name" = yarn ] || exit 0
     : >"$list.new" && cp "$list" "$list.last" && mv "$list.new" "$list" || exit 1
     HADOOP_CLIENT_HEAPSIZE=64 {hadoop} org.svcd.hadoop.RefreshNodes "$name" ||
       {{ mv "$list.last" "$list"; exit 1; }}

@@ -34,7 +34,7 @@ from svcd.provisioning.distributions.spi import (
     Stage,
 )
 from svcd.provisioning.distributions.vanilla import actions, probes
-from svcd.provisioning.distributions.vanilla.configuration import exclude, files
+from svcd.provisioning.distributions.vanilla.configuration import exclude, files, include
 from svcd.provisioning.distributions.vanilla.hadoop import EXCLUDE_HDFS, EXCLUDE_YARN
 from svcd.provisioning.distributions.vanilla.layout import holder, holders, layout
 from svcd.provisioning.distributions.vanilla.script import daemon
@@ -199,10 +199,12 @@ def _admissions(machines: Sequence[Machine], new: Sequence[Machine]) -> Iterator
     ):  # fmt: skip
         head = holder(machines, process)
         if head and head not in new and holders(new, worker):
+            admitted = (include(machines, head),) if part == "yarn" else ()
             yield (
+                *admitted,
                 Command(
                     machine=head.instance_id,
-                    what=f"empty the list of nodes that left {part.upper()}",
+                    what=f"admit the new nodes to {part.upper()}",
                     script=daemon(head, "admit", part),
                     timeout_s=60.0,
                     log=layout(head).log(process),

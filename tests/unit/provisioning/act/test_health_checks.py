@@ -72,17 +72,15 @@ class LooksTests(SynchronousTestCase):
         return self.site.cloud.calls["servers"]
 
     def test_the_first_looks_are_spread(self) -> None:
-        """One hundred clusters within one period, and not all at once."""
+        """One hundred clusters soon after the start, because rows may be old; not all at once."""
         self.begin(100)
         counts = []
-        for _ in range(10):
+        for _ in range(6):
             before = len(self.told())
-            self.site.advance(30)
+            self.site.advance(10)
             counts.append(len(self.told()) - before)
-        self.assertGreater(min(counts), 0)
-        self.assertLess(max(counts), 40)
-        self.site.advance(15)
-        self.assertEqual(len(self.told()), 100)
+        self.assertLess(max(counts), 50)
+        self.assertEqual(len(self.told()), 100, counts)
         self.assertEqual(self.checks.unwell(), 100)
 
     def test_only_those_whose_lease_is_held_are_looked_at(self) -> None:

@@ -18,7 +18,7 @@ S = ExecutionStatus
 OF_C1 = HttpProbe(
     machine=InstanceId("i1"),
     what="oozie",
-    url="http://10.0.0.9:11000/env",
+    url="http://cloud.memory/engine/c1/oozie/env",
     missing=lambda status, _: "" if status == 200 else "not there",
     identity="cluster c1",
 )
@@ -118,7 +118,7 @@ class Failing(WorkflowCase):
         self.assertEqual(info["actions"][1]["errorMessage"], "no luck")
 
     def test_a_job_does_not_start_on_a_strangers_engine(self) -> None:
-        """No request but the look reaches it; a daemon that is silent is no stranger."""
+        """No request but the look reaches it. An engine that does not show its cluster waits."""
         self.fake_engines.identities = (OF_C1,)
         self.probe.answer("/env", 200, b"cluster c2")
         row = self.execute()
@@ -126,11 +126,25 @@ class Failing(WorkflowCase):
         self.assertEqual(self.failed(row), ("FAILED", "FOREIGN_DAEMON", "start"))
         engine = self.engines.engine("c1")
         self.assertEqual((engine.calls, list(engine.files.nodes)), ({}, ["/"]))
-        for status, body in ((503, b""), (200, b"cluster c1")):
-            self.probe.answer("/env", status, body)
-            row = self.execute()
-            self.clock.advance(12)
-            self.assertEqual(self.execution(row.id).status, S.SUCCEEDED)
+        self.probe.answer("/env", 403, b"")
+        row = self.execute()
+        self.clock.advance(12)
+        waiting = self.execution(row.id).waiting
+        assert waiting is not None
+        self.assertEqual(waiting.code, "ENGINE_UNREACHABLE")
+        self.assertTrue(waiting.text.startswith("oozie: not there; "), waiting.text)
+        self.assertEqual((engine.calls, list(engine.files.nodes)), ({}, ["/"]))
+        self.probe.answer("/env", 200, b"cluster c1")
+        self.clock.advance(60)
+        self.assertEqual(self.execution(row.id).status, S.SUCCEEDED)
+
+    def test_a_silent_daemon_beside_engine_and_name_node_does_not_matter(self) -> None:
+        """It is no stranger."""
+        self.fake_engines.identities = (evolve(OF_C1, url="http://10.0.0.9:19888/env"),)
+        self.probe.answer("/env", 503, b"")
+        row = self.execute()
+        self.clock.advance(12)
+        self.assertEqual(self.execution(row.id).status, S.SUCCEEDED)
 
     def test_a_long_staging_is_followed_by_a_second_look(self) -> None:
         """The stranger has come while the files were written."""

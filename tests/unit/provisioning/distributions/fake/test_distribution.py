@@ -11,9 +11,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.job import JobType
 from svcd.provisioning.distributions.fake import Fake
-from svcd.provisioning.distributions.kit import cluster, group, machines
+from svcd.provisioning.distributions.kit import cluster, group, identities, machines
 from svcd.provisioning.distributions.spi import Command, Endpoints, Plan, WriteFile
 
+WITH_ENGINE = Fake("http://127.0.0.1:8387/engine")
 MADE = cluster(
     Fake(),
     group("master", 1, "namenode", "resourcemanager", "historyserver", "oozie"),
@@ -39,6 +40,7 @@ class TestDescription(SynchronousTestCase):
                 resource_manager="10.0.0.2:8032",
                 history="",
                 user="user",
+                identities=tuple(identities(WITH_ENGINE.check(MADE, machines(MADE)))),
             ),
         )
 

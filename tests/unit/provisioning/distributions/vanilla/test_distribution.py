@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.job import JobType
@@ -123,9 +124,20 @@ class TestLinks(SynchronousTestCase):
         self.assertEqual(Vanilla().web_ports("3.5.0", ["sparkconnect"]), [])
 
     def test_endpoints_are_where_jobs_go(self) -> None:
-        """As the login user, who owns the cluster's HDFS."""
+        """As the login user, who owns the cluster's HDFS. The daemons show whose they are."""
+        endpoints = Vanilla().endpoints(MADE, machines(MADE))
+        assert endpoints is not None
         self.assertEqual(
-            Vanilla().endpoints(MADE, machines(MADE)),
+            [identity.url for identity in endpoints.identities],
+            [
+                "http://203.0.113.2:9870/conf?name=svcd.cluster",
+                "http://203.0.113.2:11000/oozie/v1/admin/os-env",
+                "http://203.0.113.2:8088/conf?name=svcd.cluster",
+                "http://203.0.113.2:19888/conf?name=svcd.cluster",
+            ],
+        )
+        self.assertEqual(
+            evolve(endpoints, identities=()),
             Endpoints(
                 engine="http://203.0.113.2:11000/oozie",
                 webhdfs="http://203.0.113.2:9870",

@@ -6,13 +6,12 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.describe import describe
-from svcd.provisioning.distributions.kit import cluster, group, machines
+from svcd.provisioning.distributions.kit import cluster, group, identities, machines
 from svcd.provisioning.distributions.spi import (
     Action,
     Command,
     Plan,
     WriteFile,
-    identities,
 )
 from svcd.provisioning.distributions.vanilla import Vanilla, probes
 
@@ -162,8 +161,11 @@ class TestStart(SynchronousTestCase):
         self.assertEqual(
             admitted,
             [
-                ["master-1 empty the list of nodes that left HDFS"],
-                ["master-1 empty the list of nodes that left YARN"],
+                ["master-1 admit the new nodes to HDFS"],
+                [
+                    "master-1 /home/user one/svcd/conf/include.yarn",
+                    "master-1 admit the new nodes to YARN",
+                ],
             ],
         )
         self.assertEqual(
