@@ -71,8 +71,9 @@ class Installation(NamedTuple):
 
     @property
     def warning(self) -> str:
-        """One line about a leftover."""
-        return f"Left over: {self.state_dir}: {self.told}; {self.remedy} ends them"
+        """One line about a leftover, which may be another person's."""
+        use = "start its daemon to use them, or end them" if self.exists else "end them"
+        return f"Left over: {self.state_dir}: {self.told}; {use}: {self.remedy}"
 
 
 def state_of(root: str) -> str:

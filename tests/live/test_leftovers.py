@@ -37,7 +37,7 @@ class DaemonTests(DaemonCase):
         await other.start()
         self.assertRegex(other.said, rf"warn .* {told}")
         status = await run("svcd", "status", "--state-dir", str(other.state))
-        self.assertIn(f"svcd machines rm {state} ends them", status.err)
+        self.assertIn(f"or end them: svcd machines rm {state}", status.err)
         flags = [word for pair in other.settings.items() for word in ("--set", "=".join(pair))]
         doctor = await run("svcd", "doctor", *flags)
         self.assertIn(f"start its daemon, or: svcd machines rm {state}", doctor.out, doctor.err)

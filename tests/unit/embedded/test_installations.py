@@ -108,8 +108,8 @@ class LeftoverTest(SynchronousTestCase):
             [each.warning for each in left],
             [
                 "Left over: /a b: 2 machines with 600 MiB run without a daemon;"
-                " svcd machines rm '/a b' ends them",
+                " start its daemon to use them, or end them: svcd machines rm '/a b'",
                 "Left over: /gone: 1 machine with 300 MiB runs although the folder is deleted;"
-                " svcd machines rm /gone ends them",
+                " end them: svcd machines rm /gone",
             ],
         )
