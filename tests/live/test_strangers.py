@@ -134,8 +134,8 @@ class StrangerTests(DaemonCase):
         self.addCleanup(found[0].stopListening)
         return found[0]
 
-    async def test_a_node_manager_of_another_cluster_is_shown(self) -> None:
-        """It registers with the resource manager, whose address its own one had before."""
+    async def test_a_node_manager_of_another_cluster_is_refused(self) -> None:
+        """It registers at the address that its own resource manager had before, and ends."""
         await self.asSetUp()
         server, address = self.machine(1)["server_id"], self.machine(1)["internal_ip"]
         home = self.own.state / "cloud" / "machines" / server / "home"
@@ -145,12 +145,16 @@ class StrangerTests(DaemonCase):
             text = path.read_text().replace(f"{home}/", f"{home}/other/")
             text = text.replace(address, elsewhere(address)).replace(self.cluster_id, "other")
             path.write_text(text)
-        start = "sh other/svcd/bin/daemon start nodemanager"
-        await self.command("cluster", "ssh", "first", "first-worker-001", "--", start)
-        text = f"node managers that are not of this cluster: {elsewhere(address)} (cluster other)"
-        await self.until_described(text)
-        stop = "sh other/svcd/bin/daemon stop nodemanager"
-        await self.command("cluster", "ssh", "first", "first-worker-001", "--", stop)
+        on_worker = ("cluster", "ssh", "first", "first-worker-001", "--")
+        await self.command(*on_worker, "sh other/svcd/bin/daemon start nodemanager")
+
+        async def ended() -> bool:
+            alive = "sh other/svcd/bin/daemon alive nodemanager 2>&1 || true"
+            return "is not running" in await self.command(*on_worker, alive)
+
+        await until(ended, "the end of the other node manager", 60.0)
+        log = (other / "logs" / "nodemanager.log").read_text()
+        self.assertIn("Disallowed NodeManager", log)
         await self.until_described("")
 
 
