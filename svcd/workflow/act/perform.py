@@ -21,7 +21,6 @@ from svcd.model.job import (
     Execution,
     ExecutionStatus,
     JobBinary,
-    JobType,
 )
 from svcd.model.redaction import shown_url
 from svcd.model.secret import Secret
@@ -36,7 +35,7 @@ from svcd.workflow.act.job_credentials import JobCredentials
 from svcd.workflow.act.launchers import Launchers
 from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.binaries import Binaries, library_name
-from svcd.workflow.decide import document, failures, lifecycle, planner, submission
+from svcd.workflow.decide import arguments, document, failures, lifecycle, planner, submission
 from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.masking import masked_text, reading
 from svcd.workflow.decide.material import Material, secrets_of, work_of
@@ -65,8 +64,6 @@ _PROVEN_S: Final = 2.0
 """After a longer staging svcd asks for the identities again, before it submits."""
 _DIAGNOSIS_S: Final = 15.0
 """Time for reading the diagnosis of a failed job."""
-_IN_LIB: Final = frozenset({JobType.JAR, JobType.MAP_REDUCE, JobType.JAVA, JobType.PIG})
-_MAIN_IN_LIB: Final = frozenset({JobType.JAR, JobType.MAP_REDUCE, JobType.JAVA})
 
 
 class _Stop(Exception):
@@ -165,8 +162,9 @@ class Performer:
                 if after is None or not submission.is_wanted(after):
                     return Done()  # a row that is gone does not name its folder for the removal
                 row = after
+                further = {**document.further_files(work), "workflow.xml": definition}
                 await _Staging(self._files, self._binaries, place, step.folder).all_of(
-                    row, material, definition
+                    row, material, further
                 )
                 if self._clock.seconds() - began > _PROVEN_S:
                     unproven = await self._unproven(place)
@@ -350,27 +348,28 @@ class _Staging:
         self._place = place
         self._folder = folder
 
-    async def all_of(self, row: Execution, material: Material, definition: bytes) -> None:
-        """Write definition and binaries into the folder. Raises _Stop."""
+    async def all_of(
+        self, row: Execution, material: Material, further: Mapping[str, bytes]
+    ) -> None:
+        """Write the binaries, then the further files, into the folder. Raises _Stop."""
         base, user = self._place.webhdfs, self._place.endpoints.user
         try:
             await self._files.make_folders(base, self._folder, user, "700")
-            for binary in material.mains:
-                await self._copy(row, binary, material.job.type in _MAIN_IN_LIB)
-            for binary in material.libs:
-                await self._copy(row, binary, material.job.type in _IN_LIB)
-            await self._write("workflow.xml", _once(definition), len(definition))
+            for number, binary in enumerate((*material.mains, *material.libs)):
+                main = number < len(material.mains)
+                path = arguments.path(material.job.type, binary.name, number, main)
+                await self._copy(row, binary, path)
+            for name, content in further.items():
+                await self._write(name, _once(content), len(content))
         except EngineError as error:
             raise _stop(error, Code.STAGING_FAILED, error.text) from None
 
-    async def _copy(self, row: Execution, binary: JobBinary, is_library: bool) -> None:
+    async def _copy(self, row: Execution, binary: JobBinary, path: str) -> None:
         try:
             size, pieces = await self._binaries.open(row.tenant_id, binary)
-            name = binary.name
-            if is_library:
-                name, pieces = await library_name(name, pieces)
-                name = f"lib/{name}"
-            await self._write(name, pieces, size)
+            if path.startswith(arguments.LIB):
+                path, pieces = await library_name(path, pieces)
+            await self._write(path, pieces, size)
         except (CloudError, NotFound) as error:
             text = f"job binary {binary.name!r} ({shown_url(binary.url)}): {error}"
             raise _stop(error, Code.BINARY_UNREADABLE, text) from None

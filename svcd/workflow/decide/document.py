@@ -26,7 +26,7 @@ Source: Oozie 5.2.1, workflow schema 0.5, shell-action 0.3 (element order is par
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -41,6 +41,7 @@ from svcd.model.template import Configs, ConfigValue
 from svcd.model.xml import content
 from svcd.ports.engine import Endpoints
 from svcd.workflow.decide import object_store, spark_job
+from svcd.workflow.decide.arguments import START, args_of, staged, start_script, text, texts
 from svcd.workflow.decide.data_urls import input_property, pig_parameter
 from svcd.workflow.decide.engine_text import argument, quoted, untrimmed
 from svcd.workflow.decide.job_configs import (
@@ -123,7 +124,7 @@ class Work:
 def workflow(work: Work) -> bytes:
     """The workflow definition. Raises DocumentError."""
     sources = {"input_id": work.input, "output_id": work.output}
-    faults = list(islice(faults_of(work.configs, sources), MOST_FAULTS))
+    faults = list(islice(faults_of(work.type, work.configs, sources), MOST_FAULTS))
     if work.type is JobType.SPARK:
         faults += spark_job.main_faults(work.mains)
         faults += spark_job.config_faults(work.mains, work.configs)
@@ -153,6 +154,14 @@ def workflow(work: Work) -> bytes:
     return body.encode()
 
 
+def further_files(work: Work) -> Mapping[str, bytes]:
+    """What the execution's folder holds beside the definition and the job's own files."""
+    if work.type is not JobType.SHELL:
+        return {}
+    files = (*work.mains, *work.libs)
+    return {START: start_script(files, args_of(work.configs), texts(work.configs.params))}
+
+
 def most_characters(configs: Sequence[Configs]) -> int:
     """The largest definition for an engine with these options; the last option wins."""
     found = MOST_CHARACTERS
@@ -176,7 +185,7 @@ def properties(work: Work, endpoints: Endpoints, folder: str) -> Mapping[str, st
     mine = {
         "oozie.use.system.libpath": "true",
         **{
-            name: _text(value)
+            name: text(value)
             for name, value in work.configs.configs.items()
             if name.startswith("oozie.") and name not in ENGINES_OWN
         },
@@ -245,8 +254,8 @@ def _map_reduce(work: Work) -> str:
     streaming = ""
     if mapper is not None and reducer is not None:
         streaming = (
-            f"<streaming><mapper>{_xml(_text(mapper))}</mapper>"
-            f"<reducer>{_xml(_text(reducer))}</reducer></streaming>"
+            f"<streaming><mapper>{_xml(text(mapper))}</mapper>"
+            f"<reducer>{_xml(text(reducer))}</reducer></streaming>"
         )
     elif mapper is not None or reducer is not None:
         raise DocumentError(
@@ -264,13 +273,13 @@ def _pig(work: Work) -> str:
     for name, source in (("INPUT", work.input), ("OUTPUT", work.output)):
         if source is not None:
             params[name] = quoted(pig_parameter(source.url))
-    params.update(_texts(work.configs.params))
+    params.update(texts(work.configs.params))
     return "".join(
         [
             f"<pig>{_NODES}{_configuration(_configs(work))}",
             f"<script>{_xml(quoted(work.mains[0]))}</script>",
             *(f"<param>{_xml(f'{name}={value}')}</param>" for name, value in params.items()),
-            *(f"<argument>{_xml(each)}</argument>" for each in _args(work)),
+            *(f"<argument>{_xml(each)}</argument>" for each in args_of(work.configs)),
             "</pig>",
         ]
     )
@@ -286,9 +295,9 @@ def _java(work: Work) -> str:
     return "".join(
         [
             f"<java>{_NODES}{_configuration(_configs(work))}",
-            f"<main-class>{_xml(_text(main))}</main-class>",
-            "" if opts is None else f"<java-opts>{_xml(_text(opts))}</java-opts>",
-            *(f"<arg>{_xml(argument(each))}</arg>" for each in _args(work)),
+            f"<main-class>{_xml(text(main))}</main-class>",
+            "" if opts is None else f"<java-opts>{_xml(text(opts))}</java-opts>",
+            *(f"<arg>{_xml(argument(each))}</arg>" for each in args_of(work.configs)),
             "</java>",
         ]
     )
@@ -297,18 +306,13 @@ def _java(work: Work) -> str:
 def _shell(work: Work) -> str:
     if not work.mains:
         raise DocumentError("$: a Shell job needs a main binary: the script")
-    files = [quoted(name) for name in (*work.mains, *work.libs)]
+    files = [START, *(staged(number) for number in range(len(work.mains) + len(work.libs)))]
     return "".join(
         [
             f'<shell xmlns="{SHELL_SCHEMA}">{_NODES}',
             _configuration(_configs(work)),
-            f"<exec>{_xml(files[0])}</exec>",
-            *(f"<argument>{_xml(argument(each))}</argument>" for each in _args(work)),
-            *(
-                f"<env-var>{_xml(f'{name}={value}')}</env-var>"
-                for name, value in _texts(work.configs.params).items()
-            ),
-            *(f"<file>{_xml(f'{name}#{name}')}</file>" for name in files),
+            f"<exec>sh</exec><argument>{START}</argument>",
+            *(f"<file>{name}#{name}</file>" for name in files),
             "</shell>",
         ]
     )
@@ -320,9 +324,9 @@ def _spark(work: Work) -> str:
         mains=work.mains,
         libs=work.libs,
         places={name: quoted(source.url) for name, source in sources if source is not None},
-        params=_texts(work.configs.params),
-        args=tuple(_args(work)),
-        options={**_configs(work), **_texts(_of_svcd(work))},
+        params=texts(work.configs.params),
+        args=tuple(args_of(work.configs)),
+        options={**_configs(work), **texts(_of_svcd(work))},
     )
     return "".join(
         [
@@ -358,21 +362,12 @@ def _apart(given: Mapping[str, str]) -> dict[str, str]:
 def _callers(work: Work) -> dict[str, str]:
     """The caller's configurations that go into the action."""
     return {
-        name: untrimmed(_text(value))
+        name: untrimmed(text(value))
         for name, value in work.configs.configs.items()
         if not name.startswith("edp.")
         and (not name.startswith("oozie.") or name.startswith(_STEP_PREFIXES))
         and not (name in _EMPTY_IS_UNSET and value == "")
     }
-
-
-def _args(work: Work) -> Iterator[str]:
-    args = work.configs.args
-    if isinstance(args, Mapping):
-        for name, value in _texts(args).items():
-            yield f"{name}={value}"
-    else:
-        yield from args
 
 
 def _configuration(configs: Mapping[str, str]) -> str:
@@ -381,14 +376,6 @@ def _configuration(configs: Mapping[str, str]) -> str:
         for name in sorted(configs)
     )
     return f"<configuration>{inner}</configuration>"
-
-
-def _texts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
-    return {name: _text(value) for name, value in values.items()}
-
-
-def _text(value: ConfigValue) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _xml(text: str) -> str:

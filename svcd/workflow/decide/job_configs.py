@@ -12,6 +12,7 @@ from typing import Final
 from attrs import frozen
 
 from svcd.model.job import DataSource, JobConfigs, JobType
+from svcd.workflow.decide import arguments
 
 MAIN_CLASS: Final = "edp.java.main_class"
 JAVA_OPTS: Final = "edp.java.java_opts"
@@ -68,28 +69,35 @@ def xml_fault(text: str) -> str:
     return "" if found is None else f"contains U+{ord(found.group()):04X}, which XML does not allow"
 
 
-def faults_of(configs: JobConfigs, sources: Mapping[str, DataSource | None]) -> Iterator[str]:
+def faults_of(
+    job_type: JobType, configs: JobConfigs, sources: Mapping[str, DataSource | None]
+) -> Iterator[str]:
     """The faulty values, each with its JSON path.
 
     sources: data sources by the field of the request that names them.
     """
+    plain = job_type in arguments.PLAIN
+    fault = arguments.program_fault if plain else xml_fault
     maps = [("configs", configs.configs), ("params", configs.params)]
     if isinstance(configs.args, Mapping):
         maps.append(("args", configs.args))
     else:
         for index, each in enumerate(configs.args):
-            if xml_fault(each):
-                yield f"$.job_configs.args[{index}]: {xml_fault(each)}"
-            elif " " in each and not each.strip():
+            if fault(each):
+                yield f"$.job_configs.args[{index}]: {fault(each)}"
+            elif not plain and " " in each and not each.strip():
                 yield f"$.job_configs.args[{index}]: has only blanks, which the launcher loses"
     for key, values in maps:
+        fault = arguments.program_fault if plain and key != "configs" else xml_fault
         for name, value in values.items():
-            wrong = xml_fault(name) or _misnamed(key, name)
+            wrong = fault(name) or _misnamed(key, name, plain)
             if wrong:
                 yield f"$.job_configs.{key}: the name {shown(name)} {wrong}"
-            elif isinstance(value, str) and (wrong := xml_fault(value)):
+            elif isinstance(value, str) and (wrong := fault(_whole(key, name, value))):
                 step = f".{name}" if _PLAIN.match(name) else f"[{shown(name)}]"
                 yield f"$.job_configs.{key}{step}: {wrong}"
+    if plain and (wrong := arguments.total_fault(arguments.all_of(configs))):
+        yield wrong
     for key, source in sources.items():
         if source is None:
             continue
@@ -122,13 +130,19 @@ def unusable(job_type: JobType, configs: JobConfigs) -> Iterator[str]:
             )
 
 
-def _misnamed(key: str, name: str) -> str:
-    """The fault of a name. Readers trim the names of configurations, and drop empty ones."""
+def _whole(key: str, name: str, value: str) -> str:
+    """The text in which a program or a reader gets `value`."""
+    return value if key == "configs" else f"{name}={value}"
+
+
+def _misnamed(key: str, name: str, plain: bool) -> str:
+    """The fault of a name. Readers trim names, and drop empty ones; plain: no name of params."""
     if key == "args":
         return ""
-    if not name.strip():
+    trimmed = name if plain and key == "params" else name.strip()
+    if not trimmed:
         return "is empty"
-    if name != name.strip():
+    if name != trimmed:
         return "begins or ends with white space"
     if key == "configs" and name in _SVCDS:
         return "is reserved: svcd starts a job's program once, and finds it by its tag"

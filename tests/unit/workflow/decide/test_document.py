@@ -12,10 +12,12 @@ from svcd.model.ids import DataSourceId, ExecutionId, TenantId, Timestamp
 from svcd.model.job import Credentials, DataSource, JobConfigs, JobType
 from svcd.model.job_credential import ApplicationCredential
 from svcd.model.secret import Secret
+from svcd.workflow.decide.arguments import start_script
 from svcd.workflow.decide.document import (
     MOST_CHARACTERS_OPTION,
     DocumentError,
     Work,
+    further_files,
     most_characters,
     properties,
     workflow,
@@ -90,10 +92,9 @@ class WhiteSpace(SynchronousTestCase):
 
     def test_of_parameters_and_arguments(self) -> None:
         configs = JobConfigs(params={"p": "a\nb"}, args=("-x", "c\td\n"))
-        for kind in (JobType.PIG, JobType.SHELL):
-            text = action_of(evolve(PIG, type=kind, input=None, output=None, configs=configs))
-            self.assertIn(">p=a&#10;b<", text)
-            self.assertIn("<argument>c&#9;d&#10;</argument>", text)
+        text = action_of(evolve(PIG, input=None, output=None, configs=configs))
+        self.assertIn(">p=a&#10;b<", text)
+        self.assertIn("<argument>c&#9;d&#10;</argument>", text)
 
 
 class Jar(SynchronousTestCase):
@@ -341,19 +342,30 @@ class JavaAndShell(SynchronousTestCase):
         self.assertIn("edp.java.main_class", str(caught.exception))
 
     def test_shell(self) -> None:
+        """The engine sees no value of the caller, and no name of a file."""
         work = evolve(
             JAR,
             type=JobType.SHELL,
             mains=("go.sh",),
             libs=("data.txt",),
-            configs=JobConfigs(params={"GREETING": "hi"}, args=("x",)),
+            configs=JobConfigs(params={"GREETING": "hi", "N": 3}, args=("x",)),
         )
         self.assertEqual(
             action_of(work),
             f'<shell xmlns="uri:oozie:shell-action:0.3">{NODES}<configuration>{ONE}</configuration>'
-            "<exec>go.sh</exec><argument>x</argument><env-var>GREETING=hi</env-var>"
-            "<file>go.sh#go.sh</file><file>data.txt#data.txt</file></shell>",
+            "<exec>sh</exec><argument>svcd-start.sh</argument>"
+            "<file>svcd-start.sh#svcd-start.sh</file><file>svcd-file-0#svcd-file-0</file>"
+            "<file>svcd-file-1#svcd-file-1</file></shell>",
         )
+        self.assertEqual(
+            further_files(work),
+            {
+                "svcd-start.sh": start_script(
+                    ["go.sh", "data.txt"], ["x"], {"GREETING": "hi", "N": "3"}
+                )
+            },
+        )
+        self.assertEqual(further_files(JAR), {})
 
     def test_what_each_type_makes_use_of(self) -> None:
         """args, params and the names that svcd knows; configurations go everywhere."""
@@ -411,6 +423,44 @@ class Escaping(SynchronousTestCase):
                 self.refused(evolve(PIG, configs=JobConfigs(params={"P": f"a{bad}"}))),
                 [f"$.job_configs.params.P: contains {told}, which XML does not allow"],
             )
+
+    def test_a_shell_program_gets_all_that_linux_can_give(self) -> None:
+        """Control characters, blanks alone, and the longest text; no U+0000, and no name with =."""
+        shell = evolve(PIG, type=JobType.SHELL, input=None, output=None)
+        fits = JobConfigs(
+            params={"ESC": "\x1b", " ": " ", "A.B": "", "V": "x" * 131_069},
+            args=(" ", "", "\x01\uffff", "x" * 131_071, "ö" * 65_535),
+        )
+        workflow(evolve(shell, configs=fits))
+        wrong = JobConfigs(
+            configs={"k": "\x1b"},
+            params={"": "x", "a=b": "x", "N": "\x00", "V": "x" * 131_070},
+            args=("a\x00", "\ud800", "x" * 131_072, "ö" * 65_536),
+        )
+        long = "has more than 131,071 bytes, the limit of Linux; put it into a file"
+        self.assertEqual(
+            self.refused(evolve(shell, configs=wrong)),
+            [
+                "$.job_configs.args[0]: contains U+0000, which no program can get",
+                "$.job_configs.args[1]: contains U+D800, which no program can get",
+                f"$.job_configs.args[2]: {long}",
+                f"$.job_configs.args[3]: {long}",
+                "$.job_configs.configs.k: contains U+001B, which XML does not allow",
+                '$.job_configs.params: the name "" is empty',
+                "$.job_configs.params: the name \"a=b\" contains '=', "
+                "which separates a name from its value",
+                "$.job_configs.params.N: contains U+0000, which no program can get",
+                f"$.job_configs.params.V: {long}",
+            ],
+        )
+        many = JobConfigs(args=("x" * 100_000,) * 19)
+        self.assertEqual(
+            self.refused(evolve(shell, configs=many)),
+            [
+                "$.job_configs: args and params have more than 1,900,000 bytes, the limit of Linux"
+                " for one program; put them into a file"
+            ],
+        )
 
     def test_every_character_of_xml_is_allowed(self) -> None:
         """Source: section 2.2 of XML 1.0, at the borders of its ranges."""

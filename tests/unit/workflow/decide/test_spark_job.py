@@ -110,7 +110,7 @@ class Rendering(SynchronousTestCase):
         found = ["${'$'}{env.SVCD_UNSET:-}", "x", "${'$'}{env.SVCD_UNSET:-\t}"]
         self.assertEqual(parts(work)[1], found)
         self.assertEqual(
-            list(faults_of(JobConfigs(args=("a", " ")), {})),
+            list(faults_of(JobType.SPARK, JobConfigs(args=("a", " ")), {})),
             ["$.job_configs.args[1]: has only blanks, which the launcher loses"],
         )
 

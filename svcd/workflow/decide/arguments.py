@@ -1,0 +1,143 @@
+"""Decides how the values of a job reach its program: names of files, variables, arguments. Pure.
+
+Between the API and a program stand the grammars of Oozie's definition, of Hadoop's configuration
+and of YARN's shell. Each of them changes texts: it trims, splits or replaces. So the values of a
+Shell job do not pass through them. svcd writes them into a script of the execution's folder, and
+the engine knows only the names of that script and of the staged files, which svcd chooses.
+
+Note: the script. It makes a folder, puts the files there under their own names, and becomes the
+program (`exec`): the process, its group, its signals and its exit code are the program's. The
+program's `$0` is `./NAME`. Its standard input is empty. The folder also has what else is in the
+container's own folder, unless a file of the job has the name. A file is a second link to YARN's
+copy, so that its real path is in this folder, too; on another file system it is a copy.
+
+Note: the last words of the script. `env` sets the variables, because a shell has variables of its
+own, and refuses names like `A.B`. `env` would take a program `./a=b.sh` for a variable; `nice -n 0`
+does nothing but run its operand.
+
+Note: secrets. The script lies in a folder that only the user of HDFS may read. The definition,
+which all users of the engine may read, has none of the values. The launcher prints the script of
+an action to its log, unless the program of the action is not in the container's folder. So it is
+`sh`, and the script is its argument.
+
+Source: Oozie 5.2.1 `ShellMain`, `ShellContentWriter`; POSIX.1-2017; Linux `execve(2)`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from svcd.model.job import JobConfigs, JobType
+from svcd.model.template import ConfigValue
+
+START: Final = "svcd-start.sh"
+"""The script that starts the program of a Shell job."""
+PLAIN: Final = frozenset({JobType.SHELL})
+"""Job types whose args and params do not pass through the engine."""
+
+LIB: Final = "lib/"
+"""The folder whose files the engine hands to a program, and puts on its class path."""
+
+_MAINS_IN_LIB: Final = frozenset({JobType.JAR, JobType.MAP_REDUCE, JobType.JAVA})
+_IN_LIB: Final = _MAINS_IN_LIB | {JobType.PIG}
+_FILE: Final = "svcd-file-"
+_MOST_TEXT: Final = 131_071
+"""Bytes of one argument, or of a variable with its name, that Linux hands to a program."""
+_MOST_TEXTS: Final = 1_900_000
+"""The same for all together: a quarter of the stack's usual limit, less those of the machine."""
+_EACH: Final = 9
+"""Bytes that each text costs beside its own: its end, and a pointer to it."""
+_NOT_A_TEXT: Final = re.compile("[\x00\ud800-\udfff]")
+
+
+def path(job_type: JobType, name: str, number: int, main: bool) -> str:
+    """The path of a file in the execution's folder. number: see `staged`. main: no library."""
+    if job_type in PLAIN:
+        return staged(number)
+    return f"{LIB}{name}" if job_type in (_MAINS_IN_LIB if main else _IN_LIB) else name
+
+
+def staged(number: int) -> str:
+    """The name of a file in the execution's folder, without a letter that a grammar could change.
+
+    number: its place among the mains and then the libraries of a job.
+    """
+    return f"{_FILE}{number}"
+
+
+def start_script(files: Sequence[str], args: Sequence[str], variables: Mapping[str, str]) -> bytes:
+    """The script that starts a program. files: names, in the order of `staged`; first the program.
+
+    The texts hold no U+0000 (see `text_fault`), and a variable's name no `=`.
+    """
+    program = f"./{files[0]}"
+    words = [
+        *("exec", "env", "--"),
+        *(shlex.quote(f"{name}={value}") for name, value in variables.items()),
+        *(("nice", "-n", "0") if "=" in program else ()),
+        *(shlex.quote(each) for each in (program, *args)),
+        "</dev/null",
+    ]
+    lines = [
+        "set -e",
+        "mkdir job",
+        "cd job",
+        "ln -s ../* .",
+        f"rm job {START} {_FILE}*",
+        'put() { rm -f "./$2"; ln -L "../$1" "./$2" 2>/dev/null || cp -p "../$1" "./$2"; }',
+        *(f"put {staged(number)} {shlex.quote(name)}" for number, name in enumerate(files)),
+        "unset OLDPWD",
+        " ".join(words),
+    ]
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+# ---- faults -------------------------------------------------------------------------------------
+
+
+def program_fault(text: str) -> str:
+    """The reason why no program can get `text` as an argument or variable; "" when it can."""
+    wrong = _NOT_A_TEXT.search(text)
+    if wrong is not None:
+        return f"contains U+{ord(wrong.group()):04X}, which no program can get"
+    if len(text) * 4 > _MOST_TEXT and len(text.encode()) > _MOST_TEXT:
+        return f"has more than {_MOST_TEXT:,} bytes, the limit of Linux; put it into a file"
+    return ""
+
+
+def total_fault(texts: Sequence[str]) -> str:
+    """The reason why no program can get all these texts; "" when it can."""
+    if sum(len(each.encode("utf-8", "surrogatepass")) + _EACH for each in texts) <= _MOST_TEXTS:
+        return ""
+    return (
+        f"$.job_configs: args and params have more than {_MOST_TEXTS:,} bytes, the limit of Linux"
+        " for one program; put them into a file"
+    )
+
+
+# ---- the texts of a job -------------------------------------------------------------------------
+
+
+def args_of(configs: JobConfigs) -> Sequence[str]:
+    """The arguments of a program, in their order."""
+    if isinstance(configs.args, Mapping):
+        return [f"{name}={value}" for name, value in texts(configs.args).items()]
+    return configs.args
+
+
+def all_of(configs: JobConfigs) -> Sequence[str]:
+    """The texts that Linux hands to a program: its arguments and variables."""
+    return [*args_of(configs), *(f"{n}={v}" for n, v in texts(configs.params).items())]
+
+
+def texts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
+    """`values` as texts."""
+    return {name: text(value) for name, value in values.items()}
+
+
+def text(value: ConfigValue) -> str:
+    """`value` as a text."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
