@@ -63,7 +63,7 @@ KINDS: Final = (
     ),
     Kind(
         name="job_binaries", word="binary", path="/job-binaries", key="job_binary",
-        rows="binaries", fields=(*HEAD, "file", "content", "url", "extra"),
+        rows="binaries", fields=(*HEAD, "file_name", "file", "content", "url", "extra"),
     ),
     Kind(
         name="jobs", word="job", path="/jobs", key="job", rows="jobs",

@@ -205,11 +205,14 @@ def show_binary(session: Session, what: str) -> None:
 @click.pass_obj
 def add_binary(session: Session, file: Path, name: str | None) -> None:
     """Upload a file as a job binary. The same content is uploaded once."""
+    from svcd.cli.job_files import slug
     from svcd.cli.uploads import read, stored
 
     program = read(file)
     invocation = uuid.uuid4().hex
-    body = {"name": name or file.name, "url": stored(session, program).url}
+    body = {"name": name or slug(file.name), "url": stored(session, program).url}
+    if body["name"] != file.name:
+        body["file_name"] = file.name
     made = session.api.post(BINARY.path, body, invocation)
     session.note(f"made job binary {made[BINARY.one]['name']}")
     session.show(made, BINARIES)

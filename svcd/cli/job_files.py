@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from svcd.model.choices import listed
 from svcd.model.job import INTERNAL_URL, JobConfigs, JobType
 from svcd.model.names import MAX_NAME
 from svcd.model.redaction import shown_url
-from svcd.workflow.decide import spark_job
+from svcd.workflow.decide import arguments, spark_job
 from svcd.workflow.decide.job_configs import MAIN_CLASS
 from svcd.workflow.decide.rules import WITH_DATA
 
@@ -106,6 +106,8 @@ def kind_of(
         kind = Kind(type=type_, why=f"a {ending} file")
     elif head.startswith(b"#!"):
         kind = Kind(type=JobType.SHELL, why="a script with a #! line")
+    elif wrong := arguments.script_fault(JobType.SHELL, head, True):
+        raise Unusable(f"{file}: {wrong}")
     elif type_ is not None:
         raise Unusable(
             f"{file} has no first line that names its program, such as"
@@ -115,11 +117,6 @@ def kind_of(
         raise Unusable(
             f"the type of {file} cannot be guessed from its name: give --type,"
             f" one of {listed([each.value for each in _TYPES])}"
-        )
-    if kind.type is JobType.SHELL and head.startswith(b"#!") and b"\r" in head.partition(b"\n")[0]:
-        raise Unusable(
-            f"the first line of {file} ends with a carriage return, so no machine finds its"
-            " program: save the file with line feeds only (dos2unix)"
         )
     return kind
 
@@ -234,30 +231,43 @@ def internal(name: str, digest: str, size: int, known: Rows) -> Reuse:
     return Reuse(name=wanted)
 
 
-def binary(name: str, digest: str, internal_id: str, known: Rows, named: bool = False) -> Reuse:
+def file_name(kind: JobType, name: str) -> str:
+    """The name that a file of this machine has for a job of this type."""
+    return name if arguments.takes_name(kind, name) else _plain(name)
+
+
+def _plain(name: str) -> str:
+    plain = slug(name)
+    return plain if plain == slug(name, len(name)) else _with_ending(name)
+
+
+def binary(file: str, digest: str, internal_id: str, known: Rows) -> Reuse:
     """The job binary for data of svcd. Raises Unusable.
 
-    known: the job binaries of the tenant. named: the job finds the file by its name.
+    file: the name of its file for the job. known: the job binaries of the tenant.
     """
     url = INTERNAL_URL + internal_id
-    plain, own = slug(name), with_digest(name, digest)
-    if plain != slug(name, len(name)):
-        plain = _with_ending(name)
     by_name = {str(each["name"]): each for each in known}
-    for wanted in (plain, own):
-        found = by_name.get(wanted)
-        if found is not None and internal_id and found["url"] == url:
-            if wanted == own and named:
-                break
-            return Reuse(name=wanted, id=str(found["id"]))
-    if plain not in by_name:
-        return Reuse(name=plain)
-    if named:
-        raise Unusable(
-            f"a job finds its files by name, and the binary {plain} of the project has another"
-            " content: give the file another name"
-        )
-    return Reuse(name=own)
+    own = digest_of([file, digest])
+    for wanted in (_plain(file), with_digest(file, digest), with_digest(file, own)):
+        row = by_name.get(wanted)
+        if row is None:
+            return Reuse(name=wanted)
+        if internal_id and row["url"] == url and row.get("file_name", wanted) == file:
+            return Reuse(name=wanted, id=str(row["id"]))
+    raise Unusable(f"the binary {wanted} of the project has another content: remove or rename it")
+
+
+def files_faults(kind: JobType, files: Sequence[tuple[str, bytes]]) -> Iterator[str]:
+    """What the API would refuse of the files of a job. files: names and content, main first."""
+    seen = set()
+    for number, (name, data) in enumerate(files):
+        if name in seen:
+            yield f"two files of the job are named {name}: rename one of them"
+        seen.add(name)
+        wrong = arguments.script_fault(kind, data, number == 0)
+        if wrong:
+            yield f"{name}: {wrong}"
 
 
 def job(name: str, kind: JobType, mains: Sequence[str], libs: Sequence[str], known: Rows) -> Reuse:

@@ -26,6 +26,8 @@ from svcd.cli.job_files import (
     Reuse,
     Unusable,
     binary,
+    file_name,
+    files_faults,
     job,
     kind_of,
     missing_places,
@@ -161,6 +163,9 @@ class Run:
             faults = spark_faults(self._main.name, self._configs, self._params, self._args)
             if faults:
                 raise Unusable("; ".join(faults))
+        files = [(each.name, each.data) for each in (self._main, *self._libs)]
+        if faults := list(files_faults(self._kind.type, files)):
+            raise Unusable("; ".join(faults))
         lacks = missing_places(self._kind.type, bool(input_), bool(place))
         if lacks:
             raise Unusable(lacks)
@@ -243,10 +248,7 @@ class Run:
     def _job(self) -> str:
         files = [self._main, *self._libs]
         main = takes_mains(self._kind.type)
-        ids = [
-            self._binary(each, n, main and n > 0 and self._is_named(each))
-            for n, each in enumerate(files)
-        ]
+        ids = [self._binary(each, n) for n, each in enumerate(files)]
         mains, libs = (ids[:1], ids[1:]) if main else ([], ids)
         name = Path(self._main.name).stem
 
@@ -277,8 +279,11 @@ class Run:
         found = look()
         if found.id:
             return found
+        sent = {"name": found.name, **body}
+        if sent.get("file_name") == found.name:
+            del sent["file_name"]
         try:
-            made = self._post(path, {"name": found.name, **body}, f"{step}-{tries}")
+            made = self._post(path, sent, f"{step}-{tries}")
         except CommandError as error:
             if tries > 1 and name_taken(error):
                 return self._kept(path, key, step, look, body, tries - 1)
@@ -292,15 +297,14 @@ class Run:
 
         return [*known, *self._listed("/jobs", "jobs", name=slug(name))]
 
-    def _is_named(self, file: Program) -> bool:
-        return self._kind.type is JobType.SHELL or not file.name.endswith(".jar")
+    def _binary(self, file: Program, number: int) -> str:
+        name = file_name(self._kind.type, file.name)
 
-    def _binary(self, file: Program, number: int, named: bool) -> str:
         def look(data_id: str) -> Reuse:
             rows = self._session.api.listed("/job-binaries", "binaries")["binaries"]
-            return binary(file.name, file.digest, data_id, rows, named)
+            return binary(name, file.digest, data_id, rows)
 
         look(kept(self._session, file)[0])  # refuses before the upload
         data = stored(self._session, file)
-        step, body = f"binary-{number}", {"url": data.url}
+        step, body = f"binary-{number}", {"url": data.url, "file_name": name}
         return self._kept("/job-binaries", "job_binary", step, lambda: look(data.id), body).id

@@ -74,17 +74,24 @@ class JobBinaryInternal:
 class JobBinary:
     """A link to a binary, `internaldb://<id>` or `objstore-internal://<container>/<object>`.
 
-    extra: user and password for the object store; None when unused (answered as {}).
+    file_name: for its program; None: that of the record. extra: user and password for the object
+    store; None when unused (answered as {}).
     """
 
     id: JobBinaryId
     tenant_id: TenantId
     name: str
     description: str | None = None
+    file_name: str | None = None
     url: str = field(repr=url_repr)
     extra: Credentials | None = None
     created_at: Timestamp
     updated_at: Timestamp | None = None
+
+    @property
+    def file(self) -> str:
+        """The name that the file has for a program."""
+        return self.name if self.file_name is None else self.file_name
 
 
 class JobType(enum.StrEnum):

@@ -50,6 +50,7 @@ AccountPart: TypeAlias = Annotated[
 Password: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
 Text: TypeAlias = Annotated[str, Meta(max_length=4096, extra={"lines": True})]
 """A text for people. `lines`: it may contain tab and line feed, see svcd.model.shapes."""
+FileName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255, extra={"lines": True})]
 Url: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=_MOST_COUNT)]
 ResizeCount: TypeAlias = Annotated[int, Meta(ge=0, le=_MOST_COUNT)]
@@ -248,10 +249,11 @@ class NewDataSource:
 
 @frozen(kw_only=True)
 class NewJobBinary:
-    """A new job binary."""
+    """A new job binary. file_name: the name that its file has for a program."""
 
     name: DataName
     description: Text | None = None
+    file_name: FileName | None = None
     url: Url = field(repr=url_repr)
     extra: GivenCredentials = field(factory=GivenCredentials)
 

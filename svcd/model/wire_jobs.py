@@ -87,6 +87,7 @@ class JobBinary(View, frozen=True, kw_only=True):
     id: str
     name: str
     description: str
+    file_name: str | Absent = UNSET
     url: str
     extra: Account
     tenant_id: str
@@ -100,6 +101,7 @@ class JobBinary(View, frozen=True, kw_only=True):
             id=record.id,
             name=record.name,
             description=record.description or "",
+            file_name=UNSET if record.file_name is None else record.file_name,
             url=shown_url(record.url) if hide else record.url,
             extra=Account.of(record.extra, hide),
             tenant_id=record.tenant_id,

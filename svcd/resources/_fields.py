@@ -141,6 +141,7 @@ TEXTS: Final[Mapping[str, str]] = {
     # data sources, binaries, jobs
     "credentials": "account in the object store; masked for readers",
     "extra": "account in the object store; masked for readers",
+    "file_name": "name of the file for the program; absent: the name of the record",
     "datasize": "size in bytes",
     "mains": "job binaries with the main program or script",
     "libs": "job binaries with libraries",

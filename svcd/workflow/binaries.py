@@ -97,17 +97,18 @@ async def _piece(id_: JobBinaryInternalId, index: int, tx: Tx) -> bytes | None:
     return await tx.internals.piece(id_, index)
 
 
-async def library_name(
-    name: str, content: AsyncIterator[bytes]
-) -> tuple[str, AsyncIterator[bytes]]:
-    """The file name under which a library is found by the engine, and the same content.
+async def begun(content: AsyncIterator[bytes]) -> tuple[bytes, AsyncIterator[bytes]]:
+    """The first piece of `content`, and all of it."""
+    first = await anext(content, b"")
+    return first, _chain(first, content)
+
+
+def library_name(name: str, first: bytes) -> str:
+    """The file name under which a library is found by the engine. first: piece of its content.
 
     The engine puts only `*.jar` on the class path; a binary's name need not end so.
     """
-    first = await anext(content, b"")
-    if first.startswith(_JAR_START) and "." not in name:
-        name = f"{name}.jar"
-    return name, _chain(first, content)
+    return f"{name}.jar" if first.startswith(_JAR_START) and "." not in name else name
 
 
 async def _chain(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -63,6 +63,7 @@ from svcd.settings import Workflow
 from svcd.workflow.act.controller import Controller
 from svcd.workflow.binaries import Internal, Object, location
 from svcd.workflow.decide import (
+    arguments,
     data_urls,
     document,
     job_configs,
@@ -71,7 +72,7 @@ from svcd.workflow.decide import (
     spark_job,
 )
 from svcd.workflow.decide.hints import job_config
-from svcd.workflow.decide.job_configs import xml_fault
+from svcd.workflow.decide.job_configs import shown, xml_fault
 from svcd.workflow.decide.material import Material, work_of
 from svcd.workflow.decide.object_store import ObjectStoreAccess
 from svcd.workflow.decide.preview import Checked, execution_plan
@@ -172,8 +173,8 @@ class Jobs:
     ) -> JobBinary:
         """Create a job binary; dry: only check that it could be created.
 
-        Raises InvalidCredentials (half an account), BadJobBinary, InvalidReference (unknown
-        internal binary), JobBinaryNameTaken.
+        Raises InvalidCredentials (half an account), BadJobBinary, InvalidData (no file may have
+        the name), InvalidReference (unknown internal binary), JobBinaryNameTaken.
         """
         if fault := new.extra.fault("$.extra"):
             raise InvalidCredentials(fault)
@@ -184,6 +185,8 @@ class Jobs:
                 "$.url: expected internaldb://<job binary internal id> or "
                 "objstore-internal://<container>/<object>, without the segments . and .."
             )
+        if new.file_name is not None and (wrong := arguments.file_name_fault(new.file_name)):
+            raise InvalidData(f"$.file_name: {wrong}")
         if isinstance(place, Object) and extra is None:
             raise BadJobBinary("$.extra: a binary in the object store needs user and password")
         record = JobBinary(
@@ -191,6 +194,7 @@ class Jobs:
             tenant_id=caller.tenant_id,
             name=new.name,
             description=new.description,
+            file_name=new.file_name,
             url=new.url,
             extra=extra,
             created_at=self._now(),
@@ -237,10 +241,12 @@ class Jobs:
             if faults:
                 raise InvalidReference("\n".join(faults))
             broken = list(rules.job_faults(record.type, record.mains, record.libs))
+            get = tx.job_binaries.get
+            mains = [await get(caller.tenant_id, each) for each in record.mains]
+            libs = [await get(caller.tenant_id, each) for each in record.libs]
+            broken += arguments.file_faults(record.type, mains, libs)
             if record.type is JobType.SPARK:
-                get = tx.job_binaries.get
-                names = [(await get(caller.tenant_id, each)).name for each in record.mains]
-                broken += spark_job.main_faults(names)
+                broken += spark_job.main_faults([each.file for each in mains])
             if broken:
                 raise InvalidData("\n".join(broken))
 
@@ -508,6 +514,9 @@ class Jobs:
             input=sources["input_id"],
             output=sources["output_id"],
         )
+        faults = await _script_faults(tx, material)
+        if faults:
+            raise InvalidData("\n".join(faults))
         logins = self._controller.credentials.samples(material)
         try:
             text = document.workflow(work_of(row, material, self._access, cluster, logins))
@@ -517,6 +526,20 @@ class Jobs:
 
     def _now(self) -> Timestamp:
         return timestamp(self._clock.seconds())
+
+
+async def _script_faults(tx: Tx, material: Material) -> Sequence[str]:
+    """Faults of the job's scripts that svcd keeps; staging finds those of the object store."""
+    faults = []
+    for key, binaries in (("mains", material.mains), ("libs", material.libs)):
+        for index, binary in enumerate(binaries):
+            place = location(binary.url)
+            if material.job.type is JobType.SHELL and isinstance(place, Internal):
+                head = await tx.internals.piece(place.id, 0) or b""
+                wrong = arguments.script_fault(material.job.type, head, key == "mains")
+                if wrong:
+                    faults.append(f"$.{key}[{index}] of the job, {shown(binary.file)}: {wrong}")
+    return faults
 
 
 async def _usable(tx: Tx, tenant: TenantId, id_: ClusterId) -> tuple[Cluster | None, Sequence[str]]:

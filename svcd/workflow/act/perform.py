@@ -21,6 +21,7 @@ from svcd.model.job import (
     Execution,
     ExecutionStatus,
     JobBinary,
+    JobType,
 )
 from svcd.model.redaction import shown_url
 from svcd.model.secret import Secret
@@ -34,7 +35,7 @@ from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.job_credentials import JobCredentials
 from svcd.workflow.act.launchers import Launchers
 from svcd.workflow.act.rows import Place, Rows
-from svcd.workflow.binaries import Binaries, library_name
+from svcd.workflow.binaries import Binaries, begun, library_name
 from svcd.workflow.decide import arguments, document, failures, lifecycle, planner, submission
 from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.masking import masked_text, reading
@@ -357,18 +358,24 @@ class _Staging:
             await self._files.make_folders(base, self._folder, user, "700")
             for number, binary in enumerate((*material.mains, *material.libs)):
                 main = number < len(material.mains)
-                path = arguments.path(material.job.type, binary.name, number, main)
-                await self._copy(row, binary, path)
+                path = arguments.path(material.job.type, binary.file, number, main)
+                await self._copy(row, binary, path, material.job.type, main)
             for name, content in further.items():
                 await self._write(name, _once(content), len(content))
         except EngineError as error:
             raise _stop(error, Code.STAGING_FAILED, error.text) from None
 
-    async def _copy(self, row: Execution, binary: JobBinary, path: str) -> None:
+    async def _copy(
+        self, row: Execution, binary: JobBinary, path: str, job_type: JobType, main: bool
+    ) -> None:
         try:
             size, pieces = await self._binaries.open(row.tenant_id, binary)
+            first, pieces = await begun(pieces)
+            if wrong := arguments.script_fault(job_type, first, main):
+                text = f"job binary {binary.name!r}: {wrong}"
+                raise _Stop(Fail(failure=failures.failure(Code.SYNTAX_ERROR, "staging", text)))
             if path.startswith(arguments.LIB):
-                path, pieces = await library_name(path, pieces)
+                path = library_name(path, first)
             await self._write(path, pieces, size)
         except (CloudError, NotFound) as error:
             text = f"job binary {binary.name!r} ({shown_url(binary.url)}): {error}"

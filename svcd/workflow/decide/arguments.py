@@ -25,12 +25,14 @@ Source: Oozie 5.2.1 `ShellMain`, `ShellContentWriter`; POSIX.1-2017; Linux `exec
 
 from __future__ import annotations
 
+import codecs
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from svcd.model.job import JobConfigs, JobType
+from svcd.model.ids import JobBinaryId
+from svcd.model.job import JobBinary, JobConfigs, JobType
 from svcd.model.template import ConfigValue
 
 START: Final = "svcd-start.sh"
@@ -38,6 +40,8 @@ START: Final = "svcd-start.sh"
 PLAIN: Final = frozenset({JobType.SHELL})
 """Job types whose args and params do not pass through the engine."""
 
+HEAD: Final = 65_536
+"""The first bytes of a file that `script_fault` reads at most."""
 LIB: Final = "lib/"
 """The folder whose files the engine hands to a program, and puts on its class path."""
 
@@ -50,6 +54,9 @@ _MOST_TEXTS: Final = 1_900_000
 """The same for all together: a quarter of the stack's usual limit, less those of the machine."""
 _EACH: Final = 9
 """Bytes that each text costs beside its own: its end, and a pointer to it."""
+_MOST_NAME: Final = 255
+"""Bytes of a file's name in Linux."""
+_SAFE_NAME: Final = re.compile(r"[A-Za-z0-9._-]+\Z")
 _NOT_A_TEXT: Final = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -96,6 +103,60 @@ def start_script(files: Sequence[str], args: Sequence[str], variables: Mapping[s
 
 
 # ---- faults -------------------------------------------------------------------------------------
+
+
+def file_name_fault(name: str) -> str:
+    """The reason why no file can have the name; "" when one can."""
+    if name in (".", "..") or "/" in name or _NOT_A_TEXT.search(name):
+        return "no file can have this name: give one without / and U+0000, and not . or .."
+    size = len(name.encode())
+    return f"has {size} bytes; a name has at most 255" if size > _MOST_NAME else ""
+
+
+def file_faults(
+    job_type: JobType, mains: Sequence[JobBinary], libs: Sequence[JobBinary]
+) -> Iterator[str]:
+    """Faults of the names of a job's files, with their JSON paths."""
+    places: dict[str, tuple[str, JobBinaryId]] = {}
+    for key, binaries in (("mains", mains), ("libs", libs)):
+        for index, binary in enumerate(binaries):
+            place = f"$.{key}[{index}]"
+            other, id_ = places.setdefault(binary.file, (place, binary.id))
+            if id_ != binary.id:
+                yield f"{place}: its file has the same name as that of {other}: give one another"
+            if not takes_name(job_type, binary.file):
+                yield (
+                    f"{place}: the name of its file may have only letters, digits and . _ - in a"
+                    f" {job_type.value} job"
+                )
+
+
+def takes_name(job_type: JobType, name: str) -> bool:
+    """Whether a file of a job may have the name."""
+    return job_type in PLAIN or _SAFE_NAME.match(name) is not None
+
+
+def script_fault(job_type: JobType, head: bytes, main: bool) -> str:
+    """The reason why no machine can start a file as a script; "" when one can, or it is none.
+
+    head: the first bytes of the file, of which it reads `HEAD`. main: the program of the job.
+    """
+    if job_type is not JobType.SHELL:
+        return ""
+    wide = head.startswith((b"#\0!\0", b"\0#\0!", b"\xff\xfe#\0!\0", b"\xfe\xff\0#\0!"))
+    if wide or (main and head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))):
+        return "it is a script in UTF-16, which no machine can start: save it as UTF-8"
+    if head.startswith(codecs.BOM_UTF8 + b"#!"):
+        return (
+            "a byte order mark stands before its #! line, so no machine finds its program: save"
+            " it as UTF-8 without the mark"
+        )
+    if head.startswith(b"#!") and b"\r" in head[:HEAD].partition(b"\n")[0]:
+        return (
+            "its #! line ends with a carriage return, so no machine finds its program: save it"
+            " with line feeds only (dos2unix)"
+        )
+    return ""
 
 
 def program_fault(text: str) -> str:

@@ -34,7 +34,21 @@ class KindTests(SynchronousTestCase):
         self.assertEqual(self.kind("a.rb", b"#!/usr/bin/env ruby\n"), kind)
         self.assertEqual(self.kind("tool", b"#!/bin/sh\n"), kind)
         self.assertIn("such as #!/usr/bin/env ruby", self.refusal("a.rb", b"puts 1\n"))
-        self.assertIn("dos2unix", self.refusal("a.sh", b"#!/bin/sh\r\n"))
+        self.assertIn("byte order mark", self.refusal("tool", b"\xef\xbb\xbf#!/bin/sh\n"))
+
+    def test_files_that_no_machine_can_start(self) -> None:
+        """Whatever names the type: the program, and libraries with a first line of a script."""
+
+        def told(*files: tuple[str, bytes]) -> list[str]:
+            return list(job_files.files_faults(JobType.SHELL, files))
+
+        self.assertEqual(told(("go.sh", b"#!/bin/sh\necho \r\n"), ("a.csv", b"\xff\xfea\0")), [])
+        self.assertIn("dos2unix", told(("go.sh", b"#!/bin/sh\r\n"))[0])
+        self.assertIn("lib.sh: its #! line", told(("go", b"x"), ("lib.sh", b"#!x\r\n"))[0])
+        self.assertEqual(
+            told(("a.sh", b"x"), ("a.sh", b"y")),
+            ["two files of the job are named a.sh: rename one of them"],
+        )
 
     def test_jar(self) -> None:
         """A main class makes a Java job, a mapper a MapReduce job; without both it is refused."""
@@ -115,7 +129,8 @@ class ReuseTests(SynchronousTestCase):
         """Its plain name while that is free, else the name with the digest."""
         mine = {"id": "b1", "name": "count.pig", "url": "internaldb://i1"}
         other = {"id": "b2", "name": "count.pig", "url": "internaldb://i2"}
-        own = {"id": "b3", "name": "count-3f2a9c0b1d4e.pig", "url": "internaldb://i1"}
+        old = {"id": "b3", "name": "count-3f2a9c0b1d4e.pig", "url": "internaldb://i1"}
+        own = {**old, "file_name": "count.pig"}
 
         def found(*known: dict[str, str]) -> Reuse:
             return job_files.binary("count.pig", DIGEST, "i1", known)
@@ -124,6 +139,9 @@ class ReuseTests(SynchronousTestCase):
         self.assertEqual(found(mine), Reuse(name="count.pig", id="b1"))
         self.assertEqual(found(other), Reuse(name="count-3f2a9c0b1d4e.pig"))
         self.assertEqual(found(other, own), Reuse(name="count-3f2a9c0b1d4e.pig", id="b3"))
+        again = found(other, old)  # its file has the name of the record
+        self.assertEqual(again, Reuse(name="count-f0305abf3be1.pig"))
+        self.assertEqual(found(other, old, {**own, "name": again.name, "id": "b4"}).id, "b4")
 
     def test_long_name_of_a_binary_keeps_its_ending(self) -> None:
         """The ending says what a program or a library of Spark is."""
@@ -134,13 +152,15 @@ class ReuseTests(SynchronousTestCase):
         found = job_files.binary("a" * 49 + "-b.py", DIGEST, "i1", [])
         self.assertEqual(found, Reuse(name="a" * 47 + ".py"))
 
-    def test_file_that_the_job_finds_by_its_name(self) -> None:
-        """It gets no other name."""
-        other = {"id": "b2", "name": "helper.py", "url": "internaldb://i2"}
-        error = self.assertRaises(
-            Unusable, job_files.binary, "helper.py", DIGEST, "i1", [other], named=True
+    def test_name_of_a_file_is_kept_where_the_job_can_have_it(self) -> None:
+        """A job of another type has it as before, without letters that its engine would change."""
+        for name in ("my data.csv", "größe.py", "_helpers.py", "a+b=c.txt"):
+            self.assertEqual(job_files.file_name(JobType.SHELL, name), name)
+        self.assertEqual(job_files.file_name(JobType.SPARK, "_helpers.py"), "_helpers.py")
+        self.assertEqual(job_files.file_name(JobType.PIG, "my data.csv"), "my-data.csv")
+        self.assertEqual(
+            job_files.binary("my data.csv", DIGEST, "i1", []), Reuse(name="my-data.csv")
         )
-        self.assertIn("give the file another name", str(error))
 
     def test_job(self) -> None:
         """The same type and binaries; the name with a digest when others have the plain one."""

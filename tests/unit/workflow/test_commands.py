@@ -104,6 +104,35 @@ class Objects(WorkflowCase):
         good = NewJobBinary(name="n", url="internaldb://i1")
         self.assertEqual(self.run_to_end(self.jobs.create_job_binary(CALLER, good)).extra, None)
 
+    def test_the_name_of_a_file(self) -> None:
+        """Any name that Linux has; without one it is the record's."""
+        for number, name in enumerate(("my data.csv", "_größe.py", "l" * 255, "a\nb")):
+            new = NewJobBinary(name=f"n{number}", file_name=name, url="internaldb://i1")
+            made = self.run_to_end(self.jobs.create_job_binary(CALLER, new))
+            self.assertEqual((made.name, made.file), (f"n{number}", name))
+        plain = NewJobBinary(name="plain", url="internaldb://i1")
+        self.assertEqual(self.run_to_end(self.jobs.create_job_binary(CALLER, plain)).file, "plain")
+        for name in ("a/b", ".", "..", "a\x00", "\ud800", "ö" * 128):
+            new = NewJobBinary(name="wrong", file_name=name, url="internaldb://i1")
+            error = self.fail_to_end(self.jobs.create_job_binary(CALLER, new), InvalidData)
+            self.assertTrue(error.message.startswith("$.file_name: "), error.message)
+
+    def test_the_files_of_a_job_have_different_names(self) -> None:
+        """A job of Pig refuses a name that the engine would change."""
+        ids = []
+        for number in range(2):
+            new = NewJobBinary(name=f"n{number}", file_name="a b", url="internaldb://i1")
+            ids.append(self.run_to_end(self.jobs.create_job_binary(CALLER, new)).id)
+        job = NewJob(name="j", type=JobType.SHELL, mains=(ids[0],), libs=(ids[1],))
+        error = self.fail_to_end(self.jobs.create_job(CALLER, job), InvalidData)
+        self.assertEqual(
+            error.message,
+            "$.libs[0]: its file has the same name as that of $.mains[0]: give one another",
+        )
+        pig = NewJob(name="j", type=JobType.PIG, mains=(ids[0],))
+        error = self.fail_to_end(self.jobs.create_job(CALLER, pig), InvalidData)
+        self.assertIn("$.mains[0]: the name of its file may have only", error.message)
+
     def test_another_tenants_binary_is_unknown(self) -> None:
         new = NewJobBinary(name="n", url="internaldb://i1")
         self.fail_to_end(self.jobs.create_job_binary(STRANGER, new), InvalidReference)
