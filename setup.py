@@ -54,13 +54,18 @@ setup(
     packages=[
         *find_packages(include=["svcd", "svcd.*"]),
         *find_namespace_packages(
-            include=["svcd.provisioning.distributions.vanilla.image.*", "svcd.store.schema"]
+            include=[
+                "svcd.provisioning.distributions.vanilla.image.*",
+                "svcd.store.schema",
+                "svcd.workflow.runner",
+            ]
         ),
         "twisted.plugins",
     ],
     package_data={
         "svcd": ["py.typed", "console/*"],
         "svcd.store": ["schema/*.sql"],
+        "svcd.workflow": ["runner/*"],
         "svcd.provisioning.distributions.vanilla": ["image/**/*", "defaults/*"],
         "twisted": ["plugins/svcd_plugin.py"],
     },

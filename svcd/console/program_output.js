@@ -78,7 +78,7 @@ const JVM = beginning(
 const LIBRARIES = oneOf(
   /java|javax|jdk|sun|com\.sun|scala|py4j|org\.antlr\.runtime/,
   /org\.apache\.(?:hadoop(?!\.examples\.)|oozie|pig|spark(?!\.examples\.))/,
-  /org\.svcd\.(?:hadoop|objstore|spark)/,
+  /org\.svcd\.(?:hadoop|jobs|objstore|spark)/,
 );
 const FRAME = new RegExp(
   `^[ \\t]+(?:at (?:[\\w.@-]{1,80}/)?${LIBRARIES}\\.|\\.\\.\\. \\d{1,9} (?:more|common frames omitted)$)`,

@@ -8,7 +8,7 @@ from typing import Final
 FRAMEWORK: Final = re.compile(
     r"[ \t]+(?:at (?:[\w.@-]{1,80}/)?(?:java|javax|jdk|sun|com\.sun|scala|py4j|org\.antlr\.runtime"
     r"|org\.apache\.(?:hadoop(?!\.examples\.)|oozie|pig|spark(?!\.examples\.))"
-    r"|org\.svcd\.(?:hadoop|objstore|spark))\."
+    r"|org\.svcd\.(?:hadoop|jobs|objstore|spark))\."
     r"|\.\.\. \d{1,9} (?:more|common frames omitted)\Z)",
     re.ASCII,
 )

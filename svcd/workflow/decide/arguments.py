@@ -1,9 +1,16 @@
 """Decides how the values of a job reach its program: names of files, variables, arguments. Pure.
 
 Between the API and a program stand the grammars of Oozie's definition, of Hadoop's configuration
-and of YARN's shell. Each of them changes texts: it trims, splits or replaces. So the values of a
-Shell job do not pass through them. svcd writes them into a script of the execution's folder, and
-the engine knows only the names of that script and of the staged files, which svcd chooses.
+and of YARN's shell. Each of them changes texts: it trims, splits or replaces. So the values of
+Shell and Java jobs do not pass through them. svcd writes them into a file of the execution's
+folder, and the engine knows only the names of that file and of the staged files, which svcd
+chooses.
+
+Note: Java. A class of svcd reads the file, gives the job's files their own names, and calls the
+main class with the arguments and an empty standard input. The class travels with the job, because
+the machines of older images do not have it. The name of the main class is a configuration, in
+which the engine may replace expressions, so it stays an argument of the action. The program shares
+its folder with the launcher.
 
 Note: the script. It makes a folder, puts the files there under their own names, and becomes the
 program (`exec`): the process, its group, its signals and its exit code are the program's. The
@@ -26,9 +33,13 @@ Source: Oozie 5.2.1 `ShellMain`, `ShellContentWriter`; POSIX.1-2017; Linux `exec
 from __future__ import annotations
 
 import codecs
+import functools
+import io
 import re
 import shlex
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
 from typing import Final
 
 from svcd.model.ids import JobBinaryId
@@ -37,13 +48,18 @@ from svcd.model.template import ConfigValue
 
 START: Final = "svcd-start.sh"
 """The script that starts the program of a Shell job."""
-PLAIN: Final = frozenset({JobType.SHELL})
+LIB: Final = "lib/"
+"""The folder whose files the engine hands to a program, and puts on its class path."""
+START_CLASS: Final = "org.svcd.jobs.StartMain"
+"""The class that starts the main class of a Java job; its source is in svcd.workflow.runner."""
+START_JAR: Final = f"{LIB}svcd-start.jar"
+VALUES: Final = "svcd-values"
+"""The file from which `START_CLASS` reads its values."""
+PLAIN: Final = frozenset({JobType.SHELL, JobType.JAVA})
 """Job types whose args and params do not pass through the engine."""
 
 HEAD: Final = 65_536
 """The first bytes of a file that `script_fault` reads at most."""
-LIB: Final = "lib/"
-"""The folder whose files the engine hands to a program, and puts on its class path."""
 
 _MAINS_IN_LIB: Final = frozenset({JobType.JAR, JobType.MAP_REDUCE, JobType.JAVA})
 _IN_LIB: Final = _MAINS_IN_LIB | {JobType.PIG}
@@ -54,6 +70,14 @@ _MOST_TEXTS: Final = 1_900_000
 """The same for all together: a quarter of the stack's usual limit, less those of the machine."""
 _EACH: Final = 9
 """Bytes that each text costs beside its own: its end, and a pointer to it."""
+_CONTAINERS: Final = frozenset(
+    {
+        *("action.xml", "launcher.xml", "propagation-conf.xml", "container_tokens", "tmp"),
+        *("launch_container.sh", "default_container_executor.sh"),
+        *("default_container_executor_session.sh", VALUES, "svcd-start.jar"),
+    }
+)
+"""Names in the working folder of a container, which a Java program cannot leave."""
 _MOST_NAME: Final = 255
 """Bytes of a file's name in Linux."""
 _SAFE_NAME: Final = re.compile(r"[A-Za-z0-9._-]+\Z")
@@ -62,8 +86,10 @@ _NOT_A_TEXT: Final = re.compile("[\x00\ud800-\udfff]")
 
 def path(job_type: JobType, name: str, number: int, main: bool) -> str:
     """The path of a file in the execution's folder. number: see `staged`. main: no library."""
-    if job_type in PLAIN:
+    if job_type is JobType.SHELL:
         return staged(number)
+    if job_type is JobType.JAVA:
+        return f"{LIB}{staged(number)}{'.jar' if name.endswith('.jar') else ''}"
     return f"{LIB}{name}" if job_type in (_MAINS_IN_LIB if main else _IN_LIB) else name
 
 
@@ -102,6 +128,25 @@ def start_script(files: Sequence[str], args: Sequence[str], variables: Mapping[s
     return "".join(f"{line}\n" for line in lines).encode()
 
 
+def java_values(files: Sequence[str], args: Sequence[str]) -> bytes:
+    """The values for `START_CLASS`. files: names, in the order of `staged`."""
+    places = [(path(JobType.JAVA, name, n, False), name) for n, name in enumerate(files)]
+    words = [str(len(files))]
+    for place, name in places:
+        words += [place.removeprefix(LIB), name]
+    return "".join(f"{word}\0" for word in (*words, *args)).encode()
+
+
+@functools.cache
+def start_jar() -> bytes:
+    """The jar with `START_CLASS`."""
+    code = resources.files("svcd.workflow").joinpath("runner/StartMain.class").read_bytes()
+    jar = io.BytesIO()
+    with zipfile.ZipFile(jar, "w") as opened:
+        opened.writestr(zipfile.ZipInfo(START_CLASS.replace(".", "/") + ".class"), code)
+    return jar.getvalue()
+
+
 # ---- faults -------------------------------------------------------------------------------------
 
 
@@ -124,6 +169,11 @@ def file_faults(
             other, id_ = places.setdefault(binary.file, (place, binary.id))
             if id_ != binary.id:
                 yield f"{place}: its file has the same name as that of {other}: give one another"
+            if job_type is JobType.JAVA and binary.file in _CONTAINERS:
+                yield (
+                    f"{place}: YARN has a file {binary.file} of its own in the folder of a Java"
+                    " program: give the job's file another name"
+                )
             if not takes_name(job_type, binary.file):
                 yield (
                     f"{place}: the name of its file may have only letters, digits and . _ - in a"
@@ -159,19 +209,24 @@ def script_fault(job_type: JobType, head: bytes, main: bool) -> str:
     return ""
 
 
-def program_fault(text: str) -> str:
+def program_fault(job_type: JobType, text: str) -> str:
     """The reason why no program can get `text` as an argument or variable; "" when it can."""
     wrong = _NOT_A_TEXT.search(text)
     if wrong is not None:
         return f"contains U+{ord(wrong.group()):04X}, which no program can get"
+    if job_type is JobType.JAVA:
+        return ""  # Linux does not hand over the arguments of a main class
     if len(text) * 4 > _MOST_TEXT and len(text.encode()) > _MOST_TEXT:
         return f"has more than {_MOST_TEXT:,} bytes, the limit of Linux; put it into a file"
     return ""
 
 
-def total_fault(texts: Sequence[str]) -> str:
+def total_fault(job_type: JobType, texts: Sequence[str]) -> str:
     """The reason why no program can get all these texts; "" when it can."""
-    if sum(len(each.encode("utf-8", "surrogatepass")) + _EACH for each in texts) <= _MOST_TEXTS:
+    if (
+        job_type is JobType.JAVA
+        or sum(len(each.encode("utf-8", "surrogatepass")) + _EACH for each in texts) <= _MOST_TEXTS
+    ):
         return ""
     return (
         f"$.job_configs: args and params have more than {_MOST_TEXTS:,} bytes, the limit of Linux"

@@ -41,7 +41,19 @@ from svcd.model.template import Configs, ConfigValue
 from svcd.model.xml import content
 from svcd.ports.engine import Endpoints
 from svcd.workflow.decide import object_store, spark_job
-from svcd.workflow.decide.arguments import START, args_of, staged, start_script, text, texts
+from svcd.workflow.decide.arguments import (
+    START,
+    START_CLASS,
+    START_JAR,
+    VALUES,
+    args_of,
+    java_values,
+    staged,
+    start_jar,
+    start_script,
+    text,
+    texts,
+)
 from svcd.workflow.decide.data_urls import input_property, pig_parameter
 from svcd.workflow.decide.engine_text import argument, quoted, untrimmed
 from svcd.workflow.decide.job_configs import (
@@ -156,10 +168,12 @@ def workflow(work: Work) -> bytes:
 
 def further_files(work: Work) -> Mapping[str, bytes]:
     """What the execution's folder holds beside the definition and the job's own files."""
-    if work.type is not JobType.SHELL:
-        return {}
-    files = (*work.mains, *work.libs)
-    return {START: start_script(files, args_of(work.configs), texts(work.configs.params))}
+    files, args = (*work.mains, *work.libs), args_of(work.configs)
+    if work.type is JobType.SHELL:
+        return {START: start_script(files, args, texts(work.configs.params))}
+    if work.type is JobType.JAVA:
+        return {VALUES: java_values(files, args), START_JAR: start_jar()}
+    return {}
 
 
 def most_characters(configs: Sequence[Configs]) -> int:
@@ -295,10 +309,9 @@ def _java(work: Work) -> str:
     return "".join(
         [
             f"<java>{_NODES}{_configuration(_configs(work))}",
-            f"<main-class>{_xml(text(main))}</main-class>",
+            f"<main-class>{START_CLASS}</main-class>",
             "" if opts is None else f"<java-opts>{_xml(text(opts))}</java-opts>",
-            *(f"<arg>{_xml(argument(each))}</arg>" for each in args_of(work.configs)),
-            "</java>",
+            f"<arg>{_xml(text(main))}</arg><file>{VALUES}#{VALUES}</file></java>",
         ]
     )
 

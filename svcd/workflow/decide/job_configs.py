@@ -6,7 +6,8 @@ The texts never contain values, because these may be secrets.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from attrs import frozen
@@ -77,7 +78,8 @@ def faults_of(
     sources: data sources by the field of the request that names them.
     """
     plain = job_type in arguments.PLAIN
-    fault = arguments.program_fault if plain else xml_fault
+    fault: Callable[[str], str]
+    fault = partial(arguments.program_fault, job_type) if plain else xml_fault
     maps = [("configs", configs.configs), ("params", configs.params)]
     if isinstance(configs.args, Mapping):
         maps.append(("args", configs.args))
@@ -88,7 +90,10 @@ def faults_of(
             elif not plain and " " in each and not each.strip():
                 yield f"$.job_configs.args[{index}]: has only blanks, which the launcher loses"
     for key, values in maps:
-        fault = arguments.program_fault if plain and key != "configs" else xml_fault
+        if key == "configs" or not plain:
+            fault = xml_fault
+        else:
+            fault = partial(arguments.program_fault, job_type)
         for name, value in values.items():
             wrong = fault(name) or _misnamed(key, name, plain)
             if wrong:
@@ -96,7 +101,7 @@ def faults_of(
             elif isinstance(value, str) and (wrong := fault(_whole(key, name, value))):
                 step = f".{name}" if _PLAIN.match(name) else f"[{shown(name)}]"
                 yield f"$.job_configs.{key}{step}: {wrong}"
-    if plain and (wrong := arguments.total_fault(arguments.all_of(configs))):
+    if plain and (wrong := arguments.total_fault(job_type, arguments.all_of(configs))):
         yield wrong
     for key, source in sources.items():
         if source is None:

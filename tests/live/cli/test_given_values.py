@@ -11,22 +11,33 @@ import json
 import os
 import shutil
 import sys
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from twisted.trial.unittest import TestCase
+from twisted.trial.unittest import SkipTest, TestCase
 
-from svcd.workflow.decide.arguments import START, staged, start_script
+from svcd.workflow.decide.arguments import (
+    START,
+    START_CLASS,
+    VALUES,
+    java_values,
+    staged,
+    start_jar,
+    start_script,
+)
 from tests.live.test_main_job import vanilla_prefix
-from tests.support.processes import DaemonCase, run
+from tests.support.processes import ROOT, DaemonCase, Ended, run
 
 RUN_S = 240.0
+START_SOURCE = ROOT / "svcd/workflow/runner/StartMain.java"
+SHOW_SOURCE = ROOT / "tests/support/values/ShowValues.java"
 SHOW = (
     f"#!{sys.executable}"
     + """
 import json, os, sys
-files = {n: open(n, errors="replace").read(99) for n in os.listdir(".") if os.path.isfile(n)}
+files = {n: open(n, errors="replace").read(999) for n in os.listdir(".") if os.path.isfile(n)}
 print("SHOWN" + json.dumps({"pid": os.getpid(), "real": os.path.realpath(sys.argv[0]),
                             "args": sys.argv, "environment": dict(os.environ), "files": files,
                             "stdin": sys.stdin.read()}))
@@ -54,6 +65,8 @@ FILES = (
     "svcd-start.sh",
     "svcd-file-0",
 )
+JAVA_FILES = FILES[: FILES.index("job")]
+"""Without those of YARN's launcher, which shares its folder with the program."""
 ARGS = (
     " lead",
     "trail ",
@@ -137,7 +150,9 @@ class ScriptTests(TestCase):
         found = json.loads(shown)
         self.assertEqual(found["pid"], int(pid))
         self.assertEqual(Path(found["real"]), folder / "job" / PROGRAM)
-        compare(self, found, args, VARIABLES, [*files[1:], "other.jar"])
+        compare(self, found, [f"./{PROGRAM}", *args], files[1:])
+        self.assertIn("other.jar", found["files"])
+        self.assertEqual({n: found["environment"].get(n) for n in VARIABLES}, VARIABLES)
 
     async def test_each_shell_starts_the_same_program(self) -> None:
         for shell in (["sh"], ["dash"], ["bash", "--posix"], ["busybox", "sh"]):
@@ -145,56 +160,127 @@ class ScriptTests(TestCase):
                 await self.check(shell)
 
 
+class StartClassTests(TestCase):
+    """The class that starts a Java program, by itself."""
+
+    timeout = 120
+
+    async def compiled(self, source: Path) -> Path:
+        """The folder with the classes of `source`."""
+        compiler = shutil.which("javac")
+        if compiler is None:
+            raise SkipTest("no javac on the PATH")
+        folder = Path(self.mktemp()).absolute()
+        options = ["--release", "8" if source == START_SOURCE else "11", "-encoding", "UTF-8"]
+        ended = await run(compiler, *options, "-d", str(folder), str(source))
+        self.assertEqual(ended.code, 0, ended)
+        return folder
+
+    async def test_the_class_is_that_of_its_source(self) -> None:
+        version = await run(shutil.which("javac") or "javac", "-version")
+        if "javac 17." not in version.out + version.err:
+            raise SkipTest("the class was compiled with javac 17")
+        folder = await self.compiled(START_SOURCE)
+        made = (folder / "org/svcd/jobs/StartMain.class").read_bytes()
+        self.assertEqual(START_SOURCE.with_suffix(".class").read_bytes(), made)
+
+    async def test_a_main_class_has_what_was_given(self) -> None:
+        """And the exception is its own."""
+        classes = await self.compiled(SHOW_SOURCE)
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        files = ("show values", *JAVA_FILES, "tab\t")
+        for number, name in enumerate(files):
+            (folder / f"{staged(number)}{'' if number else '.jar'}").write_text(name)
+        args = (*ARGS, *CONTROLS, "x" * 300_000)
+        (folder / VALUES).write_bytes(java_values(files, args))
+        path = f"{folder / 'svcd-start.jar'}:{classes}"
+        (folder / "svcd-start.jar").write_bytes(start_jar())
+        java = shutil.which("java") or "java"
+        ended = await run(
+            java, "-Dfile.encoding=UTF-8", "-cp", path, START_CLASS, "ShowValues",
+            folder=str(folder), environment={**os.environ, "LC_ALL": "C.UTF-8"},
+        )  # fmt: skip
+        self.assertEqual(ended.code, 1, ended.err)
+        self.assertIn(
+            '"main" java.lang.IllegalStateException: on purpose\n\tat ShowValues', ended.err
+        )
+        self.assertTrue(ended.out.startswith("SHOWN"))
+        compare(self, json.loads(ended.out.removeprefix("SHOWN")), args, files)
+
+
 def compare(
-    case: TestCase,
-    found: Mapping[str, Any],
-    args: Sequence[str],
-    variables: Mapping[str, str],
-    files: Sequence[str],
+    case: TestCase, shown: Mapping[str, Any], args: Sequence[str], files: Sequence[str]
 ) -> None:
     """Compare what a program has shown with what was given. files: their content is their name."""
-    case.assertEqual(found["args"], [f"./{PROGRAM}", *args])
-    case.assertEqual({n: found["environment"].get(n) for n in variables}, dict(variables))
-    missing = [n for n in files if n not in found["files"]]
-    case.assertEqual(missing, [])
-    own = [n for n in files if n in FILES]
-    case.assertEqual([found["files"][n] for n in own], [n[:99] for n in own])
-    case.assertEqual(found["stdin"], "")
+    case.assertEqual(shown["args"], list(args))
+    case.assertEqual({n: shown["files"].get(n) for n in files}, {n: n for n in files})
+    case.assertEqual(shown["stdin"], "")
 
 
 class RunTests(DaemonCase):
-    """One `svcd run` of a Shell job."""
+    """`svcd run` of each type of job, on one cluster."""
 
     timeout = 600
 
-    async def test_a_shell_program_has_what_was_given(self) -> None:
+    async def svcd(self, *arguments: str) -> Ended:
+        return await run("svcd", *arguments, environment=self.environment, limit_s=RUN_S)
+
+    async def shown(self, ended: Ended) -> Mapping[str, Any]:
+        self.assertEqual(ended.code, 1, ended)
+        (line,) = [each for each in ended.out.splitlines() if each.startswith("SHOWN")]
+        found: Mapping[str, Any] = json.loads(line.removeprefix("SHOWN"))
+        return found
+
+    def libraries(self, names: Sequence[str]) -> Sequence[str]:
+        """The options for files whose content is their name."""
         folder = Path(self.mktemp()).absolute()
         folder.mkdir()
-        (folder / PROGRAM).write_text(SHOW, encoding="utf-8")
-        command = ["run", str(folder / PROGRAM), "--type", "Shell", "--on", "first"]
-        for name in FILES:
+        for name in names:
             (folder / name).write_text(name, encoding="utf-8")
-            command += ["--lib", str(folder / name)]
-        for name, value in VARIABLES.items():
-            command += ["-p", f"{name}={value}"]
+        return [word for name in names for word in ("--lib", str(folder / name))]
+
+    async def test_a_program_has_what_was_given(self) -> None:
         daemon = self.daemon(
             plugins__enabled="vanilla", embedded__image_prefix=str(vanilla_prefix())
         )
         await daemon.start()
-        environment = {**os.environ, "SVCD_SERVER_STATE_DIR": str(daemon.state)}
-        made = await run(
-            "svcd", "cluster", "create", "first", "--plugin", "vanilla", "--workers", "1", "--wait",
-            environment=environment, limit_s=RUN_S,
-        )  # fmt: skip
+        self.environment = {**os.environ, "SVCD_SERVER_STATE_DIR": str(daemon.state)}
+        cluster = ("first", "--plugin", "vanilla", "--workers", "1")
+        made = await self.svcd("cluster", "create", *cluster, "--wait")
         self.assertEqual(made.code, 0, made)
-        ended = await run("svcd", *command, "--", *ARGS, environment=environment, limit_s=RUN_S)
-        self.assertEqual(ended.code, 1, ended)
+        await self.shell()
+        await self.java()
+
+    async def shell(self) -> None:
+        program = Path(self.mktemp()).absolute() / PROGRAM
+        program.parent.mkdir()
+        program.write_text(SHOW, encoding="utf-8")
+        command = ["run", str(program), "--type", "Shell", "--on", "first"]
+        for name, value in VARIABLES.items():
+            command += ["-p", f"{name}={value}"]
+        ended = await self.svcd(*command, *self.libraries(FILES), "--", *ARGS)
+        shown = await self.shown(ended)
         self.assertIn("its program ended with exit code 7", ended.err)
-        (line,) = [each for each in ended.out.splitlines() if each.startswith("SHOWN")]
-        compare(self, json.loads(line.removeprefix("SHOWN")), ARGS, VARIABLES, FILES)
-        shown = await run(
-            "svcd", "job", "show", Path(PROGRAM).stem, "-o", "json", environment=environment
-        )
-        self.assertNotIn(
-            "no name of a shell", json.dumps(json.loads(shown.out)["job_execution"]["info"])
-        )
+        compare(self, shown, [f"./{PROGRAM}", *ARGS], FILES)
+        self.assertEqual({n: shown["environment"].get(n) for n in VARIABLES}, VARIABLES)
+        record = await self.svcd("job", "show", "a-b-gr-e-main", "-o", "json")
+        info = json.dumps(json.loads(record.out)["info"])
+        self.assertNotIn(VARIABLES["A.B"], info)
+
+    async def java(self) -> None:
+        compiler = shutil.which("javac")
+        if compiler is None:
+            raise SkipTest("no javac on the PATH")
+        classes = Path(self.mktemp()).absolute()
+        made = await run(compiler, "--release", "11", "-d", str(classes), str(SHOW_SOURCE))
+        self.assertEqual(made.code, 0, made)
+        jar = classes / "show values.jar"
+        with zipfile.ZipFile(jar, "w") as opened:
+            opened.write(classes / "ShowValues.class", "ShowValues.class")
+        command = ("run", str(jar), "--main-class", "ShowValues", "--on", "first")
+        ended = await self.svcd(*command, *self.libraries(JAVA_FILES), "--", *ARGS)
+        self.assertIn("java.lang.IllegalStateException: on purpose (ShowValues.java:", ended.err)
+        shown = await self.shown(ended)
+        compare(self, shown, ARGS, JAVA_FILES)
+        self.assertIn(jar.name, shown["files"])

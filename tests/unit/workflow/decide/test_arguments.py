@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.job import JobType
-from svcd.workflow.decide.arguments import path, start_script
+from svcd.workflow.decide.arguments import java_values, path, script_fault, start_jar, start_script
 
 HEAD = """set -e
 mkdir job
@@ -16,7 +19,7 @@ put() { rm -f "./$2"; ln -L "../$1" "./$2" 2>/dev/null || cp -p "../$1" "./$2"; 
 """
 
 
-class Scripts(SynchronousTestCase):
+class StartScripts(SynchronousTestCase):
     def script(self, files: list[str], args: list[str], variables: dict[str, str]) -> str:
         text = start_script(files, args, variables).decode()
         self.assertTrue(text.startswith(HEAD), text)
@@ -44,6 +47,43 @@ class Scripts(SynchronousTestCase):
         self.assertIn("exec env -- nice -n 0 ./a=b.sh x", self.script(["a=b.sh"], ["x"], {}))
 
 
+class JavaTests(SynchronousTestCase):
+    def test_values(self) -> None:
+        self.assertEqual(
+            java_values(["my app.jar", "größe.txt"], [" a ", "", "a\nb"]),
+            "2\0svcd-file-0.jar\0my app.jar\0svcd-file-1\0größe.txt\0 a \0\0a\nb\0".encode(),
+        )
+        self.assertEqual(java_values(["a.jar"], []), b"1\0svcd-file-0.jar\0a.jar\0")
+
+    def test_the_class_travels_in_a_jar(self) -> None:
+        with zipfile.ZipFile(io.BytesIO(start_jar())) as jar:
+            self.assertEqual(jar.namelist(), ["org/svcd/jobs/StartMain.class"])
+            self.assertTrue(
+                jar.read("org/svcd/jobs/StartMain.class").startswith(b"\xca\xfe\xba\xbe")
+            )
+
+
+class FirstLines(SynchronousTestCase):
+    def test_a_first_line_that_no_machine_reads(self) -> None:
+        """Of a program or a library of a Shell job; other files may be anything."""
+        wrong = (
+            b"#!/bin/sh\r\necho\r\n",
+            b"#!/bin/sh\r",
+            b"\xef\xbb\xbf#!/bin/sh\n",
+            "#!/bin/sh\n".encode("utf-16"),
+            "#!/bin/sh\n".encode("utf-16-be"),
+        )
+        for head in wrong:
+            for main in (True, False):
+                self.assertTrue(script_fault(JobType.SHELL, head, main), head)
+            self.assertEqual(script_fault(JobType.JAVA, head, False), "")
+        for head in (b"", b"#!/bin/sh\necho \r\n", b"a,b\r\n", b"\xef\xbb\xbfa,b", b"\x7fELF"):
+            self.assertEqual(script_fault(JobType.SHELL, head, True), "")
+        wide = "a,b".encode("utf-16")
+        self.assertEqual(script_fault(JobType.SHELL, wide, False), "")
+        self.assertIn("UTF-16", script_fault(JobType.SHELL, wide, True))
+
+
 class Paths(SynchronousTestCase):
     def test_files_of_other_types_keep_their_names(self) -> None:
         """In the folder of the class path, or beside the definition."""
@@ -58,7 +98,7 @@ class Paths(SynchronousTestCase):
                 "Pig": ("m", "lib/l"),
                 "Jar": ("lib/m", "lib/l"),
                 "MapReduce": ("lib/m", "lib/l"),
-                "Java": ("lib/m", "lib/l"),
+                "Java": ("lib/svcd-file-0", "lib/svcd-file-1"),
                 "Shell": ("svcd-file-0", "svcd-file-1"),
                 "Spark": ("m", "l"),
             },

@@ -12,7 +12,7 @@ from svcd.model.ids import DataSourceId, ExecutionId, TenantId, Timestamp
 from svcd.model.job import Credentials, DataSource, JobConfigs, JobType
 from svcd.model.job_credential import ApplicationCredential
 from svcd.model.secret import Secret
-from svcd.workflow.decide.arguments import start_script
+from svcd.workflow.decide.arguments import start_jar, start_script
 from svcd.workflow.decide.document import (
     MOST_CHARACTERS_OPTION,
     DocumentError,
@@ -325,15 +325,24 @@ class JavaAndShell(SynchronousTestCase):
                 "edp.java.java_opts": "-Xmx64m",
                 "k": "v",
             },
-            args=("one", "two"),
+            args=("one", "${two}"),
         )
+        work = evolve(JAR, type=JobType.JAVA, input=None, output=None, configs=configs)
         self.assertEqual(
-            action_of(evolve(JAR, type=JobType.JAVA, input=None, output=None, configs=configs)),
+            action_of(work),
             f"<java>{NODES}<configuration>"
             + prop("k", "v")
             + ONE
-            + "</configuration><main-class>org.x.Main</main-class><java-opts>-Xmx64m</java-opts>"
-            "<arg>one</arg><arg>two</arg></java>",
+            + "</configuration><main-class>org.svcd.jobs.StartMain</main-class>"
+            "<java-opts>-Xmx64m</java-opts><arg>org.x.Main</arg>"
+            "<file>svcd-values#svcd-values</file></java>",
+        )
+        self.assertEqual(
+            further_files(work),
+            {
+                "svcd-values": b"1\0svcd-file-0.jar\0wc.jar\0one\0${two}\0",
+                "lib/svcd-start.jar": start_jar(),
+            },
         )
 
     def test_java_needs_its_main_class(self) -> None:
