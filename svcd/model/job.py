@@ -5,8 +5,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Annotated, TypeAlias
 
 from attrs import field, frozen
+from msgspec import Meta
 
 from svcd.model import engine_record
 from svcd.model.ids import (
@@ -22,6 +24,10 @@ from svcd.model.ids import (
 from svcd.model.redaction import url_repr
 from svcd.model.secret import watch
 from svcd.model.template import ConfigValue
+
+GivenText: TypeAlias = Annotated[str, Meta(extra={"given": True})]
+"""A text for a program. `given`: it may hold any character but U+0000, see svcd.model.shapes."""
+GivenValue: TypeAlias = GivenText | int | bool
 
 INTERNAL_URL = "internaldb://"
 """The beginning of the url of a binary that svcd keeps; its id follows."""
@@ -126,8 +132,8 @@ class JobConfigs:
     """The caller's options for one execution. Answers show `args` in the caller's form."""
 
     configs: Mapping[str, ConfigValue] = field(factory=dict, repr=False)
-    args: Mapping[str, ConfigValue] | tuple[str, ...] = field(factory=dict, repr=False)
-    params: Mapping[str, ConfigValue] = field(factory=dict, repr=False)
+    args: Mapping[str, GivenValue] | tuple[GivenText, ...] = field(factory=dict, repr=False)
+    params: Mapping[str, GivenValue] = field(factory=dict, repr=False)
 
 
 class ExecutionStatus(enum.StrEnum):

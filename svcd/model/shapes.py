@@ -15,8 +15,9 @@ whole body for control characters.
 
 Note: control characters. A `str` without constraints is a text: an option's value, an argument. It
 may contain tab and line feed, as may a `str` whose constraints are marked with `lines`: a
-description. Any other `str` with constraints is a name, a reference or a part of an account: it may
-contain no control character. A key may contain none either.
+description. A text that is marked with `given` is for a program: it may contain any but U+0000, at
+which texts of Linux end. Any other `str` with constraints is a name, a reference or a part of an
+account: it may contain no control character. A key may contain none either.
 
 Note: why the garbage collector is off while a large body is decoded. The values of a body are a
 tree, so the collector can free no part of it, but it walks the growing tree again and again. With
@@ -53,6 +54,7 @@ MAX_FAULTS = 100
 """Most faults in one answer."""
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+_CONTROL_IN_GIVEN = re.compile("\x00")
 _CONTROL_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _ESCAPED_CONTROL = re.compile(rb"\\[^\"\\/]|\x7f|\xc2[\x80-\x9f]")
 """Finds control characters in msgspec's JSON after the removal of doubled backslashes."""
@@ -215,32 +217,36 @@ def _holds_secrets(hint: Any) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _takes_text(hint: Any) -> bool:
-    """Whether the type is a text that may contain tab and line feed."""
-    return any(part is str or _holds_lines(part) for part in _alternatives(hint))
+def _controls(hint: Any) -> re.Pattern[str]:
+    """The control characters that a text of this type may not contain."""
+    parts = _alternatives(hint)
+    if any(_is_marked(part, "given") for part in parts):
+        return _CONTROL_IN_GIVEN
+    lines = any(part is str or _is_marked(part, "lines") for part in parts)
+    return _CONTROL_IN_TEXT if lines else _CONTROL
 
 
-def _holds_lines(hint: Any) -> bool:
-    return any((meta.extra or {}).get("lines") for meta in getattr(hint, "__metadata__", ()))
+def _is_marked(hint: Any, mark: str) -> bool:
+    return any((meta.extra or {}).get(mark) for meta in getattr(hint, "__metadata__", ()))
 
 
 @lru_cache(maxsize=1024)
 def _takes_scalars(hint: Any) -> bool:
     """Whether the type is the union of str, int and bool, as of options."""
-    return frozenset(_alternatives(hint)) == _SCALARS
+    return frozenset(map(_bare, _alternatives(hint))) == _SCALARS
 
 
-def _plain_options(value: Mapping[str, Any]) -> bool:
+def _plain_options(value: Mapping[str, Any], controls: re.Pattern[str]) -> bool:
     """Whether an object of options has no fault. It uses no loop in Python."""
     if not _SCALARS.issuperset(map(type, value.values())):
         return False
     texts = "".join(each for each in value.values() if type(each) is str)
-    return not _CONTROL.search("".join(value)) and not _CONTROL_IN_TEXT.search(texts)
+    return not _CONTROL.search("".join(value)) and not controls.search(texts)
 
 
-def _plain_texts(value: Sequence[Any]) -> bool:
+def _plain_texts(value: Sequence[Any], controls: re.Pattern[str]) -> bool:
     """Whether a list of texts has no fault."""
-    return {str}.issuperset(map(type, value)) and not _CONTROL_IN_TEXT.search("".join(value))
+    return {str}.issuperset(map(type, value)) and not controls.search("".join(value))
 
 
 # ---- slow pass: every fault ---------------------------------------------------------------------
@@ -257,7 +263,7 @@ class _Slow:
     ) -> Iterator[str]:
         """Faults of `value` where `hint` is expected."""
         if isinstance(value, str):
-            control = (_CONTROL_IN_TEXT if _takes_text(hint) else _CONTROL).search(value)
+            control = _controls(hint).search(value)
             if control:
                 yield f"{path}: control character U+{ord(control.group()):04X} is not allowed"
                 return
@@ -281,11 +287,12 @@ class _Slow:
         origin = typing.get_origin(bare)
         if origin is tuple:
             item = typing.get_args(bare)[0]
-            if item is str and _plain_texts(value):
+            texts, controls = item is str or _is_marked(item, "given"), _controls(item)
+            if texts and _plain_texts(value, controls):
                 return
             bounded = attrs.has(_bare(item))  # the cross-field check reports too many items
             for index, each in enumerate(value[: limits.groups] if bounded else value):
-                if item is str and type(each) is str and not _CONTROL_IN_TEXT.search(each):
+                if texts and type(each) is str and not controls.search(each):
                     continue
                 yield from self.of(each, item, f"{path}[{index}]", limits, secret)
         elif isinstance(value, dict):
@@ -295,8 +302,8 @@ class _Slow:
         self, value: Mapping[str, Any], item: Any, path: str, limits: Limits
     ) -> Iterator[str]:
         """Faults of an object with any keys whose values are `item`."""
-        scalars = _takes_scalars(item)
-        if scalars and _plain_options(value):
+        scalars, controls = _takes_scalars(item), _controls(item)
+        if scalars and _plain_options(value, controls):
             return
         of_scalars = not scalars and _takes_scalars(typing.get_args(_bare(item))[1])
         for key, each in value.items():
@@ -304,9 +311,9 @@ class _Slow:
                 yield f"{path}: a key contains a control character"
                 continue
             kind = type(each)
-            if scalars and kind in _SCALARS and not (kind is str and _CONTROL_IN_TEXT.search(each)):
+            if scalars and kind in _SCALARS and not (kind is str and controls.search(each)):
                 continue
-            if of_scalars and kind is dict and _plain_options(each):
+            if of_scalars and kind is dict and _plain_options(each, _CONTROL_IN_TEXT):
                 continue
             yield from self.of(each, item, path + step(key), limits, secret=True)
 

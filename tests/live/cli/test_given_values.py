@@ -76,6 +76,8 @@ ARGS = (
     "",
     "a\nb",
     "\n",
+    "\r\n",
+    "\x01\x1b\x7f\x85",
     "${x}",
     "${user.name}",
     "${'$'}{x}",
@@ -119,7 +121,7 @@ VARIABLES = {
     "OOZIE_ACTION_CONF_XML": "mine",
 }
 CONTROLS = (*map(chr, range(1, 0x300)), "\x01\x02\x7f", "x" * 131_071)
-"""Arguments that the API refuses today, or that make a run's log long."""
+"""Arguments that would make the output of a run long."""
 
 
 class ScriptTests(TestCase):

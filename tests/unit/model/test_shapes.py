@@ -161,7 +161,7 @@ class ShapeTests(SynchronousTestCase):
         )
 
     def test_texts_may_hold_tab_and_line_feed(self) -> None:
-        """Descriptions, values of options, arguments and parameters; no other control character."""
+        """Descriptions and values of options; no other control character."""
         text = "\ta\nb\t"
         tree = {
             **CLUSTER,
@@ -178,15 +178,25 @@ class ShapeTests(SynchronousTestCase):
         job = {"configs": {"a": text}, "args": [text], "params": {"p": text}}
         run = self.decoded(ExecuteRequest, {"cluster_id": "c", "job_configs": job})
         self.assertEqual(run.job_configs.args, (text,))
-        other = {"configs": {"a": "\r"}, "args": ["a\x0bb"], "params": {"p": "\x0c"}}
+        other = {"configs": {"a": "\r"}, "args": ["a\x00b"], "params": {"p": "\x00"}}
         self.assertEqual(
             self.faults(ExecuteRequest, {"cluster_id": "c", "job_configs": other}),
             [
                 "$.job_configs.configs.a: control character U+000D is not allowed",
-                "$.job_configs.args[0]: control character U+000B is not allowed",
-                "$.job_configs.params.p: control character U+000C is not allowed",
+                "$.job_configs.args[0]: control character U+0000 is not allowed",
+                "$.job_configs.params.p: control character U+0000 is not allowed",
             ],
         )
+
+    def test_values_for_a_program_hold_all_but_the_end_of_a_text(self) -> None:
+        """Arguments in both forms, and parameters."""
+        text = "".join(map(chr, range(1, 0xA0)))
+        for args in ([text], {"a": text}):
+            job = {"args": args, "params": {"p": text, "n": 1}}
+            run = self.decoded(ExecuteRequest, {"cluster_id": "c", "job_configs": job})
+            shown = run.job_configs.args
+            self.assertEqual(list(shown), ["a"] if isinstance(args, dict) else [text])
+            self.assertEqual(run.job_configs.params["p"], text)
 
     def test_names_and_accounts_hold_neither_tab_nor_line_feed(self) -> None:
         """Nor do references and keys."""

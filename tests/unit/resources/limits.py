@@ -74,6 +74,7 @@ GOOD: Mapping[type, Mapping[str, Any]] = {
     requests.NewJobBinary: {
         "name": "jb",
         "description": "words",
+        "file_name": "my words.pig",
         "url": "objstore-internal://a/b",
         "extra": CREDENTIALS,
     },

@@ -7,13 +7,23 @@ from typing import Any
 from attrs import evolve
 
 from svcd.embedded.faults import FaultRule
-from svcd.model.ids import ExecutionId, JobBinaryId, Timestamp
-from svcd.model.job import Credentials, Execution, ExecutionStatus, JobBinary
+from svcd.errors import InvalidData
+from svcd.model.ids import ExecutionId, JobBinaryId, JobBinaryInternalId, JobId, Timestamp
+from svcd.model.job import (
+    Credentials,
+    Execution,
+    ExecutionStatus,
+    JobBinary,
+    JobConfigs,
+    JobType,
+)
+from svcd.model.requests import ExecuteRequest
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
+from svcd.ports.store import Tx
 from svcd.workflow.act.rows import Rows
 from svcd.workflow.decide import submission
-from tests.unit.workflow.support import CALLER, PIG, TENANT, WorkflowCase
+from tests.unit.workflow.support import CALLER, CLUSTER, PIG, TENANT, WorkflowCase
 
 S = ExecutionStatus
 NAMES = (
@@ -98,6 +108,66 @@ class Staging(WorkflowCase):
 
     def add(self, made: JobBinary) -> None:
         self.tx(lambda tx: tx.job_binaries.add(made))
+
+    def shell(self, *, main: str, lib: str) -> JobId:
+        """A Shell job of these binaries."""
+        job = self.tx(lambda tx: tx.jobs.get(TENANT, PIG))
+        made = evolve(
+            job,
+            id=JobId("shell"),
+            name="shell",
+            type=JobType.SHELL,
+            mains=(JobBinaryId(main),),
+            libs=(JobBinaryId(lib),),
+        )
+        self.tx(lambda tx: tx.jobs.add(made))
+        return made.id
+
+    def test_a_shell_job_is_staged_with_its_script(self) -> None:
+        """The script first names the files; the definition has no value of the caller."""
+        job = self.shell(main="b1", lib="b3")
+        row = self.execute(job, job_configs=JobConfigs(args=(" ${x} ",), params={"A": "b "}))
+        self.clock.advance(1)
+        self.assertEqual(self.execution(row.id).status, S.RUNNING)
+        folder = f"/user/hadoop/svcd/{row.id}"
+        self.assertEqual(self.scripted.files.read(f"{folder}/svcd-file-1"), b"PK\x03\x04 udf")
+        script = self.scripted.files.read(f"{folder}/svcd-start.sh").decode()
+        self.assertIn("put svcd-file-0 count.pig\nput svcd-file-1 udf.jar\n", script)
+        self.assertIn("env -- 'A=b ' ./count.pig ' ${x} ' </dev/null\n", script)
+        definition = self.scripted.files.read(f"{folder}/workflow.xml")
+        self.assertNotIn(b"${x}", definition)
+
+    def test_a_script_that_no_machine_starts_is_refused(self) -> None:
+        """Before anything is written; one of the object store when it is staged."""
+        job = self.shell(main="b1", lib="b3")
+        self.objects.objects[(TENANT, "box", "udf.jar")] = b"#!/bin/sh\r\n"
+        row = self.execute(job)
+        self.clock.advance(1)
+        code, text = self.told(row)
+        self.assertEqual(code, "SYNTAX_ERROR")
+        self.assertIn("job binary 'udf.jar': its #! line ends with a carriage return", text)
+        self.assertEqual(self.scripted.submissions, 0)
+
+        async def replace(tx: Tx) -> None:
+            await tx.internals.begin("crlf", TENANT, 0)
+            await tx.internals.append("crlf", 0, b"#!/bin/sh\r\n")
+            kept = await tx.internals.get(TENANT, JobBinaryInternalId("i1"))
+            crlf = evolve(kept, id=JobBinaryInternalId("crlf"), name="crlf", datasize=11)
+            await tx.internals.finish("crlf", crlf)
+            binary = await tx.job_binaries.get(TENANT, JobBinaryId("b1"))
+            bad = evolve(binary, id=JobBinaryId("bad"), name="bad", url="internaldb://crlf")
+            await tx.job_binaries.add(bad)
+            shell = await tx.jobs.get(TENANT, job)
+            await tx.jobs.add(evolve(shell, id=JobId("two"), name="two", mains=(bad.id,)))
+
+        self.tx(replace)
+        request = ExecuteRequest(cluster_id=CLUSTER)
+        error = self.fail_to_end(self.jobs.execute(CALLER, JobId("two"), request), InvalidData)
+        self.assertEqual(
+            error.message,
+            '$.mains[0] of the job, "bad": its #! line ends with a carriage return, so no machine'
+            " finds its program: save it with line feeds only (dos2unix)",
+        )
 
     def test_an_execution_that_is_deleted_meanwhile_gets_no_folder(self) -> None:
         """Its row is gone, so nobody would remove the folder."""
