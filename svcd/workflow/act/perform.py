@@ -374,7 +374,7 @@ class _Staging:
             if wrong := arguments.script_fault(job_type, first, main):
                 text = f"job binary {binary.name!r}: {wrong}"
                 raise _Stop(Fail(failure=failures.failure(Code.SYNTAX_ERROR, "staging", text)))
-            if path.startswith(arguments.LIB):
+            if path == f"{arguments.LIB}{binary.file}":
                 path = library_name(path, first)
             await self._write(path, pieces, size)
         except (CloudError, NotFound) as error:

@@ -41,9 +41,11 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from typing import Final
+from urllib.parse import quote
 
 from svcd.model.ids import JobBinaryId
 from svcd.model.job import JobBinary, JobConfigs, JobType
+from svcd.model.names import is_data_name
 from svcd.model.template import ConfigValue
 
 START: Final = "svcd-start.sh"
@@ -61,8 +63,9 @@ PLAIN: Final = frozenset({JobType.SHELL, JobType.JAVA})
 HEAD: Final = 65_536
 """The first bytes of a file that `script_fault` reads at most."""
 
-_MAINS_IN_LIB: Final = frozenset({JobType.JAR, JobType.MAP_REDUCE, JobType.JAVA})
-_IN_LIB: Final = _MAINS_IN_LIB | {JobType.PIG}
+_MAP_REDUCE: Final = frozenset({JobType.JAR, JobType.MAP_REDUCE})
+_SHARED: Final = _MAP_REDUCE | {JobType.JAVA}
+"""Job types whose programs have their files in the folder of a container."""
 _FILE: Final = "svcd-file-"
 _MOST_TEXT: Final = 131_071
 """Bytes of one argument, or of a variable with its name, that Linux hands to a program."""
@@ -72,12 +75,21 @@ _EACH: Final = 9
 """Bytes that each text costs beside its own: its end, and a pointer to it."""
 _CONTAINERS: Final = frozenset(
     {
-        *("action.xml", "launcher.xml", "propagation-conf.xml", "container_tokens", "tmp"),
+        *(
+            "action.xml",
+            "launcher.xml",
+            "job.xml",
+            "job.jar",
+            "propagation-conf.xml",
+            "container_tokens",
+            "tmp",
+        ),
         *("launch_container.sh", "default_container_executor.sh"),
         *("default_container_executor_session.sh", VALUES, "svcd-start.jar"),
     }
 )
-"""Names in the working folder of a container, which a Java program cannot leave."""
+"""Names of a container's own files."""
+_SEPARATORS: Final = frozenset(",:")
 _MOST_NAME: Final = 255
 """Bytes of a file's name in Linux."""
 _SAFE_NAME: Final = re.compile(r"[A-Za-z0-9._-]+\Z")
@@ -88,9 +100,12 @@ def path(job_type: JobType, name: str, number: int, main: bool) -> str:
     """The path of a file in the execution's folder. number: see `staged`. main: no library."""
     if job_type is JobType.SHELL:
         return staged(number)
+    is_jar = name.endswith(".jar") or "." not in name  # Java passes over a .jar that is none
     if job_type is JobType.JAVA:
-        return f"{LIB}{staged(number)}{'.jar' if name.endswith('.jar') else ''}"
-    return f"{LIB}{name}" if job_type in (_MAINS_IN_LIB if main else _IN_LIB) else name
+        return f"{LIB}{staged(number)}{'.jar' if is_jar else ''}"
+    if job_type in _MAP_REDUCE:
+        return f"{LIB}{name}" if is_data_name(name) else staged(number)
+    return f"{LIB}{name}" if job_type is JobType.PIG and not main else name
 
 
 def staged(number: int) -> str:
@@ -99,6 +114,21 @@ def staged(number: int) -> str:
     number: its place among the mains and then the libraries of a job.
     """
     return f"{_FILE}{number}"
+
+
+def links(files: Sequence[str]) -> Sequence[str]:
+    """The files of a MapReduce job that its definition names: path, and name for the tasks.
+
+    Oozie itself finds the files in `lib`. Hadoop decodes the other names from URLs, and YARN puts
+    them between double quotes of a shell. A name that ends in .jar is on the class path.
+    """
+    found = []
+    for number, name in enumerate(files):
+        quoted = re.sub(r'([\\"$`])', r"\\\1", name)
+        encoded = quote(quoted, safe="").replace(".", "%2E")  # Oozie would add a name to .so
+        if path(JobType.MAP_REDUCE, name, number, False) == staged(number):
+            found.append(f"{staged(number)}#{encoded}")
+    return found
 
 
 def start_script(files: Sequence[str], args: Sequence[str], variables: Mapping[str, str]) -> bytes:
@@ -169,20 +199,23 @@ def file_faults(
             other, id_ = places.setdefault(binary.file, (place, binary.id))
             if id_ != binary.id:
                 yield f"{place}: its file has the same name as that of {other}: give one another"
-            if job_type is JobType.JAVA and binary.file in _CONTAINERS:
+            if job_type in _SHARED and binary.file in _CONTAINERS:
                 yield (
-                    f"{place}: YARN has a file {binary.file} of its own in the folder of a Java"
-                    " program: give the job's file another name"
+                    f"{place}: YARN has a file {binary.file} of its own in the program's folder:"
+                    " give the job's file another name"
                 )
             if not takes_name(job_type, binary.file):
-                yield (
-                    f"{place}: the name of its file may have only letters, digits and . _ - in a"
-                    f" {job_type.value} job"
-                )
+                if job_type in _MAP_REDUCE:
+                    may = "may not have , or : and not be *, which Hadoop reads as marks of a list"
+                else:
+                    may = "may have only letters, digits and . _ -"
+                yield f"{place}: the name of its file {may}, in a {job_type.value} job"
 
 
 def takes_name(job_type: JobType, name: str) -> bool:
     """Whether a file of a job may have the name."""
+    if job_type in _MAP_REDUCE:
+        return name != "*" and not _SEPARATORS.intersection(name)
     return job_type in PLAIN or _SAFE_NAME.match(name) is not None
 
 

@@ -48,6 +48,7 @@ from svcd.workflow.decide.arguments import (
     VALUES,
     args_of,
     java_values,
+    links,
     staged,
     start_jar,
     start_script,
@@ -277,7 +278,8 @@ def _map_reduce(work: Work) -> str:
             "must be given together"
         )
     configuration = _configuration({**made, **_apart(given), **given, **_ONE_ATTEMPT})
-    return f"<map-reduce>{_NODES}{streaming}{configuration}</map-reduce>"
+    files = "".join(f"<file>{each}</file>" for each in links((*work.mains, *work.libs)))
+    return f"<map-reduce>{_NODES}{streaming}{configuration}{files}</map-reduce>"
 
 
 def _pig(work: Work) -> str:

@@ -42,8 +42,7 @@ public final class StartMain {
 
   /** Gives a file its own name: as a second link to YARN's copy, or on another file system as a copy. */
   private static void put(String staged, String name) throws IOException {
-    Path from = HERE.resolve(staged);
-    Path file = (Files.exists(from) ? from : HERE.resolve(staged + ".jar")).toRealPath();
+    Path file = HERE.resolve(staged).toRealPath();
     Path link = HERE.resolve(name);
     try {
       Files.createLink(link, file);

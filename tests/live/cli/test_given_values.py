@@ -18,11 +18,14 @@ from typing import Any
 
 from twisted.trial.unittest import SkipTest, TestCase
 
+from svcd.model.job import JobType
 from svcd.workflow.decide.arguments import (
+    LIB,
     START,
     START_CLASS,
     VALUES,
     java_values,
+    path,
     staged,
     start_jar,
     start_script,
@@ -67,6 +70,8 @@ FILES = (
 )
 JAVA_FILES = FILES[: FILES.index("job")]
 """Without those of YARN's launcher, which shares its folder with the program."""
+TASK_FILES = (*(each for each in JAVA_FILES if each != "*"), "`id`", "{{x}}", "a#b?c&d;e", "lib.so")
+"""Without the name that is a pattern in Hadoop's list."""
 ARGS = (
     " lead",
     "trail ",
@@ -193,14 +198,15 @@ class StartClassTests(TestCase):
         folder.mkdir()
         files = ("show values", *JAVA_FILES, "tab\t")
         for number, name in enumerate(files):
-            (folder / f"{staged(number)}{'' if number else '.jar'}").write_text(name)
+            file = path(JobType.JAVA, name, number, False).removeprefix(LIB)
+            (folder / file).write_text(name)
         args = (*ARGS, *CONTROLS, "x" * 300_000)
         (folder / VALUES).write_bytes(java_values(files, args))
-        path = f"{folder / 'svcd-start.jar'}:{classes}"
+        class_path = f"{folder / 'svcd-start.jar'}:{classes}"
         (folder / "svcd-start.jar").write_bytes(start_jar())
         java = shutil.which("java") or "java"
         ended = await run(
-            java, "-Dfile.encoding=UTF-8", "-cp", path, START_CLASS, "ShowValues",
+            java, "-Dfile.encoding=UTF-8", "-cp", class_path, START_CLASS, "ShowValues",
             folder=str(folder), environment={**os.environ, "LC_ALL": "C.UTF-8"},
         )  # fmt: skip
         self.assertEqual(ended.code, 1, ended.err)
@@ -253,6 +259,7 @@ class RunTests(DaemonCase):
         self.assertEqual(made.code, 0, made)
         await self.shell()
         await self.java()
+        await self.streaming()
 
     async def shell(self) -> None:
         program = Path(self.mktemp()).absolute() / PROGRAM
@@ -286,3 +293,23 @@ class RunTests(DaemonCase):
         shown = await self.shown(ended)
         compare(self, shown, ARGS, JAVA_FILES)
         self.assertIn(jar.name, shown["files"])
+
+    async def streaming(self) -> None:
+        """A task has the files under their names."""
+        folder = Path(self.mktemp()).absolute()
+        (folder / "in").mkdir(parents=True)
+        (folder / "in" / "a").write_text("x")
+        (folder / "map.py").write_text(SHOW.replace("sys.exit(7)", ""), encoding="utf-8")
+        ended = await self.svcd(
+            *("run", str(folder / "map.py"), "--type", "MapReduce", "--on", "first"),
+            *("--input", str(folder / "in"), "--output", "hdfs:///shown"),
+            *("-c", f"edp.streaming.mapper={sys.executable} map.py"),
+            *("-c", "edp.streaming.reducer=/bin/cat"),
+            *self.libraries(TASK_FILES),
+        )
+        self.assertEqual(ended.code, 0, ended)
+        read = ". svcd/env.sh; hdfs dfs -cat '/shown/part*'"
+        printed = await self.svcd("cluster", "ssh", "first", "--", read)
+        line = next(each for each in printed.out.splitlines() if each.startswith("SHOWN{"))
+        shown = json.loads(line.partition("\t")[0].removeprefix("SHOWN"))
+        self.assertEqual({n: shown["files"].get(n) for n in TASK_FILES}, {n: n for n in TASK_FILES})

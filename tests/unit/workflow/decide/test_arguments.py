@@ -8,7 +8,15 @@ import zipfile
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.job import JobType
-from svcd.workflow.decide.arguments import java_values, path, script_fault, start_jar, start_script
+from svcd.workflow.decide.arguments import (
+    java_values,
+    links,
+    path,
+    script_fault,
+    start_jar,
+    start_script,
+    takes_name,
+)
 
 HEAD = """set -e
 mkdir job
@@ -85,8 +93,49 @@ class FirstLines(SynchronousTestCase):
 
 
 class Paths(SynchronousTestCase):
-    def test_files_of_other_types_keep_their_names(self) -> None:
-        """In the folder of the class path, or beside the definition."""
+    def test_a_file_that_is_no_jar_is_not_on_the_class_path(self) -> None:
+        """A Java program has it in its own folder through `lib`."""
+        self.assertEqual(path(JobType.JAVA, "a.py", 1, False), "lib/svcd-file-1")
+
+    def test_names_of_files_for_tasks(self) -> None:
+        """They are encoded for the URL, and before that for the shell that makes the link.
+
+        Names that nothing changes are in `lib`, where a library without an ending may be a jar.
+        """
+        files = ("wc", "a.py", "_a.so", "my app.jar", "größe+=.py", '$a`b"c\\.x')
+        self.assertEqual(path(JobType.JAR, "wc", 0, False), "lib/wc")
+        self.assertEqual(path(JobType.JAR, "_a.so", 2, False), "svcd-file-2")
+        self.assertEqual(
+            links(files),
+            [
+                "svcd-file-2#_a%2Eso",
+                "svcd-file-3#my%20app%2Ejar",
+                "svcd-file-4#gr%C3%B6%C3%9Fe%2B%3D%2Epy",
+                "svcd-file-5#%5C%24a%5C%60b%5C%22c%5C%5C%2Ex",
+            ],
+        )
+
+    def test_names_that_a_type_cannot_have(self) -> None:
+        wrong = {
+            each.value: [n for n in (":", ",", "*", "a b", "_a.py") if not takes_name(each, n)]
+            for each in JobType
+            if each is not JobType.HIVE
+        }
+        others = [":", ",", "*", "a b"]
+        self.assertEqual(
+            wrong,
+            {
+                "Pig": others,
+                "Jar": others[:3],
+                "MapReduce": others[:3],
+                "Java": [],
+                "Shell": [],
+                "Spark": others,
+            },
+        )
+
+    def test_places_of_files_without_an_ending(self) -> None:
+        """Java passes over a file that ends in .jar and is none."""
         found = {
             each.value: (path(each, "m", 0, True), path(each, "l", 1, False))
             for each in JobType
@@ -98,7 +147,7 @@ class Paths(SynchronousTestCase):
                 "Pig": ("m", "lib/l"),
                 "Jar": ("lib/m", "lib/l"),
                 "MapReduce": ("lib/m", "lib/l"),
-                "Java": ("lib/svcd-file-0", "lib/svcd-file-1"),
+                "Java": ("lib/svcd-file-0.jar", "lib/svcd-file-1.jar"),
                 "Shell": ("svcd-file-0", "svcd-file-1"),
                 "Spark": ("m", "l"),
             },

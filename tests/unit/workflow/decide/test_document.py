@@ -189,6 +189,8 @@ class Jar(SynchronousTestCase):
             f"<reducer>/usr/bin/wc</reducer></streaming><configuration>{ONE}</configuration>"
             "</map-reduce>",
         )
+        text = action_of(evolve(both, libs=("map.py", "my data.csv")))
+        self.assertIn("</configuration><file>svcd-file-1#my%20data%2Ecsv</file></map-reduce>", text)
         one = JobConfigs(configs={"edp.streaming.mapper": "/bin/cat"})
         self.assertRaises(DocumentError, workflow, evolve(JAR, configs=one))
 
