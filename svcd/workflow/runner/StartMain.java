@@ -33,8 +33,14 @@ public final class StartMain {
     String[] arguments = new String[values.length - 1 - first];
     System.arraycopy(values, first, arguments, 0, arguments.length);
     System.setIn(new ByteArrayInputStream(new byte[0]));
+    Class<?> program;
     try {
-      Class.forName(mainClass[0]).getMethod("main", String[].class).invoke(null, (Object) arguments);
+      program = Class.forName(mainClass[0]);
+    } catch (ClassNotFoundException missing) {
+      throw new ClassNotFoundException("Class " + mainClass[0] + " not found");
+    }
+    try {
+      program.getMethod("main", String[].class).invoke(null, (Object) arguments);
     } catch (InvocationTargetException thrown) {
       throw thrown.getCause();
     }
