@@ -5,10 +5,9 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from attrs import field, frozen
-from msgspec import Meta
 
 from svcd.model import engine_record
 from svcd.model.ids import (
@@ -25,8 +24,9 @@ from svcd.model.redaction import url_repr
 from svcd.model.secret import watch
 from svcd.model.template import ConfigValue
 
-GivenText: TypeAlias = Annotated[str, Meta(extra={"given": True})]
-"""A text for a program. `given`: it may hold any character but U+0000, see svcd.model.shapes."""
+GIVEN: Final = "given"
+GivenText: TypeAlias = Annotated[str, GIVEN]
+"""A text for a program: it may hold any character but U+0000, see svcd.model.shapes."""
 GivenValue: TypeAlias = GivenText | int | bool
 
 INTERNAL_URL = "internaldb://"

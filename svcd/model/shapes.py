@@ -46,6 +46,7 @@ import msgspec
 from svcd.errors import MalformedBody, ValidationError
 from svcd.model import names
 from svcd.model.choices import nearest
+from svcd.model.job import GIVEN
 from svcd.model.requests import Limits
 
 T = TypeVar("T")
@@ -220,14 +221,23 @@ def _holds_secrets(hint: Any) -> bool:
 def _controls(hint: Any) -> re.Pattern[str]:
     """The control characters that a text of this type may not contain."""
     parts = _alternatives(hint)
-    if any(_is_marked(part, "given") for part in parts):
+    if any(_is_given(part) for part in parts):
         return _CONTROL_IN_GIVEN
-    lines = any(part is str or _is_marked(part, "lines") for part in parts)
+    lines = any(part is str or _holds_lines(part) for part in parts)
     return _CONTROL_IN_TEXT if lines else _CONTROL
 
 
-def _is_marked(hint: Any, mark: str) -> bool:
-    return any((meta.extra or {}).get(mark) for meta in getattr(hint, "__metadata__", ()))
+def _holds_lines(hint: Any) -> bool:
+    return any((meta.extra or {}).get("lines") for meta in _metas(hint))
+
+
+def _is_given(hint: Any) -> bool:
+    return GIVEN in getattr(hint, "__metadata__", ())
+
+
+def _metas(hint: Any) -> Sequence[msgspec.Meta]:
+    """The constraints of a type."""
+    return [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, msgspec.Meta)]
 
 
 @lru_cache(maxsize=1024)
@@ -287,7 +297,7 @@ class _Slow:
         origin = typing.get_origin(bare)
         if origin is tuple:
             item = typing.get_args(bare)[0]
-            texts, controls = item is str or _is_marked(item, "given"), _controls(item)
+            texts, controls = item is str or _is_given(item), _controls(item)
             if texts and _plain_texts(value, controls):
                 return
             bounded = attrs.has(_bare(item))  # the cross-field check reports too many items
@@ -375,7 +385,7 @@ def _constraint(value: Any, hint: Any) -> str:
     allowed = _allowed(bare)
     if allowed and value not in allowed:
         return "one of " + ", ".join(allowed)
-    for meta in getattr(hint, "__metadata__", ()):
+    for meta in _metas(hint):
         if meta.ge is not None and value < meta.ge:
             return f"int >= {meta.ge}"
         if meta.le is not None and value > meta.le:
@@ -411,7 +421,7 @@ def _expected(hint: Any) -> str:
         elif bare is bool:
             words.append("bool")
         elif bare is int:
-            low = [m.ge for m in getattr(choice, "__metadata__", ()) if m.ge is not None]
+            low = [m.ge for m in _metas(choice) if m.ge is not None]
             words.append(f"int >= {low[0]}" if low else "int")
         elif bare is str:
             words.append("string")
