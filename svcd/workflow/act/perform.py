@@ -197,9 +197,9 @@ class Performer:
                 failure = failures.failure(Code.FOREIGN_DAEMON, "start", look.stranger)
                 return Fail(failure=failure)
             if look.silence and _same_place(identity.url, endpoints.engine):
-                waits = Retry(code=Code.ENGINE_UNREACHABLE, step="start", text=look.silence)
+                waits = Retry(code=Code.ENGINE_UNREACHABLE, step="submit", text=look.silence)
             elif look.silence and _same_place(identity.url, endpoints.webhdfs):
-                waits = Retry(code=Code.STAGING_FAILED, step="start", text=look.silence)
+                waits = Retry(code=Code.STAGING_FAILED, step="staging", text=look.silence)
         return waits
 
     async def _looks(self, place: Place, identities: Sequence[Identity]) -> Sequence[_Look]:
