@@ -66,7 +66,7 @@ SECRET: Mapping[str, str] = {
     "settings.Database.url": "command database",
     "settings.Embedded.password": "user",
     "store.sealer.Keys.seals": "seal key",
-    "workflow.act.containers.Part.content": "binary",
+    "workflow.act.logs.Files.secrets": "source",
 }
 """Field -> the canary that is put there. Their repr must not show them."""
 

@@ -30,7 +30,7 @@ from svcd.ports.engine import Engine, EngineError, FileSystem, Identity
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Location, Probe, ProbeError
 from svcd.ports.store import Store, Tx
-from svcd.runtime.tasks import gather, in_slices
+from svcd.runtime.tasks import gather, in_slices, sleep
 from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.job_credentials import JobCredentials
 from svcd.workflow.act.launchers import Launchers
@@ -61,6 +61,8 @@ log = Logger()
 
 _IDENTITY_S: Final = 5.0
 """Time-out of the request for a daemon's identity."""
+_STRANGER_S: Final = 1.0
+"""Time between the two looks that prove a stranger."""
 _PROVEN_S: Final = 2.0
 """After a longer staging svcd asks for the identities again, before it submits."""
 _DIAGNOSIS_S: Final = 15.0
@@ -203,6 +205,14 @@ class Performer:
         return waits
 
     async def _looks(self, place: Place, identities: Sequence[Identity]) -> Sequence[_Look]:
+        """Look at each daemon; look again when a stranger answers: one answer may be broken."""
+        looks = await self._looks_once(place, identities)
+        if any(look.stranger for look in looks):
+            await sleep(self._clock, _STRANGER_S)
+            looks = await self._looks_once(place, identities)
+        return looks
+
+    async def _looks_once(self, place: Place, identities: Sequence[Identity]) -> Sequence[_Look]:
         asked = [partial(self._look, identity, place) for identity in identities]
         looks: list[_Look] = []
         for look in await gather(asked, max(1, len(asked))):
