@@ -117,7 +117,7 @@ class RunTests(DaemonCase):
         self.assertEqual(statuses, ["SUCCEEDED", "KILLED", "KILLED", "SUCCEEDED"])
 
     async def printed(self) -> None:
-        """340 kB are whole, of 2 MB one line tells what is missing, and the exit code is 0.
+        """340 kB are whole, of 2 MB lines tell what is missing, and the exit code is 0.
 
         The terminal cannot write all letters.
         """
@@ -134,8 +134,11 @@ class RunTests(DaemonCase):
             if most == 60_000:
                 self.assertEqual(lines[1:-1], [str(number) for number in range(1, most + 1)])
             else:
-                (gap,) = (each for each in lines if each.startswith("[svcd: "))
-                self.assertRegex(gap, r"\d+ bytes are missing here, from byte \d+ of this file on")
+                # one gap; more when svcd has read the file several times while it grew
+                gaps = [line for line in lines if line.startswith("[svcd: ")]
+                self.assertGreater(len(gaps), 0)
+                for gap in gaps:
+                    self.assertRegex(gap, r"\d+ bytes are missing here, from byte \d+ of this ")
 
     async def outlived(self) -> None:
         """The logs are read after the cluster was deleted: the programs' lines, and each line."""

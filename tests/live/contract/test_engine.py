@@ -14,7 +14,6 @@ from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
 from twisted.internet import reactor as _reactor  # noqa: TID251
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorCore, IReactorTime
@@ -45,6 +44,7 @@ from svcd.model.job import (
 )
 from svcd.model.requests import ExecuteRequest
 from svcd.model.secret import Secret
+from svcd.ports.engine import Endpoints
 from svcd.ports.machines import Location
 from svcd.ports.store import Tx
 from svcd.runtime.tasks import sleep
@@ -86,19 +86,16 @@ LOCAL = {"mapreduce.framework.name": "local", "mapreduce.task.io.sort.mb": "16"}
 """Pig in its launcher: real Oozie, YARN and Pig, without further containers."""
 
 
-@frozen
-class Place:
-    engine: str = OOZIE
-    webhdfs: str = WEBHDFS
-    name_node: str = NAME_NODE
-    resource_manager: str = RESOURCE_MANAGER
-    history: str = HISTORY
-    user: str = USER
-
-
 class RealEngines(FakeEngines):
     def endpoints(self, cluster: Cluster) -> Any:
-        return Place()
+        return Endpoints(
+            engine=OOZIE,
+            webhdfs=WEBHDFS,
+            name_node=NAME_NODE,
+            resource_manager=RESOURCE_MANAGER,
+            history=HISTORY,
+            user=USER,
+        )
 
 
 class Live(TestCase):
