@@ -46,7 +46,7 @@ _RETURN: Final = re.compile(rb"\r(?=[^\n])")
 
 @frozen
 class _New:
-    """What is new of a file. text: masked. seen, cut: see `LogSource`. gap: a line tells of one."""
+    """What is new of a file. text: masked. seen, cut: see `LogSource`. gap: a line marks one."""
 
     text: str
     seen: int
