@@ -6,13 +6,14 @@ import * as commands from "./commands.js";
 import { Question } from "./parts.js";
 import { Plan } from "./plan.js";
 import { hasEnded, machines } from "./records.js";
-import { keep, useStore } from "./store.js";
+import { keep, store, useStore } from "./store.js";
 import { count, plain } from "./text.js";
 
 const isNumber = (text) => /^\d+$/.test(text);
 
 async function put({ id }, body, key) {
-  keep("cluster", (await call("PUT", path("clusters", id), { body, key })).cluster);
+  const before = store.cluster.get(id);
+  keep("cluster", (await call("PUT", path("clusters", id), { body, key })).cluster, before);
 }
 
 const Size = ({ name, before, text, change }) => html`

@@ -26,14 +26,17 @@ import {
 } from "./parts.js";
 import { hasEnded, jobName, length, outcome, status } from "./records.js";
 import { to } from "./route.js";
-import { keep, useStore } from "./store.js";
+import { keep, store, useStore } from "./store.js";
 import { plain } from "./text.js";
 import { clock, duration, full, moment, now } from "./time.js";
 
 const MASK = "***";
 
 function Cancel({ run, close }) {
-  const act = async (key) => keep("job_execution", await call("POST", path("job-executions", run.id, "cancel"), { key }));
+  const act = async (key) => {
+    const before = store.job_execution.get(run.id);
+    keep("job_execution", await call("POST", path("job-executions", run.id, "cancel"), { key }), before);
+  };
   return html`
     <${Question} title="Cancel this run?" verb="Cancel the run" danger command=${commands.cancelRun(run.id)}
         act=${act} close=${close}>

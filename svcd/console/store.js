@@ -90,7 +90,9 @@ function apply(kind, row) {
 }
 
 // A record that an action has answered, or has deleted: shown at once, before `watch` reports it.
-export function keep(kind, row) {
+// before: the record when the action was sent; `watch` may have reported a newer one than the answer since.
+export function keep(kind, row, before) {
+  if (row.change !== "deleted" && store[kind].get(row.id) !== before) return;
   apply(kind, row);
   changed();
 }

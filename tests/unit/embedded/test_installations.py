@@ -41,7 +41,7 @@ class ReadTest(SynchronousTestCase):
             (self.proc / str(pid) / "fd" / str(number)).symlink_to(file)
 
     def test_a_machine_has_the_sums_of_its_processes(self) -> None:
-        """Machines and installations are in the order of their paths."""
+        """Machines are in the order of their paths."""
         m1, m2 = (f"{self.state}/cloud/machines/{name}" for name in ("m1", "m2"))
         self.process(12, m1, 200)
         self.process(11, m1, 100)
@@ -52,9 +52,10 @@ class ReadTest(SynchronousTestCase):
         machines = [Machine(m1, "first-master", [11, 12], 300), Machine(m2, "", [14], 5)]
         gone = Installation("/no", [Machine("/no/machines/x", "", [13], 3)], 0, exists=False)
         here = Installation(str(self.state), machines, 0, exists=True)
-        found = running(self.proc)
-        self.assertEqual(found, [gone, here])
-        self.assertEqual([each.state for each in found], ["folder deleted", "no daemon"])
+        found = {each.state_dir: each for each in running(self.proc)}
+        self.assertEqual(found, {"/no": gone, str(self.state): here})
+        self.assertEqual(list(found), sorted(found))
+        self.assertEqual((gone.state, here.state), ("folder deleted", "no daemon"))
 
     def test_a_mark_that_is_no_usable_path_is_a_folder_that_is_gone(self) -> None:
         """Any process may carry any mark, and none may end a command or a start."""
