@@ -22,7 +22,7 @@ from svcd.model.job import INTERNAL_URL, JobConfigs, JobType
 from svcd.model.names import MAX_NAME
 from svcd.model.redaction import shown_url
 from svcd.workflow.decide import arguments, spark_job
-from svcd.workflow.decide.job_configs import MAIN_CLASS
+from svcd.workflow.decide.job_configs import MAIN_CLASS, starts
 from svcd.workflow.decide.rules import WITH_DATA
 
 _DIGITS: Final = 12
@@ -258,16 +258,19 @@ def binary(file: str, digest: str, internal_id: str, known: Rows) -> Reuse:
     raise Unusable(f"the binary {wanted} of the project has another content: remove or rename it")
 
 
-def files_faults(kind: JobType, files: Sequence[tuple[str, bytes]]) -> Iterator[str]:
+def files_faults(
+    kind: JobType, files: Sequence[tuple[str, bytes]], configs: Mapping[str, str]
+) -> Iterator[str]:
     """What the API would refuse of the files of a job. files: names and content, main first."""
     seen = set()
-    for number, (name, data) in enumerate(files):
+    for number, (given, data) in enumerate(files):
+        name = file_name(kind, given)
         if name in seen:
             yield f"two files of the job are named {name}: rename one of them"
         seen.add(name)
-        wrong = arguments.script_fault(kind, data, number == 0)
-        if wrong:
-            yield f"{name}: {wrong}"
+        started = starts(kind, configs, name)
+        if started and (wrong := arguments.script_fault(kind, data, number == 0)):
+            yield f"{given}: {wrong}"
 
 
 def job(name: str, kind: JobType, mains: Sequence[str], libs: Sequence[str], known: Rows) -> Reuse:

@@ -164,7 +164,7 @@ class Run:
             if faults:
                 raise Unusable("; ".join(faults))
         files = [(each.name, each.data) for each in (self._main, *self._libs)]
-        if faults := list(files_faults(self._kind.type, files)):
+        if faults := list(files_faults(self._kind.type, files, self._configs)):
             raise Unusable("; ".join(faults))
         lacks = missing_places(self._kind.type, bool(input_), bool(place))
         if lacks:

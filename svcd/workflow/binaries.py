@@ -97,14 +97,16 @@ async def _piece(id_: JobBinaryInternalId, index: int, tx: Tx) -> bytes | None:
     return await tx.internals.piece(id_, index)
 
 
-async def begun(content: AsyncIterator[bytes]) -> tuple[bytes, AsyncIterator[bytes]]:
-    """The first piece of `content`, and all of it."""
-    first = await anext(content, b"")
+async def begun(content: AsyncIterator[bytes], least: int) -> tuple[bytes, AsyncIterator[bytes]]:
+    """At least the first `least` bytes of `content`, if it has so many, and all of it."""
+    first = b""
+    while len(first) < least and (piece := await anext(content, b"")):
+        first += piece
     return first, _chain(first, content)
 
 
 def library_name(name: str, first: bytes) -> str:
-    """The file name under which a library is found by the engine. first: piece of its content.
+    """The file name under which a library is found by the engine. first: bytes of its content.
 
     The engine puts only `*.jar` on the class path; a binary's name need not end so.
     """

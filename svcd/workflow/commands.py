@@ -514,7 +514,7 @@ class Jobs:
             input=sources["input_id"],
             output=sources["output_id"],
         )
-        faults = await _script_faults(tx, material)
+        faults = await _script_faults(tx, material, row.job_configs or JobConfigs())
         if faults:
             raise InvalidData("\n".join(faults))
         logins = self._controller.credentials.samples(material)
@@ -528,13 +528,14 @@ class Jobs:
         return timestamp(self._clock.seconds())
 
 
-async def _script_faults(tx: Tx, material: Material) -> Sequence[str]:
+async def _script_faults(tx: Tx, material: Material, configs: JobConfigs) -> Sequence[str]:
     """Faults of the job's scripts that svcd keeps; staging finds those of the object store."""
     faults = []
     for key, binaries in (("mains", material.mains), ("libs", material.libs)):
         for index, binary in enumerate(binaries):
             place = location(binary.url)
-            if material.job.type is JobType.SHELL and isinstance(place, Internal):
+            started = job_configs.starts(material.job.type, configs.configs, binary.file)
+            if started and isinstance(place, Internal):
                 head = await tx.internals.piece(place.id, 0) or b""
                 wrong = arguments.script_fault(material.job.type, head, key == "mains")
                 if wrong:

@@ -21,6 +21,7 @@ from svcd.model.job import (
     Execution,
     ExecutionStatus,
     JobBinary,
+    JobConfigs,
     JobType,
 )
 from svcd.model.redaction import shown_url
@@ -38,6 +39,7 @@ from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.binaries import Binaries, begun, library_name
 from svcd.workflow.decide import arguments, document, failures, lifecycle, planner, submission
 from svcd.workflow.decide.failures import Code
+from svcd.workflow.decide.job_configs import starts
 from svcd.workflow.decide.masking import masked_text, reading
 from svcd.workflow.decide.material import Material, secrets_of, work_of
 from svcd.workflow.decide.object_store import ObjectStoreAccess
@@ -380,8 +382,10 @@ class _Staging:
     ) -> None:
         try:
             size, pieces = await self._binaries.open(row.tenant_id, binary)
-            first, pieces = await begun(pieces)
-            if wrong := arguments.script_fault(job_type, first, main):
+            first, pieces = await begun(pieces, arguments.HEAD)
+            configs = (row.job_configs or JobConfigs()).configs
+            started = starts(job_type, configs, binary.file)
+            if started and (wrong := arguments.script_fault(job_type, first, main)):
                 text = f"job binary {binary.name!r}: {wrong}"
                 raise _Stop(Fail(failure=failures.failure(Code.SYNTAX_ERROR, "staging", text)))
             if path == f"{arguments.LIB}{binary.file}":

@@ -222,16 +222,16 @@ def takes_name(job_type: JobType, name: str) -> bool:
 def script_fault(job_type: JobType, head: bytes, main: bool) -> str:
     """The reason why no machine can start a file as a script; "" when one can, or it is none.
 
-    head: the first bytes of the file, of which it reads `HEAD`. main: the program of the job.
+    It is for the files that `job_configs.starts` names. head: the first bytes of the file, of which
+    it reads `HEAD`. main: the program of the job.
     """
-    if job_type is not JobType.SHELL:
-        return ""
+    program = main or job_type is not JobType.SHELL
     wide = head.startswith((b"#\0!\0", b"\0#\0!", b"\xff\xfe#\0!\0", b"\xfe\xff\0#\0!"))
-    if wide or (main and head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))):
+    if wide or (program and head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))):
         return "it is a script in UTF-16, which no machine can start: save it as UTF-8"
-    if head.startswith(codecs.BOM_UTF8 + b"#!"):
+    if head.startswith(codecs.BOM_UTF8 if program else codecs.BOM_UTF8 + b"#!"):
         return (
-            "a byte order mark stands before its #! line, so no machine finds its program: save"
+            "a byte order mark stands before its first line, so no machine reads this line: save"
             " it as UTF-8 without the mark"
         )
     if head.startswith(b"#!") and b"\r" in head[:HEAD].partition(b"\n")[0]:

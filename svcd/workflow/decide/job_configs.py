@@ -5,6 +5,7 @@ The texts never contain values, because these may be secrets.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -13,6 +14,7 @@ from typing import Final
 from attrs import frozen
 
 from svcd.model.job import DataSource, JobConfigs, JobType
+from svcd.model.template import ConfigValue
 from svcd.workflow.decide import arguments
 
 MAIN_CLASS: Final = "edp.java.main_class"
@@ -27,6 +29,8 @@ MOST_FAULTS: Final = 100
 _FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """Characters that XML cannot hold. To compile the complement takes seven times as long."""
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+_FIRST_WORD: Final = re.compile(r"""(?:"[^"]+|'[^']+|[^ "']+)""")
+"""The program in a command of streaming, whose words end at blanks and at quotation marks."""
 _MOST_NAME: Final = 60
 """Characters of a caller's name that a text shows."""
 
@@ -62,6 +66,19 @@ _USES: Final[Mapping[JobType, _Uses]] = {
     JobType.SHELL: _Uses(("configs", "args", "params")),
     JobType.SPARK: _Uses(("configs", "args", "params"), (MAIN_CLASS, SPARK_ARGUMENTS)),
 }
+
+
+def starts(job_type: JobType, configs: Mapping[str, ConfigValue], name: str) -> bool:
+    """Whether a machine may start the file of this name, so that its `#!` line matters.
+
+    configs: of the job. A command such as `python3 mapper.py` starts another program.
+    Source: Hadoop 3.4.2 `PipeMapRed.configure`, `PipeMapRed.splitArgs`.
+    """
+    if _USES.get(job_type) is not _MAP_REDUCE:
+        return job_type is JobType.SHELL
+    commands = (str(configs.get(each, "")) for each in (STREAMING_MAPPER, STREAMING_REDUCER))
+    words = (_FIRST_WORD.search(each) for each in commands)
+    return name in {posixpath.normpath(word.group().strip("'\"")) for word in words if word}
 
 
 def xml_fault(text: str) -> str:

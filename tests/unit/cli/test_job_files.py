@@ -40,7 +40,7 @@ class KindTests(SynchronousTestCase):
         """Whatever names the type: the program, and libraries with a first line of a script."""
 
         def told(*files: tuple[str, bytes]) -> list[str]:
-            return list(job_files.files_faults(JobType.SHELL, files))
+            return list(job_files.files_faults(JobType.SHELL, files, {}))
 
         self.assertEqual(told(("go.sh", b"#!/bin/sh\necho \r\n"), ("a.csv", b"\xff\xfea\0")), [])
         self.assertIn("dos2unix", told(("go.sh", b"#!/bin/sh\r\n"))[0])
@@ -49,6 +49,11 @@ class KindTests(SynchronousTestCase):
             told(("a.sh", b"x"), ("a.sh", b"y")),
             ["two files of the job are named a.sh: rename one of them"],
         )
+        mapper = {"edp.streaming.mapper": "./map.py", "edp.streaming.reducer": "python3 red.py"}
+        files = [("map.py", b"#!python3\r\n"), ("red.py", b"#!python3\r\n")]
+        (fault,) = job_files.files_faults(JobType.MAP_REDUCE, files, mapper)
+        self.assertTrue(fault.startswith("map.py: its #! line"))
+        self.assertEqual(list(job_files.files_faults(JobType.SPARK, files, {})), [])
 
     def test_jar(self) -> None:
         """A main class makes a Java job, a mapper a MapReduce job; without both it is refused."""

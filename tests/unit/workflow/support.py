@@ -142,7 +142,8 @@ class FakeObjectStore:
                 self.cuts -= 1
                 yield content[: len(content) // 2]
                 raise CloudError("object-store", Fault.TIMEOUT, "no piece for 30 s")
-            yield content
+            for start in range(0, len(content), 5):
+                yield content[start : start + 5]
 
         return len(content), pieces()
 

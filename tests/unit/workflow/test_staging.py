@@ -169,6 +169,18 @@ class Staging(WorkflowCase):
             " finds its program: save it with line feeds only (dos2unix)",
         )
 
+    def test_the_program_of_streaming_is_looked_at(self) -> None:
+        """Unless another program reads it."""
+        job = self.tx(lambda tx: tx.jobs.get(TENANT, PIG))
+        streaming = evolve(job, id=JobId("s"), name="s", type=JobType.JAR, mains=())
+        self.tx(lambda tx: tx.jobs.add(streaming))
+        self.objects.objects[(TENANT, "box", "udf.jar")] = b"#!/usr/bin/python3\r\nprint()\r\n"
+        for mapper, status in (("./udf.jar", S.FAILED), ("python3 udf.jar", S.RUNNING)):
+            configs = {"edp.streaming.mapper": mapper, "edp.streaming.reducer": "/bin/cat"}
+            row = self.execute(streaming.id, job_configs=JobConfigs(configs=configs))
+            self.clock.advance(1)
+            self.assertEqual(self.execution(row.id).status, status)
+
     def test_an_execution_that_is_deleted_meanwhile_gets_no_folder(self) -> None:
         """Its row is gone, so nobody would remove the folder."""
         change, deleted = Rows.change, list[ExecutionId]()

@@ -17,6 +17,7 @@ from svcd.workflow.decide.arguments import (
     start_script,
     takes_name,
 )
+from svcd.workflow.decide.job_configs import STREAMING_MAPPER, STREAMING_REDUCER, starts
 
 HEAD = """set -e
 mkdir job
@@ -84,12 +85,30 @@ class FirstLines(SynchronousTestCase):
         for head in wrong:
             for main in (True, False):
                 self.assertTrue(script_fault(JobType.SHELL, head, main), head)
-            self.assertEqual(script_fault(JobType.JAVA, head, False), "")
-        for head in (b"", b"#!/bin/sh\necho \r\n", b"a,b\r\n", b"\xef\xbb\xbfa,b", b"\x7fELF"):
+            self.assertTrue(script_fault(JobType.MAP_REDUCE, head, False), head)
+        for head in (b"", b"#!/bin/sh\necho \r\n", b"a,b\r\n", b"\x7fELF"):
             self.assertEqual(script_fault(JobType.SHELL, head, True), "")
+        marked = b"\xef\xbb\xbfa,b"  # a shell would search for a command with this name
+        self.assertEqual(script_fault(JobType.SHELL, marked, False), "")
+        self.assertIn("byte order mark", script_fault(JobType.SHELL, marked, True))
         wide = "a,b".encode("utf-16")
         self.assertEqual(script_fault(JobType.SHELL, wide, False), "")
         self.assertIn("UTF-16", script_fault(JobType.SHELL, wide, True))
+
+    def test_the_programs_of_streaming(self) -> None:
+        """A file whose command starts another program may have any first line."""
+
+        def found(mapper: str, *names: str) -> list[str]:
+            configs = {STREAMING_MAPPER: mapper, STREAMING_REDUCER: "red.py"}
+            return [each for each in names if starts(JobType.MAP_REDUCE, configs, each)]
+
+        for command in ("map.py", "./map.py -x", ' "map.py" a', "'./map.py'"):
+            self.assertEqual(found(command, "map.py", "red.py", "a"), ["map.py", "red.py"], command)
+        for command in ("python3 map.py", "/bin/sh map.py", "", " ", "x/map.py"):
+            self.assertEqual(found(command, "map.py"), [], command)
+        self.assertEqual(found('"my map.py" x', "my map.py", "my"), ["my map.py"])
+        self.assertTrue(starts(JobType.SHELL, {}, "lib.csv"))
+        self.assertFalse(starts(JobType.PIG, {STREAMING_MAPPER: "map.py"}, "map.py"))
 
 
 class Paths(SynchronousTestCase):
