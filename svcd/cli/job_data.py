@@ -49,15 +49,15 @@ class JobData:
         self._account: Mapping[str, str] = {}
         self._store: swift.ObjectStore | None = None
 
-    def place(self, option: str, text: str | None) -> Place:
-        """The place that an option names. Raises CommandError."""
+    def place(self, option: str, text: str | None, flat: str = "") -> Place:
+        """The place that an option names. flat: see `local_input.gather`. Raises CommandError."""
         if not text:
             return Place()
         type_ = place_type(option, text)
         if type_:
             return Place(type=type_, url=text)
         if option == "--input" and Path(text).exists():
-            local = local_input.gather(Path(text))
+            local = local_input.gather(Path(text), flat)
             return Place(type="objstore", url=local.url, local=local)
         known = names.exactly(self._session.api, SOURCE, text)
         if known is not None:
@@ -110,6 +110,8 @@ class JobData:
         wanted, store = place.local, self._store
         if wanted is None or store is None:
             return
+        for line in wanted.left:
+            self._session.note(f"left out of --input: {line}")
         there = store.list(local_input.CONTAINER, f"{wanted.prefix}/")
         files = local_input.missing(wanted, there)
         if not files:
@@ -120,8 +122,7 @@ class JobData:
             name = f"{wanted.prefix}/{each.name}"
             store.upload(local_input.CONTAINER, name, each.path, each.size)
         sent = size(sum(each.size for each in files))
-        left = f"; hidden, so left out: {count(wanted.ignored)}" if wanted.ignored else ""
-        self._session.note(f"uploaded {count(len(files))}, {sent}, to {wanted.url}{left}")
+        self._session.note(f"uploaded {count(len(files))}, {sent}, to {wanted.url}")
 
 
 def _refuse_present(store: swift.ObjectStore, output: Place) -> None:

@@ -48,6 +48,11 @@ _CLASSES: Final = frozenset(
     }
 )
 """Configurations that name the mapper of a MapReduce job."""
+_RECURSIVE: Final = "mapreduce.input.fileinputformat.input.dir.recursive"
+_RECURSIVE_NAMES: Final = frozenset(
+    {_RECURSIVE, f"spark.hadoop.{_RECURSIVE}", "mapred.input.dir.recursive"}
+)
+"""Names of the configuration with which Hadoop reads the folders of an input."""
 _TYPES: Final = [each for each in JobType if each is not JobType.HIVE]
 _BY_NAME: Final = {each.value.lower(): each for each in JobType}
 
@@ -330,6 +335,28 @@ def place_type(option: str, text: str) -> str:
     raise Unusable(
         f"{option} {shown_url(text)}: expected hdfs:///PATH or objstore://CONTAINER/PATH"
     )
+
+
+def flat(kind: JobType, file: str, configs: Iterable[str]) -> str:
+    """The reason why the program may have no nested input; "" when it may.
+
+    configs: names of the given configurations.
+    """
+    if kind is not JobType.SPARK or _RECURSIVE_NAMES.intersection(configs):
+        return ""
+    if spark_job.ending(file) == ".sql":
+        way = "write recursiveFileLookup 'true' among the OPTIONS of the view that reads it"
+    else:
+        way = 'write .option("recursiveFileLookup", "true") after spark.read (textFile reads all)'
+    return f"Spark reads the files of one level: {way}, and give --nested"
+
+
+def recursive(kind: JobType, file: str, configs: Iterable[str]) -> Mapping[str, str]:
+    """The configuration with which a job of this type reads the folders of a nested input."""
+    needed = kind in (JobType.JAR, JobType.MAP_REDUCE) or (
+        kind is JobType.SPARK and spark_job.ending(file) != ".sql"
+    )
+    return {_RECURSIVE: "true"} if needed and not _RECURSIVE_NAMES.intersection(configs) else {}
 
 
 def pairs(option: str, given: Sequence[str]) -> dict[str, str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ MOST_BYTES: Final = 5 * 2**30
 """The largest object that the object store takes in one request."""
 _IGNORED: Final = (".", "_")
 """Hadoop does not read files whose names begin with these."""
+_MOST_SHOWN: Final = 10
+"""Hidden names that a line shows."""
 _MOST_NAME: Final = 900
 """Bytes of a file's path within the input; the object store allows 1024 with svcd's prefix."""
 
@@ -36,59 +39,95 @@ class LocalFile:
 
 @frozen(kw_only=True)
 class LocalInput:
-    """An input. prefix: of its objects, without the slash at the end. ignored: hidden files."""
+    """An input. prefix: of its objects, without a slash at the end. left: what is out, in lines."""
 
     prefix: str
     files: Sequence[LocalFile]
-    ignored: int = 0
+    left: Sequence[str] = ()
 
     @property
     def url(self) -> str:
         return f"objstore://{CONTAINER}/{self.prefix}"
 
     @property
-    def size(self) -> int:
-        return sum(each.size for each in self.files)
+    def nested(self) -> bool:
+        """Whether it has folders."""
+        return any("/" in each.name for each in self.files)
 
 
-def gather(place: Path) -> LocalInput:
-    """The files of `place`, a file or a folder. It reads all of them. Raises Unusable."""
-    found: list[LocalFile] = []
-    ignored = 0
-    for path, name in _files(place):
-        parts = name.split("/")
-        if place.is_dir() and any(part.startswith(_IGNORED) for part in parts):
-            ignored += 1
-            continue
-        if len(found) == MOST_FILES:
-            raise Unusable(
-                f"--input {place} has more than {MOST_FILES} files: upload it with a program of the"
-                " object store, and give its URL"
-            )
-        found.append(_local(path, name))
-    if not found:
+def gather(place: Path, flat: str = "") -> LocalInput:
+    """The files of `place`, a file or a folder. It reads all of them. Raises Unusable.
+
+    flat: the reason why it may have no folders but partitions; "" when it may.
+    """
+    names = {place.name: place}
+    left: Sequence[str] = ()
+    if place.is_dir():
+        try:
+            names, left = _below(place)
+        except OSError as error:
+            raise Unusable(f"--input {error.filename} cannot be read: {error.strerror}") from None
+    if not names:
         raise Unusable(f"--input {place} has no files that Hadoop reads")
+    if flat and not (_are_flat(names) or are_partitions(names)):
+        raise Unusable(f"--input {place} has folders, and {flat}")
+    found = [_local(path, name) for name, path in names.items()]
     name = slug(place.resolve().name, 40)
-    return LocalInput(prefix=f"{name}-{_digest(found)}", files=found, ignored=ignored)
+    return LocalInput(prefix=f"{name}-{_digest(found)}", files=found, left=left)
+
+
+def _are_flat(names: Iterable[str]) -> bool:
+    return not any("/" in name for name in names)
+
+
+def are_partitions(names: Iterable[str]) -> bool:
+    """Whether Spark takes the folders of these files for values of columns (`day=1/hour=2`)."""
+    folders = [name.split("/")[:-1] for name in names]
+    columns = {tuple(each.partition("=")[0] for each in parts) for parts in folders}
+    whole = all(all(each.partition("=")[::2]) for parts in folders for each in parts)
+    return whole and len(columns) == 1
 
 
 def _digest(files: Sequence[LocalFile]) -> str:
     return digest_of(part for each in files for part in (each.name, str(each.size), each.md5))
 
 
-def _files(place: Path) -> Iterator[tuple[Path, str]]:
-    if not place.is_dir():
-        yield place, place.name
-        return
+def _below(place: Path) -> tuple[dict[str, Path], Sequence[str]]:
+    """The files of a folder by their names within it, and a line for each thing that is left out.
 
-    def refuse(error: OSError) -> None:
-        raise Unusable(f"--input {error.filename} cannot be read: {error.strerror}")
-
-    for folder, folders, names in os.walk(place, onerror=refuse):
-        folders.sort()
-        for name in sorted(names):
-            path = Path(folder, name)
-            yield path, path.relative_to(place).as_posix()
+    Each folder is read once, so loops of links end. A folder comes before links to it.
+    """
+    files: dict[str, Path] = {}
+    hidden, left = list[str](), list[str]()
+    folders, links = deque([(place, "")]), deque[tuple[Path, str]]()
+    known: dict[tuple[int, int], Path] = {}
+    while folders or links:
+        folder, inner = folders.popleft() if folders else links.popleft()
+        stat = folder.stat()
+        first = known.setdefault((stat.st_dev, stat.st_ino), folder)
+        if first is not folder:
+            left.append(f"{folder}, because it leads to the folder {first}, which is read already")
+            continue
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda each: each.name):
+                name, is_folder = f"{inner}{entry.name}", entry.is_dir()
+                if entry.name.startswith(_IGNORED):
+                    hidden.append(f"{name}/" if is_folder else name)
+                elif is_folder:
+                    queue = links if entry.is_symlink() else folders
+                    queue.append((Path(entry.path), f"{name}/"))
+                else:
+                    files[name] = Path(entry.path)
+        if len(files) > MOST_FILES:
+            raise Unusable(
+                f"--input {place} has more than {MOST_FILES} files: upload it with a program of the"
+                " object store, and give its URL"
+            )
+    if hidden:
+        shown = ", ".join(hidden[:_MOST_SHOWN])
+        more = f" and {len(hidden) - _MOST_SHOWN} more" if len(hidden) > _MOST_SHOWN else ""
+        left.append(f"{shown}{more}: Hadoop reads no names that begin with . or _")
+    return files, left
 
 
 def _local(path: Path, name: str) -> LocalFile:
@@ -99,7 +138,9 @@ def _local(path: Path, name: str) -> LocalFile:
     if len(name.encode()) > _MOST_NAME:
         raise Unusable(f"--input {path}: the path has more than {_MOST_NAME} bytes")
     if not path.is_file():
-        raise Unusable(f"--input {path} is neither a file nor a folder")
+        lost = path.is_symlink() and not path.exists()
+        what = "a link to a missing file" if lost else "neither a file nor a folder"
+        raise Unusable(f"--input {path} is {what}: remove it")
     try:
         with path.open("rb") as opened:
             md5 = hashlib.file_digest(opened, lambda: hashlib.md5(usedforsecurity=False))

@@ -8,14 +8,14 @@ so that a request that is sent again never runs a job twice.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 from attrs import evolve
 
-from svcd.cli import names
+from svcd.cli import job_files, names
 from svcd.cli.api import name_taken, safe
 from svcd.cli.command import CommandWithOutput
 from svcd.cli.create import default_image
@@ -59,6 +59,11 @@ from svcd.model.job import JobType
     metavar="URL|PATH",
     help="hdfs:///…, objstore://…, a data source,"
     " or a file or folder of this machine, which is uploaded to the object store",
+)
+@click.option(
+    "--nested",
+    is_flag=True,
+    help="the program reads an input whose folders have folders (for Spark; other jobs always do)",
 )
 @click.option(
     "--output",
@@ -130,6 +135,7 @@ class Run:
         image: str | None = None,
         keypair: str | None = None,
         input_: str | None = None,
+        nested: bool = False,
         place: str | None = None,
         type_: str | None = None,
         libs: Sequence[Path] = (),
@@ -144,10 +150,11 @@ class Run:
             raise Unusable("--image and --keypair are for a cluster of --transient")
         self._asked = False
         self._made: list[str] = []
+        self._unregistered: Mapping[str, Any] = {}
         self._session = session
         self._invocation = uuid.uuid4().hex
         self._on, self._transient, self._image, self._keypair = on, transient, image, keypair
-        self._input, self._output = input_, place
+        self._input, self._nested, self._output = input_, nested, place
         self._data = JobData(session, self._invocation)
         self._configs, self._params = pairs("-c", configs), pairs("-p", params)
         self._args = list(args)
@@ -193,8 +200,15 @@ class Run:
     def _started(self) -> Any:
         where = self._place_to_run()
         data = self._data
-        places = [data.place("--input", self._input), data.place("--output", self._output)]
+        flat = "" if self._nested else job_files.flat(*self._reader())
+        places = [data.place("--input", self._input, flat), data.place("--output", self._output)]
         data.check(*places)
+        if self._unregistered:
+            register(self._session, self._unregistered)
+        if places[0].local is not None and places[0].local.nested:
+            for name, value in job_files.recursive(*self._reader()).items():
+                self._configs[name] = value
+                self._session.note(f"the input has folders, so the job has -c {name}={value}")
         why = f" ({self._kind.why})" if self._kind.why else ""
         self._session.note(f"{self._main.name} is a {self._kind.type.value} job{why}")
         job_id = self._job()
@@ -212,6 +226,9 @@ class Run:
         self._asked = True
         return self._post(path, body, "execute")["job_execution"]
 
+    def _reader(self) -> tuple[JobType, str, Iterable[str]]:
+        return self._kind.type, self._main.name, self._configs
+
     # ---- checks ---------------------------------------------------------------------------------
 
     def _place_to_run(self) -> dict[str, Any]:
@@ -228,9 +245,7 @@ class Run:
         if self._image:
             cluster["default_image_id"] = names.find(api, names.IMAGE, self._image)["id"]
         elif not template.get("default_image_id"):
-            cluster["default_image_id"], local = default_image(self._session, cluster)
-            if local:
-                register(self._session, local)
+            cluster["default_image_id"], self._unregistered = default_image(self._session, cluster)
         if self._keypair:
             cluster["user_keypair_id"] = self._keypair
         return {"cluster": cluster}
@@ -293,9 +308,7 @@ class Run:
 
     def _with_taken(self, known: Sequence[Any], name: str) -> Sequence[Any]:
         """`known` with the job of that name, whose type may be another."""
-        from svcd.cli.job_files import slug
-
-        return [*known, *self._listed("/jobs", "jobs", name=slug(name))]
+        return [*known, *self._listed("/jobs", "jobs", name=job_files.slug(name))]
 
     def _binary(self, file: Program, number: int) -> str:
         name = file_name(self._kind.type, file.name)

@@ -295,10 +295,12 @@ class RunTests(DaemonCase):
         self.assertIn(jar.name, shown["files"])
 
     async def streaming(self) -> None:
-        """A task has the files under their names."""
+        """A task has the files under their names, and the tasks all files of the input."""
         folder = Path(self.mktemp()).absolute()
-        (folder / "in").mkdir(parents=True)
-        (folder / "in" / "a").write_text("x")
+        for name in ("in/a", "in/deep/er/b", "other/c"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(name)
+        (folder / "in" / "link").symlink_to("../other")
         (folder / "map.py").write_text(SHOW.replace("sys.exit(7)", ""), encoding="utf-8")
         ended = await self.svcd(
             *("run", str(folder / "map.py"), "--type", "MapReduce", "--on", "first"),
@@ -308,8 +310,12 @@ class RunTests(DaemonCase):
             *self.libraries(TASK_FILES),
         )
         self.assertEqual(ended.code, 0, ended)
-        read = ". svcd/env.sh; hdfs dfs -cat '/shown/part*'"
-        printed = await self.svcd("cluster", "ssh", "first", "--", read)
-        line = next(each for each in printed.out.splitlines() if each.startswith("SHOWN{"))
-        shown = json.loads(line.partition("\t")[0].removeprefix("SHOWN"))
-        self.assertEqual({n: shown["files"].get(n) for n in TASK_FILES}, {n: n for n in TASK_FILES})
+        command = ". svcd/env.sh; hdfs dfs -cat '/shown/part*'"
+        printed = await self.svcd("cluster", "ssh", "first", "--", command)
+        lines = [each for each in printed.out.splitlines() if each.startswith("SHOWN{")]
+        tasks = [json.loads(line.partition("\t")[0].removeprefix("SHOWN")) for line in lines]
+        read = sorted(each["stdin"].strip() for each in tasks)
+        self.assertEqual(read, ["in/a", "in/deep/er/b", "other/c"])
+        for shown in tasks:
+            found = {name: shown["files"].get(name) for name in TASK_FILES}
+            self.assertEqual(found, {name: name for name in TASK_FILES})
