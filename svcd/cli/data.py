@@ -19,7 +19,7 @@ from svcd.cli.exits import REFUSED, USAGE, CommandError
 from svcd.cli.names import Kind, find
 from svcd.cli.question import confirm, yes_option
 from svcd.cli.session import Session
-from svcd.cli.show import Table, ago, field
+from svcd.cli.show import Column, Table, ago, field, get
 
 SOURCE: Final = Kind(
     path="/data-sources", one="data_source", many="data_sources", noun="data source"
@@ -43,12 +43,16 @@ BINARIES: Final = Table(
     one="job_binary",
     columns=(
         field("NAME", "name", key=True),
+        Column(title="FILE", text=lambda row, _: get(row, "file_name", get(row, "name"))),
         field("URL", "url"),
         field("DESCRIPTION", "description", spare=1),
         ago("CREATED", "created_at", spare=3),
         field("ID", "id", wide=True, id=True, spare=2),
     ),
     empty="no binaries; svcd binary add FILE makes one",
+)
+_NEWEST: Final = BINARIES._replace(
+    columns=(*BINARIES.columns[:2], field("CONTENTS", "contents", cut=False), *BINARIES.columns[2:])
 )
 _FOLDER: Final = "application/directory"
 """The type of an object that marks a folder, as in the image's ObjStoreFileSystem."""
@@ -134,7 +138,7 @@ def _password(session: Session, user: str) -> str:
 @click.pass_obj
 def remove_sources(session: Session, what: Sequence[str], yes: bool) -> None:
     """Delete data sources. The data stays."""
-    _remove(session, SOURCE, what, yes)
+    _remove(session, SOURCE, [find(session.api, SOURCE, each) for each in what], yes)
 
 
 @source.command("get")
@@ -187,8 +191,17 @@ def files_below(path: str, rows: Sequence[Mapping[str, Any]]) -> Sequence[str]:
 @binary.command("ls")
 @click.pass_obj
 def binaries(session: Session) -> None:
-    """List the job binaries of the project."""
-    session.show(session.api.listed(BINARY.path, BINARY.many), BINARIES)
+    """List the job binaries of the project: of an edited file the newest, `-o wide` shows each.
+
+    `svcd binary rm --unused` deletes the others when no job has them.
+    """
+    from svcd.cli.job_contents import newest
+
+    body = session.api.listed(BINARY.path, BINARY.many)
+    if session.output == "table":
+        session.show({BINARY.many: newest(body[BINARY.many])}, _NEWEST)
+    else:
+        session.show(body, BINARIES)
 
 
 @binary.command("show")
@@ -219,14 +232,26 @@ def add_binary(session: Session, file: Path, name: str | None) -> None:
 
 
 @binary.command("rm")
-@click.argument("what", metavar="BINARY…", nargs=-1, required=True)
+@click.argument("what", metavar="BINARY…", nargs=-1)
+@click.option(
+    "--unused",
+    is_flag=True,
+    help="those that svcd run made of the later contents of files, and that no job has",
+)
 @yes_option
 @click.pass_obj
-def remove_binaries(session: Session, what: Sequence[str], yes: bool) -> None:
+def remove_binaries(session: Session, what: Sequence[str], unused: bool, yes: bool) -> None:
     """Delete job binaries, and their data when svcd keeps it for no other binary."""
+    from svcd.cli.job_contents import later_binaries
     from svcd.cli.uploads import forget
 
-    for url in _remove(session, BINARY, what, yes):
+    found = named_or_unused(session, BINARY, what, unused)
+    if unused:
+        jobs = session.api.listed("/jobs", "jobs")["jobs"]
+        used = {each["id"] for job in jobs for key in ("mains", "libs") for each in job[key]}
+        known = session.api.listed(BINARY.path, BINARY.many)[BINARY.many]
+        found = [row for row in later_binaries(known) if row["id"] not in used]
+    for url in _remove(session, BINARY, found, yes):
         forget(session, url)
 
 
@@ -250,9 +275,17 @@ def get_binary(session: Session, what: str, file: Path | None) -> None:
 # ---- both ---------------------------------------------------------------------------------------
 
 
-def _remove(session: Session, kind: Kind, what: Sequence[str], yes: bool) -> Sequence[str]:
+def named_or_unused(
+    session: Session, kind: Kind, what: Sequence[str], unused: bool
+) -> Sequence[Any]:
+    """The rows that a command deletes by their names; none with `--unused`. Raises CommandError."""
+    if unused == bool(what):
+        raise CommandError(f"give the {kind.noun}s, or --unused", USAGE)
+    return [find(session.api, kind, each) for each in what]
+
+
+def _remove(session: Session, kind: Kind, found: Sequence[Any], yes: bool) -> Sequence[str]:
     """Delete rows, and return their URLs."""
-    found = [find(session.api, kind, each) for each in what]
     confirm(f"delete {kind.noun}", [str(row["name"]) for row in found], yes)
     for row in found:
         session.api.delete(f"{kind.path}/{safe(str(row['id']))}")

@@ -3,7 +3,7 @@
 Note: names that hold a digest. The API does not show digests, and a name is unique in a tenant. So
 `svcd run` gives a binary's data a name with a part of its SHA-256. A second run of the same file
 finds the name and uploads nothing. A changed file gets another name, and old jobs keep their data.
-The name of the first job means all of them (`versions`).
+The name of the first job means all of them (`job_contents.versions`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from svcd.workflow.decide import arguments, spark_job
 from svcd.workflow.decide.job_configs import MAIN_CLASS, starts
 from svcd.workflow.decide.rules import WITH_DATA
 
-_DIGITS: Final = 12
+DIGITS: Final = 12
 """Hexadecimal digits of a digest in a name."""
 _BY_ENDING: Final[Mapping[str, JobType]] = {
     ".pig": JobType.PIG,
@@ -48,11 +48,6 @@ _CLASSES: Final = frozenset(
     }
 )
 """Configurations that name the mapper of a MapReduce job."""
-_RECURSIVE: Final = "mapreduce.input.fileinputformat.input.dir.recursive"
-_RECURSIVE_NAMES: Final = frozenset(
-    {_RECURSIVE, f"spark.hadoop.{_RECURSIVE}", "mapred.input.dir.recursive"}
-)
-"""Names of the configuration with which Hadoop reads the folders of an input."""
 _TYPES: Final = [each for each in JobType if each is not JobType.HIVE]
 _BY_NAME: Final = {each.value.lower(): each for each in JobType}
 
@@ -197,12 +192,12 @@ def digest_of(parts: Iterable[str]) -> str:
     for each in parts:
         data = each.encode("utf-8", "surrogatepass")
         whole.update(len(data).to_bytes(8, "big") + data)
-    return whole.hexdigest()[:_DIGITS]
+    return whole.hexdigest()[:DIGITS]
 
 
 def with_digest(name: str, digest: str) -> str:
     """`name` with the first digits of `digest` before its ending: `count-3f2a9c0b1d4e.pig`."""
-    return _with_ending(name, f"-{digest[:_DIGITS]}")
+    return _with_ending(name, f"-{digest[:DIGITS]}")
 
 
 def _with_ending(name: str, more: str = "") -> str:
@@ -238,10 +233,10 @@ def internal(name: str, digest: str, size: int, known: Rows) -> Reuse:
 
 def file_name(kind: JobType, name: str) -> str:
     """The name that a file of this machine has for a job of this type."""
-    return name if arguments.takes_name(kind, name) else _plain(name)
+    return name if arguments.takes_name(kind, name) else plain(name)
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
     plain = slug(name)
     return plain if plain == slug(name, len(name)) else _with_ending(name)
 
@@ -254,7 +249,7 @@ def binary(file: str, digest: str, internal_id: str, known: Rows) -> Reuse:
     url = INTERNAL_URL + internal_id
     by_name = {str(each["name"]): each for each in known}
     own = digest_of([file, digest])
-    for wanted in (_plain(file), with_digest(file, digest), with_digest(file, own)):
+    for wanted in (plain(file), with_digest(file, digest), with_digest(file, own)):
         row = by_name.get(wanted)
         if row is None:
             return Reuse(name=wanted)
@@ -288,22 +283,12 @@ def job(name: str, kind: JobType, mains: Sequence[str], libs: Sequence[str], kno
         found = by_name.get(each)
         if found is None:
             return Reuse(name=each)
-        if _content(found) == wanted:
+        if content_of(found) == wanted:
             return Reuse(name=each, id=str(found["id"]))
     raise Unusable(f"the jobs {plain} and {own} exist with other binaries: rename the file")
 
 
-def versions(name: str, known: Rows) -> Rows:
-    """The jobs that `name` means: that of this name, and those that `job` makes of later contents.
-
-    known: the jobs of the tenant.
-    """
-    return [
-        row for row in known if row["name"] in (name, with_digest(name, digest_of(_content(row))))
-    ]
-
-
-def _content(row: Mapping[str, Any]) -> Sequence[str]:
+def content_of(row: Mapping[str, Any]) -> Sequence[str]:
     """The parts of a job whose digest its name may have."""
     mains, libs = ([str(b["id"]) for b in row.get(key) or ()] for key in ("mains", "libs"))
     return [str(row.get("type")), *mains, "", *libs]
@@ -335,28 +320,6 @@ def place_type(option: str, text: str) -> str:
     raise Unusable(
         f"{option} {shown_url(text)}: expected hdfs:///PATH or objstore://CONTAINER/PATH"
     )
-
-
-def flat(kind: JobType, file: str, configs: Iterable[str]) -> str:
-    """The reason why the program may have no nested input; "" when it may.
-
-    configs: names of the given configurations.
-    """
-    if kind is not JobType.SPARK or _RECURSIVE_NAMES.intersection(configs):
-        return ""
-    if spark_job.ending(file) == ".sql":
-        way = "write recursiveFileLookup 'true' among the OPTIONS of the view that reads it"
-    else:
-        way = 'write .option("recursiveFileLookup", "true") after spark.read (textFile reads all)'
-    return f"Spark reads the files of one level: {way}, and give --nested"
-
-
-def recursive(kind: JobType, file: str, configs: Iterable[str]) -> Mapping[str, str]:
-    """The configuration with which a job of this type reads the folders of a nested input."""
-    needed = kind in (JobType.JAR, JobType.MAP_REDUCE) or (
-        kind is JobType.SPARK and spark_job.ending(file) != ".sql"
-    )
-    return {_RECURSIVE: "true"} if needed and not _RECURSIVE_NAMES.intersection(configs) else {}
 
 
 def pairs(option: str, given: Sequence[str]) -> dict[str, str]:

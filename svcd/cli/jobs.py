@@ -1,8 +1,8 @@
 """`svcd job …`: lists, shows, follows, cancels, repeats and deletes job executions.
 
-J is the id of an execution or its unique beginning. The name or id of a job, or its unique
-beginning, means its latest execution. The jobs that `svcd run` makes of a file and of its later
-contents have one name (`job_files.versions`).
+J is the id of an execution or its unique beginning. The name or id of a job, its unique beginning,
+or the name of the file that it runs means its latest execution. The jobs that `svcd run` makes of a
+file and of its later contents have one name (`job_contents.versions`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import click
 from svcd.cli import names
 from svcd.cli.api import Api, safe
 from svcd.cli.command import CommandWithOutput, Group
-from svcd.cli.data import SOURCE
+from svcd.cli.data import SOURCE, named_or_unused
 from svcd.cli.exits import FAILED, NOT_FOUND, REFUSED, CommandError
 from svcd.cli.job_status import status_of
 from svcd.cli.names import Kind
@@ -116,10 +116,10 @@ def jobs_of(api: Api, what: str) -> Sequence[Row]:
 
 
 def named(known: Sequence[Row], what: str, tenant: str) -> Sequence[Row]:
-    """The jobs among `known` that `what` names, exactly or by its beginning. Pure."""
-    from svcd.cli.job_files import versions
+    """The jobs among `known` that `what` names: exactly, by the file, or by a beginning. Pure."""
+    from svcd.cli.job_contents import program_of, versions
 
-    exact = versions(what, known)
+    exact = versions(what, known) or [row for row in known if program_of(row) == what]
     if exact:
         return exact
     begins = [row for row in known if what and get(row, "name").startswith(what)]
@@ -189,7 +189,11 @@ job: Final = Group(
 @click.option("--job", "of", metavar="JOB", help="only those of this job")
 @click.pass_obj
 def ls(session: Session, status: str | None, of: str | None) -> None:
-    """List the job executions of the project."""
+    """List the job executions of the project.
+
+    `svcd job rm` deletes executions. `svcd job forget --unused` then deletes the jobs that svcd run
+    made of edited files, and `svcd binary rm --unused` their programs.
+    """
     api = session.api
     word = status if status in _WORDS else None
     asked = _WORDS.get(status, status) if status else ""
@@ -307,13 +311,24 @@ def rm(session: Session, what: Sequence[str], yes: bool) -> None:
 
 
 @job.command("forget")
-@click.argument("what", metavar="JOB…", nargs=-1, required=True)
+@click.argument("what", metavar="JOB…", nargs=-1)
+@click.option(
+    "--unused",
+    is_flag=True,
+    help="those that svcd run made of the later contents of files, if they have no execution left",
+)
 @yes_option
 @click.pass_obj
-def forget(session: Session, what: Sequence[str], yes: bool) -> None:
+def forget(session: Session, what: Sequence[str], unused: bool, yes: bool) -> None:
     """Delete jobs that have no execution left. Their programs stay: svcd binary rm."""
+    from svcd.cli.job_contents import later_jobs
+
     api = session.api
-    found = [names.find(api, JOB, each) for each in what]
+    found = named_or_unused(session, JOB, what, unused)
+    if unused:
+        used = {get(row, "job_id") for row in api.rows(EXECUTION.path, EXECUTION.many)}
+        known = later_jobs(api.listed(JOB.path, JOB.many)[JOB.many])
+        found = [row for row in known if get(row, "id") not in used]
     confirm("delete job", [get(each, "name") for each in found], yes)
     for each in found:
         api.delete(f"{JOB.path}/{safe(get(each, 'id'))}")

@@ -12,6 +12,8 @@ from typing import Any, Final
 from attrs import frozen
 
 from svcd.cli.job_files import Unusable, digest_of, slug
+from svcd.model.job import JobType
+from svcd.workflow.decide import spark_job
 
 CONTAINER: Final = "svcd-input"
 """The container of the uploaded inputs, in the caller's object store."""
@@ -19,6 +21,11 @@ MOST_FILES: Final = 10_000
 """Files of one input."""
 MOST_BYTES: Final = 5 * 2**30
 """The largest object that the object store takes in one request."""
+_RECURSIVE: Final = "mapreduce.input.fileinputformat.input.dir.recursive"
+_RECURSIVE_NAMES: Final = frozenset(
+    {_RECURSIVE, f"spark.hadoop.{_RECURSIVE}", "mapred.input.dir.recursive"}
+)
+"""Names of the configuration with which Hadoop reads the folders of an input."""
 _IGNORED: Final = (".", "_")
 """Hadoop does not read files whose names begin with these."""
 _MOST_SHOWN: Final = 10
@@ -163,3 +170,28 @@ def missing(wanted: LocalInput, there: Sequence[Mapping[str, Any]]) -> Sequence[
         for each in wanted.files
         if (f"{wanted.prefix}/{each.name}", each.size, each.md5) not in known
     ]
+
+
+# ---- folders of an input ------------------------------------------------------------------------
+
+
+def flat(kind: JobType, file: str, configs: Iterable[str]) -> str:
+    """The reason why the program may have no nested input; "" when it may.
+
+    configs: names of the given configurations.
+    """
+    if kind is not JobType.SPARK or _RECURSIVE_NAMES.intersection(configs):
+        return ""
+    if spark_job.ending(file) == ".sql":
+        way = "write recursiveFileLookup 'true' among the OPTIONS of the view that reads it"
+    else:
+        way = 'write .option("recursiveFileLookup", "true") after spark.read (textFile reads all)'
+    return f"Spark reads the files of one level: {way}, and give --nested"
+
+
+def recursive(kind: JobType, file: str, configs: Iterable[str]) -> Mapping[str, str]:
+    """The configuration with which a job of this type reads the folders of a nested input."""
+    needed = kind in (JobType.JAR, JobType.MAP_REDUCE) or (
+        kind is JobType.SPARK and spark_job.ending(file) != ".sql"
+    )
+    return {_RECURSIVE: "true"} if needed and not _RECURSIVE_NAMES.intersection(configs) else {}

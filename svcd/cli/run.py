@@ -15,7 +15,7 @@ from typing import Any
 import click
 from attrs import evolve
 
-from svcd.cli import job_files, names
+from svcd.cli import local_input, names
 from svcd.cli.api import name_taken, safe
 from svcd.cli.command import CommandWithOutput
 from svcd.cli.create import default_image
@@ -32,6 +32,7 @@ from svcd.cli.job_files import (
     kind_of,
     missing_places,
     pairs,
+    slug,
     spark_faults,
     takes_mains,
 )
@@ -200,13 +201,13 @@ class Run:
     def _started(self) -> Any:
         where = self._place_to_run()
         data = self._data
-        flat = "" if self._nested else job_files.flat(*self._reader())
+        flat = "" if self._nested else local_input.flat(*self._reader())
         places = [data.place("--input", self._input, flat), data.place("--output", self._output)]
         data.check(*places)
         if self._unregistered:
             register(self._session, self._unregistered)
         if places[0].local is not None and places[0].local.nested:
-            for name, value in job_files.recursive(*self._reader()).items():
+            for name, value in local_input.recursive(*self._reader()).items():
                 self._configs[name] = value
                 self._session.note(f"the input has folders, so the job has -c {name}={value}")
         why = f" ({self._kind.why})" if self._kind.why else ""
@@ -308,7 +309,7 @@ class Run:
 
     def _with_taken(self, known: Sequence[Any], name: str) -> Sequence[Any]:
         """`known` with the job of that name, whose type may be another."""
-        return [*known, *self._listed("/jobs", "jobs", name=job_files.slug(name))]
+        return [*known, *self._listed("/jobs", "jobs", name=slug(name))]
 
     def _binary(self, file: Program, number: int) -> str:
         name = file_name(self._kind.type, file.name)

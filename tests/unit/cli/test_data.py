@@ -78,7 +78,7 @@ class DataTests(RunCase):
         file = self.file("tool.bin", content)
         said = self.shown.run("binary", "add", file)
         self.assertEqual(said.code, 0, said)
-        self.assertRegex(said.out, r"\ANAME .*\ntool\.bin +internaldb://")
+        self.assertRegex(said.out, r"\ANAME .*\ntool\.bin +tool\.bin +internaldb://")
         self.assertEqual(self.shown.run("binary", "add", file, "--name", "two").code, 0)
         self.assertEqual(len(self.api.get("/job-binary-internals")["binaries"]), 1)
         to = self.folder / "got.bin"
@@ -88,6 +88,18 @@ class DataTests(RunCase):
         self.assertEqual(len(self.api.get("/job-binary-internals")["binaries"]), 1)
         self.assertEqual(self.shown.run("binary", "rm", "tool.bin", "--yes").code, 0)
         self.assertEqual(self.api.get("/job-binary-internals")["binaries"], [])
+
+    def test_contents_of_a_file_are_one_row(self) -> None:
+        """Of people's table; the other forms have each."""
+        for content in ("1", "2", "3"):
+            self.shown.run("run", self.file("go.sh", content), "--on", "first", "--detach")
+        self.shown.run("binary", "add", self.file("my tool", "x"), "--name", "other")
+        rows = [line.split() for line in self.shown.run("binary", "ls").out.splitlines()]
+        self.assertEqual(rows[0][:4], ["NAME", "FILE", "CONTENTS", "URL"])
+        self.assertRegex(" ".join(rows[1][:3]), "^go-[0-9a-f]{12}.sh go.sh 3$")
+        self.assertEqual(rows[2][:4], ["other", "my", "tool", "1"])
+        self.assertEqual(len(rows), 3)
+        self.assertEqual(len(self.shown.run("binary", "ls", "-o", "name").out.splitlines()), 4)
 
     def test_folder_that_cannot_be_written(self) -> None:
         """One line; no part of a file stays."""

@@ -58,7 +58,7 @@ class JobTests(RunCase):
         self.pig(content="-- corrected\n")
         failed, corrected = self.executions()
         self.assertNotEqual(failed["job_id"], corrected["job_id"])
-        for name in ("count", "cou", corrected["job_id"]):
+        for name in ("count", "count.pig", "cou", corrected["job_id"]):
             self.assertEqual(self.shown.body("job", "show", name), corrected, name)
         self.assertEqual(self.shown.body("job", "show", failed["job_id"]), failed)
         self.assertIn(f"job execution {corrected['id']}: ", self.shown.run("why", "count").out)
@@ -168,6 +168,28 @@ class JobTests(RunCase):
         self.assertEqual(self.api.get("/jobs")["jobs"], [])
         self.assertEqual(len(self.api.get("/job-binaries")["binaries"]), 1)
 
+    def test_what_edits_leave_behind(self) -> None:
+        """Unused jobs go, then unused binaries; those of an execution stay for its rerun."""
+        for content in ("1", "2", "3", "4"):
+            self.pig("--detach", content=content)
+        ids = [each["id"] for each in self.executions()]
+        self.assertEqual(self.shown.run("job", "rm", *ids[:2], ids[3], "--yes").code, 0)
+        for kind in ("job forget", "binary rm"):
+            said = self.shown.run(*kind.split())
+            self.assertEqual((said.code, said.err.count("\n")), (2, 1), said)
+            self.assertIn("s, or --unused\n", said.err)
+            said = self.shown.run(*kind.split(), "x", "--unused")
+            self.assertEqual(said.code, 2, said)
+        self.assertEqual(self.shown.run("binary", "rm", "--unused", "--yes").err, "")
+        said = self.shown.run("job", "forget", "--unused")
+        self.assertRegex(said.err, "delete job count-[0-9a-f]{12}, count-[0-9a-f]{12} needs")
+        self.assertEqual(self.shown.run("job", "forget", "--unused", "--yes").code, 0)
+        self.assertEqual(self.shown.run("binary", "rm", "--unused", "--yes").code, 0)
+        self.assertEqual(len(self.api.get("/jobs")["jobs"]), 2)
+        self.assertEqual(len(self.api.get("/job-binaries")["binaries"]), 2)
+        self.assertEqual(len(self.api.get("/job-binary-internals")["binaries"]), 2)
+        self.assertEqual(self.shown.run("job", "rerun", "count.pig").code, 0)
+
     def test_answer_without_its_key(self) -> None:
         """Another program than svcd answers: it is named, and the exit code is 5."""
         self.shown.before = lambda method, path: 202 if path.endswith("/execute") else None
@@ -260,7 +282,8 @@ class JobTests(RunCase):
 
 class NamedTests(SynchronousTestCase):
     def job(self, name: str, main: str) -> dict[str, object]:
-        return {"id": f"id-{main}", "name": name, "type": "Pig", "mains": [{"id": main}]}
+        mains = [{"id": main, "name": f"{main}.pig"}]
+        return {"id": f"id-{main}", "name": name, "type": "Pig", "mains": mains}
 
     def test_contents_of_a_file_are_one_job(self) -> None:
         """Other jobs whose names begin alike are not; a beginning of two files is refused."""
@@ -273,6 +296,8 @@ class NamedTests(SynchronousTestCase):
         self.assertEqual(named([second, first], "to", "demo"), [second, first])
         self.assertEqual(named([second], "top", "demo"), [second])
         self.assertEqual(named(known, "id-4", "demo"), [other])
+        file = {**other, "mains": [{"id": "5", "name": "a-b.pig", "file_name": "a b.pig"}]}
+        self.assertEqual(named([first, file], "a b.pig", "demo"), [file])
         for what in ("to", "x"):
             with self.assertRaises(CommandError):
                 named(known, what, "demo")

@@ -115,6 +115,23 @@ class RunTests(RunCase):
         self.assertEqual(names[0], "count")
         self.assertRegex(names[1], r"^count-[0-9a-f]{12}$")
 
+    def test_each_run_has_the_content_of_its_moment(self) -> None:
+        """Also its libraries, which keep their names; an earlier execution keeps its own."""
+        contents = ["one", "two", "three", "one"]
+        for content in contents:
+            lib = self.file("_helper.py", content)
+            said = self.shown.run("run", self.file("go.sh"), "--on", "first", "--lib", lib)
+            self.assertEqual(said.code, 0, said)
+        self.assertEqual(self.shown.run("job", "rerun", self.executions()[1]["id"]).code, 0)
+        found = []
+        for execution in self.executions():
+            job = self.api.get(f"/jobs/{execution['job_id']}")["job"]
+            (lib,) = job["libs"]
+            self.assertEqual(lib["file_name"], "_helper.py")
+            self.shown.run("binary", "get", lib["name"], str(self.folder / "got"))
+            found.append((self.folder / "got").read_text())
+        self.assertEqual(found, [*contents, "two"])
+
     def test_failure(self) -> None:
         """Exit code 1, with reason and advice."""
         said = self.pig("-c", "svcd.fake.outcome=fail")
@@ -187,6 +204,19 @@ class RefusalTests(RunCase):
             (("run", pig, "--on", "first", *PLACES, "-c", "x"), "-c x: expected NAME=VALUE"),
             (("run", "no.pig", "--on", "first"), "no.pig cannot be read: No such file"),
             (("run", str(self.folder), "--on", "first"), "is a folder: name the file"),
+            (
+                (
+                    "run",
+                    self.file("a.sh"),
+                    "--on",
+                    "first",
+                    "--lib",
+                    self.file("x/a.py"),
+                    "--lib",
+                    self.file("y/a.py"),
+                ),
+                "two files of the job are named a.py: rename one of them",
+            ),
             (("run", self.file("e.pig", ""), "--on", "first"), "e.pig is empty"),
             (("run", self.file("a.jar", "x"), "--on", "first"), "a.jar is not a jar: "),
             (
