@@ -119,7 +119,7 @@ function Execute({ job, like }) {
   const command = (values, input = sourceOf(values.input_id)) => commands.runJob({
     ...request(values).job_configs,
     type: job.type,
-    files: [...job.mains, ...job.libs].map((each) => each.name),
+    files: [...job.mains, ...job.libs].map((each) => each.file_name ?? each.name),
     cluster: store.cluster.get(values.cluster_id)?.name,
     input,
     output: sourceOf(values.output_id),

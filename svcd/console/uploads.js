@@ -102,8 +102,11 @@ function Upload({ file, most, turn, signal, done }) {
       });
       const url = `internaldb://${own.data.id}`;
       const known = (wanted) => [...store.job_binary.values()].find((each) => each.name === wanted);
-      const free = [name, own.other].find((each) => (known(each)?.url ?? url) === url) ?? name;
-      const send = () => call("POST", path("job-binaries"), { body: { name: free, url }, key: own.key, signal });
+      const same = ({ name, file_name, ...row }) => row.url === url && (file_name ?? name) === file.name;
+      const free = [name, own.other].find((each) => !known(each) || same(known(each)));
+      if (!free) throw new ApiError(0, "", `the project has another ${own.other}: rename the file`);
+      const body = { name: free, url, ...(free === file.name ? {} : { file_name: file.name }) };
+      const send = () => call("POST", path("job-binaries"), { body, key: own.key, signal });
       const made = known(free) ?? (await send()).job_binary;
       const old = free === name ? undefined : known(name);
       own.note = old && `as ${free}: the project has another ${name}`;

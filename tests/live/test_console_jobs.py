@@ -103,12 +103,14 @@ class JobsTests(ConsoleCase):
             self.assertEqual(page.get_by_label("Name").input_value(), "report")
             page.get_by_text("at most 1000 bytes each").first.wait_for()
             mains.get_by_label("Upload").set_input_files(
-                [self.file("my report (1).pig"), self.file("large.pig", b"x" * 1001)]
+                [self.file("_report.pig"), self.file("large.pig", b"x" * 1001)]
             )
             page.get_by_text("svcd takes at most 1000 bytes").wait_for()
             page.get_by_text("Uploaded").wait_for()
-            self.assertTrue(mains.get_by_label("my-report-1-.pig").first.is_checked())
-            self.assertIn('"mains":["my-report-1-.pig"]', page.locator("main").inner_text())
+            self.assertTrue(mains.get_by_label("report.pig").first.is_checked())
+            self.assertIn('"mains":["report.pig"]', page.locator("main").inner_text())
+            (binary,) = self.call("GET", "/job-binaries").json["binaries"]
+            self.assertEqual(binary["file_name"], "_report.pig")
             page.get_by_role("button", name="Create the job").dblclick()
             page.locator("h1", has_text="report").wait_for()
             self.assertEqual(len(self.call("GET", "/jobs").json["jobs"]), 1)
@@ -130,7 +132,7 @@ class JobsTests(ConsoleCase):
             self.assertEqual(self.call("GET", "/job-executions").json["job_executions"], [])
             page.get_by_label("Options").fill("dfs.replication=1")
             command = (
-                "svcd run my-report-1-.pig --on etl --type Pig --input hdfs:///in --output"
+                "svcd run _report.pig --on etl --type Pig --input hdfs:///in --output"
                 " hdfs:///out -c dfs.replication=1 -p DAY=1=2 -p A="
             )
             self.assertIn(command, page.locator("main").inner_text())
@@ -148,7 +150,7 @@ class JobsTests(ConsoleCase):
                     },
                 ),
             )
-            self.pasted(command, "my-report-1-.pig")
+            self.pasted(command, "_report.pig")
             runs = self.call("GET", "/job-executions").json["job_executions"]
             (other,) = (each for each in runs if each["id"] != run["id"])
             for key in ("cluster_id", "input_id", "output_id", "job_configs"):
