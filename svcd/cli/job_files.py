@@ -18,6 +18,7 @@ from attrs import frozen
 
 from svcd.cli.exits import USAGE, CommandError
 from svcd.model.choices import listed
+from svcd.model.controls import name_fault
 from svcd.model.job import INTERNAL_URL, JobConfigs, JobType
 from svcd.model.names import MAX_NAME
 from svcd.model.redaction import shown_url
@@ -330,5 +331,7 @@ def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
         if not name or not equals:
             shown = name if equals else each.partition("=")[0]
             raise Unusable(f"{option} {shown}: expected NAME=VALUE")
+        if wrong := name_fault(name):
+            raise Unusable(f"{option} {name}: {wrong}")
         made[name] = value
     return made

@@ -15,6 +15,17 @@ _CONTROLS: Final = re.compile(
 )
 
 
+_IN_NAME: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def name_fault(name: str) -> str:
+    """The reason why the API takes no such name of a value; "" when it does."""
+    found = _IN_NAME.search(name)
+    if found is None:
+        return ""
+    return f"control character U+{ord(found[0]):04X} in the name is not allowed; remove it"
+
+
 def visible(text: str) -> str:
     r"""`text` with such characters written as \x1b or ⟨U+202E⟩; tabs and newlines stay."""
     return _CONTROLS.sub(lambda found: _shown(ord(found[0])), text)

@@ -46,6 +46,7 @@ import msgspec
 from svcd.errors import MalformedBody, ValidationError
 from svcd.model import names
 from svcd.model.choices import nearest
+from svcd.model.controls import name_fault
 from svcd.model.job import GIVEN
 from svcd.model.requests import Limits
 
@@ -317,8 +318,8 @@ class _Slow:
             return
         of_scalars = not scalars and _takes_scalars(typing.get_args(_bare(item))[1])
         for key, each in value.items():
-            if _CONTROL.search(key):
-                yield f"{path}: a key contains a control character"
+            if wrong := name_fault(key):
+                yield f"{path}{step(key)}: {wrong}"
                 continue
             kind = type(each)
             if scalars and kind in _SCALARS and not (kind is str and controls.search(each)):

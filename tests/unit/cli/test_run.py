@@ -202,6 +202,10 @@ class RefusalTests(RunCase):
             (("run", pig, *PLACES), "give --on CLUSTER or --transient TEMPLATE"),
             (("run", pig, "--on", "first"), "a Pig job needs --input and --output, for example"),
             (("run", pig, "--on", "first", *PLACES, "-c", "x"), "-c x: expected NAME=VALUE"),
+            (
+                ("run", pig, "--on", "first", *PLACES, "-p", "A\x1bB=x"),
+                "-p A\\x1bB: control character U+001B in the name is not allowed; remove it",
+            ),
             (("run", "no.pig", "--on", "first"), "no.pig cannot be read: No such file"),
             (("run", str(self.folder), "--on", "first"), "is a folder: name the file"),
             (

@@ -136,7 +136,8 @@ class ShapeTests(SynchronousTestCase):
             ),
             (
                 {"cluster_configs": {"\x01": {}}},
-                "$.cluster_configs: a key contains a control character",
+                '$.cluster_configs["?"]: control character U+0001 in the name'
+                " is not allowed; remove it",
             ),
         ):
             self.assertEqual(self.faults(NewCluster, {**CLUSTER, **changed}), [fault])
@@ -211,7 +212,8 @@ class ShapeTests(SynchronousTestCase):
                 NewCluster,
                 CLUSTER,
                 {"cluster_configs": {"HDFS": {"a\n": 1}}},
-                "$.cluster_configs.HDFS: a key contains a control character",
+                '$.cluster_configs.HDFS["a?"]: control character U+000A in the name'
+                " is not allowed; remove it",
             ),
             (
                 NewDataSource,
@@ -387,7 +389,8 @@ class ShapeTests(SynchronousTestCase):
             [
                 "$.cluster_configs.HDFS.c: control character U+0007 is not allowed",
                 "$.cluster_configs.HDFS.e: expected string or int or bool, got an array of 0",
-                "$.cluster_configs.HDFS: a key contains a control character",
+                '$.cluster_configs.HDFS["f?"]: control character U+0007 in the name'
+                " is not allowed; remove it",
                 "$.cluster_configs.HDFS.h: expected string or int or bool, got null",
             ],
         )
