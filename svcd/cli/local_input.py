@@ -27,7 +27,7 @@ _RECURSIVE_NAMES: Final = frozenset(
 )
 """Names of the configuration with which Hadoop reads the folders of an input."""
 _IGNORED: Final = (".", "_")
-"""Hadoop does not read files whose names begin with these."""
+_UNREAD: Final = "Hadoop reads no names that begin with . or _"
 _MOST_SHOWN: Final = 10
 """Hidden names that a line shows."""
 _MOST_NAME: Final = 900
@@ -74,6 +74,8 @@ def gather(place: Path, flat: str = "") -> LocalInput:
             names, left = _below(place)
         except OSError as error:
             raise Unusable(f"--input {error.filename} cannot be read: {error.strerror}") from None
+    elif place.name.startswith(_IGNORED):
+        raise Unusable(f"--input {place}: {_UNREAD}: rename the file")
     if not names:
         raise Unusable(f"--input {place} has no files that Hadoop reads")
     if flat and not (_are_flat(names) or are_partitions(names)):
@@ -133,7 +135,7 @@ def _below(place: Path) -> tuple[dict[str, Path], Sequence[str]]:
     if hidden:
         shown = ", ".join(hidden[:_MOST_SHOWN])
         more = f" and {len(hidden) - _MOST_SHOWN} more" if len(hidden) > _MOST_SHOWN else ""
-        left.append(f"{shown}{more}: Hadoop reads no names that begin with . or _")
+        left.append(f"{shown}{more}: {_UNREAD}")
     return files, left
 
 

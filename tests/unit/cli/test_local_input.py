@@ -61,6 +61,8 @@ class GatherTests(SynchronousTestCase):
             refusal = str(self.assertRaises(Unusable, gather, self.input))
             self.assertEqual(refusal, f"--input {self.input / name} {text}")
             (self.input / name).unlink()
+        hidden = str(self.assertRaises(Unusable, gather, self.input / ".hidden"))
+        self.assertIn("Hadoop reads no names that begin with . or _: rename the file", hidden)
 
     def test_partitions(self) -> None:
         """All files have the same columns; Spark passes over those beside them."""
