@@ -94,7 +94,7 @@ _PREAMBLE: Final = _pattern(
     r"|Workflow (?:job|action) id *: |Main class +: |Maximum output +: "
 )
 _INTRODUCTION: Final = _pattern(
-    r"Launcher class: class org\.apache\.oozie\.|INFO: loading log4j config file "
+    r"Launcher class: class org\.(?:apache\.oozie|svcd\.jobs)\.|INFO: loading log4j config file "
     r"|INFO: log4j config file .* loaded successfully\.\Z|\{\"properties\":\[\{"
     r"|Setting (?:\[.*\] tag|env property for .* to):|Fetching child yarn jobs\Z|tag id : "
     r"|No child applications found\Z|Oozie (?:Java|Map-Reduce|Pig) action configuration\Z"

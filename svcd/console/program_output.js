@@ -100,7 +100,7 @@ const KNOWN = {
     /Maximum output +: /,
   ),
   introduction: beginning(
-    /Launcher class: class org\.apache\.oozie\./,
+    /Launcher class: class org\.(?:apache\.oozie|svcd\.jobs)\./,
     /INFO: loading log4j config file /,
     /INFO: log4j config file .* loaded successfully\.$/,
     /\{"properties":\[\{/,

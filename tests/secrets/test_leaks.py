@@ -214,7 +214,7 @@ class JobTests(SynchronousTestCase):
             type=JobType.PIG,
             project=TenantId("t"),
             mains=("a.pig",),
-            configs=JobConfigs(args=("pass\ufffeword",)),
+            configs=JobConfigs(configs={"a": "pass\ufffeword"}),
         )
         with self.assertRaises(document.DocumentError) as raised:
             document.workflow(work)

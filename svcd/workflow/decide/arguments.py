@@ -2,7 +2,7 @@
 
 Between the API and a program stand the grammars of Oozie's definition, of Hadoop's configuration
 and of YARN's shell. Each of them changes texts: it trims, splits or replaces. So the values of
-Shell and Java jobs do not pass through them. svcd writes them into a file of the execution's
+Shell, Java and Pig jobs do not pass through them. svcd writes them into a file of the execution's
 folder, and the engine knows only the names of that file and of the staged files, which svcd
 chooses.
 
@@ -54,17 +54,19 @@ LIB: Final = "lib/"
 """The folder whose files the engine hands to a program, and puts on its class path."""
 START_CLASS: Final = "org.svcd.jobs.StartMain"
 """The class that starts the main class of a Java job; its source is in svcd.workflow.runner."""
+_PACKAGE: Final = "org/svcd/jobs/"
 START_JAR: Final = f"{LIB}svcd-start.jar"
 VALUES: Final = "svcd-values"
 """The file from which `START_CLASS` reads its values."""
-PLAIN: Final = frozenset({JobType.SHELL, JobType.JAVA})
+PLAIN: Final = frozenset({JobType.SHELL, JobType.JAVA, JobType.PIG})
 """Job types whose args and params do not pass through the engine."""
 
 HEAD: Final = 65_536
 """The first bytes of a file that `script_fault` reads at most."""
 
-_MAP_REDUCE: Final = frozenset({JobType.JAR, JobType.MAP_REDUCE})
-_SHARED: Final = _MAP_REDUCE | {JobType.JAVA}
+_LINKED: Final = frozenset({JobType.JAR, JobType.MAP_REDUCE, JobType.PIG})
+"""Job types whose tasks have the files: by `links`, or because they are in `LIB`."""
+_SHARED: Final = _LINKED | {JobType.JAVA}
 """Job types whose programs have their files in the folder of a container."""
 _FILE: Final = "svcd-file-"
 _MOST_TEXT: Final = 131_071
@@ -103,9 +105,10 @@ def path(job_type: JobType, name: str, number: int, main: bool) -> str:
     is_jar = name.endswith(".jar") or "." not in name  # Java passes over a .jar that is none
     if job_type is JobType.JAVA:
         return f"{LIB}{staged(number)}{'.jar' if is_jar else ''}"
-    if job_type in _MAP_REDUCE:
-        return f"{LIB}{name}" if is_data_name(name) else staged(number)
-    return f"{LIB}{name}" if job_type is JobType.PIG and not main else name
+    if job_type in _LINKED:
+        folder = "" if job_type is JobType.PIG and main else LIB
+        return f"{folder}{name}" if is_data_name(name) else staged(number)
+    return name
 
 
 def staged(number: int) -> str:
@@ -117,7 +120,7 @@ def staged(number: int) -> str:
 
 
 def links(files: Sequence[str]) -> Sequence[str]:
-    """The files of a MapReduce job that its definition names: path, and name for the tasks.
+    """The files of a MapReduce or Pig job that its definition names: path, and name for the tasks.
 
     Oozie itself finds the files in `lib`. Hadoop decodes the other names from URLs, and YARN puts
     them between double quotes of a shell. A name that ends in .jar is on the class path.
@@ -169,11 +172,13 @@ def java_values(files: Sequence[str], args: Sequence[str]) -> bytes:
 
 @functools.cache
 def start_jar() -> bytes:
-    """The jar with `START_CLASS`."""
-    code = resources.files("svcd.workflow").joinpath("runner/StartMain.class").read_bytes()
+    """The jar with the classes that start programs."""
     jar = io.BytesIO()
     with zipfile.ZipFile(jar, "w") as opened:
-        opened.writestr(zipfile.ZipInfo(START_CLASS.replace(".", "/") + ".class"), code)
+        for file in sorted(resources.files("svcd.workflow").joinpath("runner").iterdir(), key=str):
+            if not file.name.endswith(".java"):
+                name = f"{_PACKAGE}{file.name}"
+                opened.writestr(zipfile.ZipInfo(name), file.read_bytes())
     return jar.getvalue()
 
 
@@ -205,7 +210,7 @@ def file_faults(
                     " give the job's file another name"
                 )
             if not takes_name(job_type, binary.file):
-                if job_type in _MAP_REDUCE:
+                if job_type in _LINKED:
                     may = "may not have , or : and not be *, which Hadoop reads as marks of a list"
                 else:
                     may = "may have only letters, digits and . _ -"
@@ -214,7 +219,7 @@ def file_faults(
 
 def takes_name(job_type: JobType, name: str) -> bool:
     """Whether a file of a job may have the name."""
-    if job_type in _MAP_REDUCE:
+    if job_type in _LINKED:
         return name != "*" and not _SEPARATORS.intersection(name)
     return job_type in PLAIN or _SAFE_NAME.match(name) is not None
 
@@ -247,8 +252,8 @@ def program_fault(job_type: JobType, text: str) -> str:
     wrong = _NOT_A_TEXT.search(text)
     if wrong is not None:
         return f"contains U+{ord(wrong.group()):04X}, which no program can get"
-    if job_type is JobType.JAVA:
-        return ""  # Linux does not hand over the arguments of a main class
+    if job_type is not JobType.SHELL:
+        return ""  # Linux does not hand over these
     if len(text) * 4 > _MOST_TEXT and len(text.encode()) > _MOST_TEXT:
         return f"has more than {_MOST_TEXT:,} bytes, the limit of Linux; put it into a file"
     return ""
@@ -257,7 +262,7 @@ def program_fault(job_type: JobType, text: str) -> str:
 def total_fault(job_type: JobType, texts: Sequence[str]) -> str:
     """The reason why no program can get all these texts; "" when it can."""
     if (
-        job_type is JobType.JAVA
+        job_type is not JobType.SHELL
         or sum(len(each.encode("utf-8", "surrogatepass")) + _EACH for each in texts) <= _MOST_TEXTS
     ):
         return ""

@@ -10,7 +10,7 @@ stands for itself. Hadoop's own reader of a list of paths understands this. The 
 MapReduce job and the parameter of a Pig script do not, so svcd writes them in a form that gives the
 program the same text.
 
-Source: Hadoop 3.5.0 `Path`, `Globber`, `FileInputFormat.setInputPaths`; Pig 0.18.0 `ParamLoader`;
+Source: Hadoop 3.5.0 `Path`, `Globber`, `FileInputFormat.setInputPaths`; Pig 0.18.0;
 measured on HDFS and Swift with each name of the table in docs/jobs.md.
 """
 
@@ -84,12 +84,12 @@ def input_property(url: str) -> str:
 
 
 def pig_parameter(url: str) -> str:
-    """A URL as the value of a parameter that a script names inside of quotation marks.
+    """A URL as the text in place of a parameter that a script names inside of quotation marks.
 
     Pig reads a path without a slash only up to its first blank, hence `./`.
     """
     text = url if url.startswith("/") or _SCHEME.match(url) else f"./{url}"
-    return re.sub(r"([\\'$])", r"\\\1", text)
+    return re.sub(r"([\\'])", r"\\\1", text)
 
 
 def _wrong_scheme(source_type: str, path: str, configs: Collection[str]) -> str:

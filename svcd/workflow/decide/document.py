@@ -40,7 +40,7 @@ from svcd.model.secret import Secret
 from svcd.model.template import Configs, ConfigValue
 from svcd.model.xml import content
 from svcd.ports.engine import Endpoints
-from svcd.workflow.decide import object_store, spark_job
+from svcd.workflow.decide import object_store, pig_job, spark_job
 from svcd.workflow.decide.arguments import (
     START,
     START_CLASS,
@@ -49,6 +49,7 @@ from svcd.workflow.decide.arguments import (
     args_of,
     java_values,
     links,
+    path,
     staged,
     start_jar,
     start_script,
@@ -138,6 +139,8 @@ def workflow(work: Work) -> bytes:
     """The workflow definition. Raises DocumentError."""
     sources = {"input_id": work.input, "output_id": work.output}
     faults = list(islice(faults_of(work.type, work.configs, sources), MOST_FAULTS))
+    if work.type is JobType.PIG:
+        faults += pig_job.config_faults(work.configs)
     if work.type is JobType.SPARK:
         faults += spark_job.main_faults(work.mains)
         faults += spark_job.config_faults(work.mains, work.configs)
@@ -174,6 +177,9 @@ def further_files(work: Work) -> Mapping[str, bytes]:
         return {START: start_script(files, args, texts(work.configs.params))}
     if work.type is JobType.JAVA:
         return {VALUES: java_values(files, args), START_JAR: start_jar()}
+    if work.type is JobType.PIG:
+        values = pig_job.values(work.mains[0], args, _pig_params(work))
+        return {VALUES: values, START_JAR: start_jar()}
     return {}
 
 
@@ -285,20 +291,22 @@ def _map_reduce(work: Work) -> str:
 def _pig(work: Work) -> str:
     if not work.mains:
         raise DocumentError("$: a Pig job needs a main binary: the script")
-    params: dict[str, str] = {}
-    for name, source in (("INPUT", work.input), ("OUTPUT", work.output)):
-        if source is not None:
-            params[name] = quoted(pig_parameter(source.url))
-    params.update(texts(work.configs.params))
+    configuration = _configuration({**_configs(work), pig_job.MAIN: pig_job.START_CLASS})
+    files = [f"{VALUES}#{VALUES}", *links((*work.mains, *work.libs))]
     return "".join(
         [
-            f"<pig>{_NODES}{_configuration(_configs(work))}",
-            f"<script>{_xml(quoted(work.mains[0]))}</script>",
-            *(f"<param>{_xml(f'{name}={value}')}</param>" for name, value in params.items()),
-            *(f"<argument>{_xml(each)}</argument>" for each in args_of(work.configs)),
+            f"<pig>{_NODES}{configuration}",
+            f"<script>{path(JobType.PIG, work.mains[0], 0, True)}</script>",
+            *(f"<file>{each}</file>" for each in files),
             "</pig>",
         ]
     )
+
+
+def _pig_params(work: Work) -> Mapping[str, str]:
+    sources = (("INPUT", work.input), ("OUTPUT", work.output))
+    places = {name: pig_parameter(each.url) for name, each in sources if each is not None}
+    return {**places, **texts(work.configs.params)}
 
 
 def _java(work: Work) -> str:

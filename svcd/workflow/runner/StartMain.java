@@ -24,15 +24,7 @@ public final class StartMain {
 
   /** Runs the class that the only argument names. */
   public static void main(String[] mainClass) throws Throwable {
-    String text = new String(Files.readAllBytes(HERE.resolve("svcd-values")), StandardCharsets.UTF_8);
-    String[] values = text.split("\0", -1);
-    int first = 1 + 2 * Integer.parseInt(values[0]);
-    for (int index = 1; index < first; index += 2) {
-      put(values[index], values[index + 1]);
-    }
-    String[] arguments = new String[values.length - 1 - first];
-    System.arraycopy(values, first, arguments, 0, arguments.length);
-    System.setIn(new ByteArrayInputStream(new byte[0]));
+    String[] arguments = given();
     Class<?> program;
     try {
       program = Class.forName(mainClass[0]);
@@ -44,6 +36,20 @@ public final class StartMain {
     } catch (InvocationTargetException thrown) {
       throw thrown.getCause();
     }
+  }
+
+  /** Gives the files their own names, ends the standard input, and returns the arguments. */
+  static String[] given() throws IOException {
+    String text = new String(Files.readAllBytes(HERE.resolve("svcd-values")), StandardCharsets.UTF_8);
+    String[] values = text.split("\0", -1);
+    int first = 1 + 2 * Integer.parseInt(values[0]);
+    for (int index = 1; index < first; index += 2) {
+      put(values[index], values[index + 1]);
+    }
+    System.setIn(new ByteArrayInputStream(new byte[0]));
+    String[] arguments = new String[values.length - 1 - first];
+    System.arraycopy(values, first, arguments, 0, arguments.length);
+    return arguments;
   }
 
   /** Gives a file its own name: as a second link to YARN's copy, or on another file system as a copy. */

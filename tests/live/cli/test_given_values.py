@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import zipfile
@@ -19,6 +20,7 @@ from typing import Any
 from twisted.trial.unittest import SkipTest, TestCase
 
 from svcd.model.job import JobType
+from svcd.workflow.decide import pig_job
 from svcd.workflow.decide.arguments import (
     LIB,
     START,
@@ -35,7 +37,9 @@ from tests.support.processes import ROOT, DaemonCase, Ended, run
 
 RUN_S = 240.0
 START_SOURCE = ROOT / "svcd/workflow/runner/StartMain.java"
+PIG_SOURCE = START_SOURCE.with_name("StartPig.java")
 SHOW_SOURCE = ROOT / "tests/support/values/ShowValues.java"
+SHOW_PIG_SOURCE = SHOW_SOURCE.with_name("ShowPig.java")
 SHOW = (
     f"#!{sys.executable}"
     + """
@@ -127,6 +131,35 @@ VARIABLES = {
 }
 CONTROLS = (*map(chr, range(1, 0x300)), "\x01\x02\x7f", "x" * 131_071)
 """Arguments that would make the output of a run long."""
+PIG_PARAMS = {
+    **{f"A{number}": text for number, text in enumerate(ARGS)},
+    "WORDS": "two words",
+    "EQUAL": "a=b",
+    "HASH": "#1",
+    "COMMENT": "-- x /* y */; z",
+    "COLUMN": "$0 $1.x",
+    "TAB": "a\tb",
+    "RUN": "`touch ran`",
+    "COND": "line == 'it\\'s $HOME'",
+}
+"""Texts in place of `$NAME` and `${NAME}`: what they mean in the script is the script's."""
+IN_QUOTES = [n for n, text in PIG_PARAMS.items() if not re.search(r"['\\\n\r]", text)]
+"""Parameters whose texts mean themselves between the quotation marks of a Pig script."""
+MACROS = "DEFINE texts(rows) returns kept { $kept = FOREACH $rows GENERATE %s; };\n"
+PIG_SCRIPT = """
+IMPORT 'größe macros.pig';
+rows = LOAD '$INPUT' AS (line:chararray);
+kept = FILTER rows BY ${COND} AND $0 == line;
+some = texts(kept);
+shown = FOREACH some GENERATE ShowPig(*, %s);
+DUMP shown;
+"""
+
+
+def pig_class_path() -> str:
+    """The jars of Pig, of Oozie's launcher for it and of Hadoop."""
+    folders = ("oozie/sharelib/pig", "oozie/sharelib/oozie", "hadoop/lib")
+    return ":".join(f"{vanilla_prefix()}/{folder}/*" for folder in folders)
 
 
 class ScriptTests(TestCase):
@@ -172,24 +205,20 @@ class StartClassTests(TestCase):
 
     timeout = 120
 
-    async def compiled(self, source: Path) -> Path:
-        """The folder with the classes of `source`."""
-        compiler = shutil.which("javac")
-        if compiler is None:
-            raise SkipTest("no javac on the PATH")
+    async def compiled(self, *sources: Path) -> Path:
         folder = Path(self.mktemp()).absolute()
-        options = ["--release", "8" if source == START_SOURCE else "11", "-encoding", "UTF-8"]
-        ended = await run(compiler, *options, "-d", str(folder), str(source))
-        self.assertEqual(ended.code, 0, ended)
+        release = "8" if START_SOURCE in sources else "11"
+        await compiled(folder, release, pig_class_path() if len(sources) > 1 else "", *sources)
         return folder
 
     async def test_the_class_is_that_of_its_source(self) -> None:
         version = await run(shutil.which("javac") or "javac", "-version")
         if "javac 17." not in version.out + version.err:
             raise SkipTest("the class was compiled with javac 17")
-        folder = await self.compiled(START_SOURCE)
-        made = (folder / "org/svcd/jobs/StartMain.class").read_bytes()
-        self.assertEqual(START_SOURCE.with_suffix(".class").read_bytes(), made)
+        folder = await self.compiled(START_SOURCE, PIG_SOURCE)
+        made = {each.name: each.read_bytes() for each in folder.glob("org/svcd/jobs/*")}
+        kept = {each.name: each.read_bytes() for each in START_SOURCE.parent.glob("*.class")}
+        self.assertEqual(kept, made)
 
     async def test_a_main_class_has_what_was_given(self) -> None:
         """And the exception is its own."""
@@ -216,6 +245,47 @@ class StartClassTests(TestCase):
         self.assertTrue(ended.out.startswith("SHOWN"))
         compare(self, json.loads(ended.out.removeprefix("SHOWN")), args, files)
 
+    async def test_the_text_in_place_of_a_parameter_is_the_parameter(self) -> None:
+        """In Pig itself, without a cluster: it writes the script that it would run."""
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        params = {**PIG_PARAMS, **{f"C{n}": text for n, text in enumerate(CONTROLS)}}
+        params |= {"SELF": "$SELF${SELF}\\$WORDS", "DECLARED": "%declare WORDS 'x'"}
+        lines = [f"'${name}' ${{{name}}}\\$x;\n" for name in params]
+        script = "".join(lines) + "%default WORDS 'x'\n%declare MORE '<$COLUMN>'\n$MORE"
+        (folder / "top.pig").write_text(script)
+        values = pig_job.values("top.pig", ["-x", "local", "-dryrun"], params)
+        (folder / VALUES).write_bytes(values)
+        (folder / "svcd-start.jar").write_bytes(start_jar())
+        (folder / "action.xml").write_text("<configuration></configuration>")
+        properties = {
+            "file.encoding": "UTF-8",
+            "oozie.action.conf.xml": str(folder / "action.xml"),
+            "oozie.launcher.job.id": "job_1",
+            "oozie.job.launch.time": "1",
+            "oozie.action.externalChildIDs": str(folder / "ids"),
+        }
+        await run(
+            shutil.which("java") or "java", *(f"-D{n}={text}" for n, text in properties.items()),
+            "-cp", f"{folder / 'svcd-start.jar'}:{pig_class_path()}", pig_job.START_CLASS,
+            folder=str(folder), environment={**os.environ, "LC_ALL": "C.UTF-8"},
+        )  # fmt: skip
+        found = (folder / "top.pig.substituted").read_bytes().decode()
+        wanted = "".join(f"'{text}' {text}$x;\n" for text in params.values())
+        self.assertEqual(found.split("$x;\n"), (wanted + "\n\n<$0 $1.x>\n").split("$x;\n"))
+        self.assertFalse((folder / "ran").exists())
+
+
+async def compiled(folder: Path, release: str, class_path: str, *sources: Path) -> None:
+    """Compile into `folder`. Raises SkipTest."""
+    compiler = shutil.which("javac")
+    if compiler is None:
+        raise SkipTest("no javac on the PATH")
+    options = ["--release", release, "-encoding", "UTF-8", "-cp", class_path, "-d", str(folder)]
+    ended = await run(compiler, *options, *map(str, sources))
+    if ended.code:
+        raise AssertionError(ended)
+
 
 def compare(
     case: TestCase, shown: Mapping[str, Any], args: Sequence[str], files: Sequence[str]
@@ -234,8 +304,8 @@ class RunTests(DaemonCase):
     async def svcd(self, *arguments: str) -> Ended:
         return await run("svcd", *arguments, environment=self.environment, limit_s=RUN_S)
 
-    async def shown(self, ended: Ended) -> Mapping[str, Any]:
-        self.assertEqual(ended.code, 1, ended)
+    async def shown(self, ended: Ended, code: int = 1) -> Mapping[str, Any]:
+        self.assertEqual(ended.code, code, ended)
         (line,) = [each for each in ended.out.splitlines() if each.startswith("SHOWN")]
         found: Mapping[str, Any] = json.loads(line.removeprefix("SHOWN"))
         return found
@@ -260,6 +330,7 @@ class RunTests(DaemonCase):
         await self.shell()
         await self.java()
         await self.streaming()
+        await self.pig()
 
     async def shell(self) -> None:
         program = Path(self.mktemp()).absolute() / PROGRAM
@@ -278,12 +349,8 @@ class RunTests(DaemonCase):
         self.assertNotIn(VARIABLES["A.B"], info)
 
     async def java(self) -> None:
-        compiler = shutil.which("javac")
-        if compiler is None:
-            raise SkipTest("no javac on the PATH")
         classes = Path(self.mktemp()).absolute()
-        made = await run(compiler, "--release", "11", "-d", str(classes), str(SHOW_SOURCE))
-        self.assertEqual(made.code, 0, made)
+        await compiled(classes, "11", "", SHOW_SOURCE)
         jar = classes / "show values.jar"
         with zipfile.ZipFile(jar, "w") as opened:
             opened.write(classes / "ShowValues.class", "ShowValues.class")
@@ -319,3 +386,27 @@ class RunTests(DaemonCase):
         for shown in tasks:
             found = {name: shown["files"].get(name) for name in TASK_FILES}
             self.assertEqual(found, {name: name for name in TASK_FILES})
+
+    async def pig(self) -> None:
+        """A function of a script has it, and a macro of another file."""
+        folder = Path(self.mktemp()).absolute()
+        await compiled(folder, "11", pig_class_path(), SHOW_SOURCE, SHOW_PIG_SOURCE)
+        (folder / "in").mkdir()
+        (folder / "in" / "a").write_text("one\nit's $HOME\n")
+        jar = folder / "show+pig ü.jar"
+        with zipfile.ZipFile(jar, "w") as opened:
+            for each in folder.glob("*.class"):
+                opened.write(each, each.name)
+        program = folder / PROGRAM.replace(".py", ".pig")
+        written = [", ".join(form % name for name in IN_QUOTES) for form in ("'${%s}'", "'$%s'")]
+        program.write_text(PIG_SCRIPT % written[0], encoding="utf-8")
+        (folder / "größe macros.pig").write_text(MACROS % written[1], encoding="utf-8")
+        command = ["run", str(program), "--on", "first", "--input", str(folder / "in")]
+        for name, value in PIG_PARAMS.items():
+            command += ["-p", f"{name}={value}"]
+        command += ["--output", "hdfs:///pig", "--lib", str(jar)]
+        command += ["--lib", str(folder / "größe macros.pig"), *self.libraries(TASK_FILES)]
+        ended = await self.svcd(*command, "--", "-no_multiquery", *ARGS)
+        shown = await self.shown(ended, 0)
+        compare(self, shown, ARGS, TASK_FILES)
+        self.assertEqual(shown["texts"], [PIG_PARAMS[name] for name in IN_QUOTES] * 2)

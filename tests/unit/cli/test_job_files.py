@@ -161,8 +161,9 @@ class ReuseTests(SynchronousTestCase):
         """A job of another type has it as before, without letters that its engine would change."""
         for name in ("my data.csv", "größe.py", "_helpers.py", "a+b=c.txt"):
             self.assertEqual(job_files.file_name(JobType.SHELL, name), name)
+            self.assertEqual(job_files.file_name(JobType.PIG, name), name)
         self.assertEqual(job_files.file_name(JobType.SPARK, "_helpers.py"), "_helpers.py")
-        self.assertEqual(job_files.file_name(JobType.PIG, "my data.csv"), "my-data.csv")
+        self.assertEqual(job_files.file_name(JobType.SPARK, "my data.csv"), "my-data.csv")
         self.assertEqual(
             job_files.binary("my data.csv", DIGEST, "i1", []), Reuse(name="my-data.csv")
         )

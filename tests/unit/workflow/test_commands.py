@@ -118,7 +118,7 @@ class Objects(WorkflowCase):
             self.assertTrue(error.message.startswith("$.file_name: "), error.message)
 
     def test_the_files_of_a_job_have_different_names(self) -> None:
-        """A job of Pig refuses a name that the engine would change."""
+        """A job of Spark refuses a name that the engine would change."""
         ids = []
         for number in range(2):
             new = NewJobBinary(name=f"n{number}", file_name="a b", url="internaldb://i1")
@@ -129,8 +129,8 @@ class Objects(WorkflowCase):
             error.message,
             "$.libs[0]: its file has the same name as that of $.mains[0]: give one another",
         )
-        pig = NewJob(name="j", type=JobType.PIG, mains=(ids[0],))
-        error = self.fail_to_end(self.jobs.create_job(CALLER, pig), InvalidData)
+        spark = NewJob(name="j", type=JobType.SPARK, mains=(ids[0],))
+        error = self.fail_to_end(self.jobs.create_job(CALLER, spark), InvalidData)
         self.assertIn("$.mains[0]: the name of its file may have only", error.message)
 
     def test_another_tenants_binary_is_unknown(self) -> None:
@@ -234,15 +234,20 @@ class Execute(WorkflowCase):
         """With its place; also what only the submission would hold, and what is too long."""
         for configs, told in (
             (
-                JobConfigs(params={"P": "\x01"}),
-                "$.job_configs.params.P: contains U+0001, which XML does not allow",
+                JobConfigs(params={"P": "\x00"}),
+                "$.job_configs.params.P: contains U+0000, which no program can get",
+            ),
+            (
+                JobConfigs(params={"A.B": "x"}),
+                '$.job_configs.params: the name "A.B" cannot be written as a parameter of a Pig'
+                " script, $NAME: use letters, digits and _, with a letter before the digits",
             ),
             (
                 JobConfigs(configs={"oozie.use.it": "\uffff"}),
                 '$.job_configs.configs["oozie.use.it"]: contains U+FFFF, which XML does not allow',
             ),
             (
-                JobConfigs(args=("x" * 100_000,)),
+                JobConfigs(configs={"a": "x" * 100_000}),
                 "$.job_configs: the workflow definition would have more than 100000 characters, "
                 "the limit of the cluster's engine; move long values into a file",
             ),

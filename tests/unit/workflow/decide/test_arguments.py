@@ -66,9 +66,14 @@ class JavaTests(SynchronousTestCase):
 
     def test_the_class_travels_in_a_jar(self) -> None:
         with zipfile.ZipFile(io.BytesIO(start_jar())) as jar:
-            self.assertEqual(jar.namelist(), ["org/svcd/jobs/StartMain.class"])
-            self.assertTrue(
-                jar.read("org/svcd/jobs/StartMain.class").startswith(b"\xca\xfe\xba\xbe")
+            names = {name for name in jar.namelist() if name.endswith(".class")}
+            self.assertLessEqual(
+                {"org/svcd/jobs/StartMain.class", "org/svcd/jobs/StartPig.class"}, names
+            )
+            for name in names:
+                self.assertTrue(jar.read(name).startswith(b"\xca\xfe\xba\xbe"))
+            self.assertEqual(
+                jar.read("org/svcd/jobs/StartPig.type"), b"org.svcd.jobs.StartPig$Type\n"
             )
 
 
@@ -144,7 +149,7 @@ class Paths(SynchronousTestCase):
         self.assertEqual(
             wrong,
             {
-                "Pig": others,
+                "Pig": others[:3],
                 "Jar": others[:3],
                 "MapReduce": others[:3],
                 "Java": [],

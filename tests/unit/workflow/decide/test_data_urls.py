@@ -222,8 +222,8 @@ class FormTests(SynchronousTestCase):
         self.assertEqual(input_property(r"/a\*"), r"/a\\*")
 
     def test_parameter_keeps_what_pig_would_take_away(self) -> None:
-        """Pig reads quotation marks, backslashes and dollars in the text of a script."""
-        self.assertEqual(pig_parameter(r"hdfs:///it's $HOME \*"), r"hdfs:///it\'s \$HOME \\*")
+        """Pig reads quotation marks and backslashes in the text of a script."""
+        self.assertEqual(pig_parameter(r"hdfs:///it's $HOME \*"), r"hdfs:///it\'s $HOME \\*")
 
     def test_parameter_begins_with_a_mark(self) -> None:
         """Pig would read a path that begins with a letter up to its first blank."""
