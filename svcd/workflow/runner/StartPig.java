@@ -114,7 +114,7 @@ public final class StartPig extends PigMain {
       String own = given == null ? site.get(each.getKey(), each.getValue()) : given;
       action.set(each.getKey(), own + " </dev/null");
     }
-    Path described = Paths.get("svcd-action.xml").toAbsolutePath();
+    Path described = Files.createTempFile(Paths.get("").toAbsolutePath(), "svcd-action", ".xml");
     try (OutputStream out = Files.newOutputStream(described)) {
       action.writeXml(out);
     }

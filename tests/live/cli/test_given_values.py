@@ -1,8 +1,8 @@
 """Values of a job on their way to its program: what a person gives is what the program has.
 
 One run on real Hadoop; it needs the software tree of the vanilla distribution, as
-tests.live.test_main_job does. About a minute on two cores. The script that starts a program also
-runs here by itself, with each shell of this machine.
+tests.live.test_main_job does. About 80 seconds on two cores. What starts a program also runs here
+by itself: the script with each shell of this machine, the classes with Java and with Pig alone.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class StartClassTests(TestCase):
         compare(self, json.loads(ended.out.removeprefix("SHOWN")), args, files)
 
     async def test_the_text_in_place_of_a_parameter_is_the_parameter(self) -> None:
-        """In Pig itself, without a cluster: it writes the script that it would run."""
+        """In Pig itself, without a cluster; with `-debug` it keeps the script that it runs."""
         folder = Path(self.mktemp()).absolute()
         folder.mkdir()
         params = {**PIG_PARAMS, **{f"C{n}": text for n, text in enumerate(CONTROLS)}}
@@ -254,7 +254,7 @@ class StartClassTests(TestCase):
         lines = [f"'${name}' ${{{name}}}\\$x;\n" for name in params]
         script = "".join(lines) + "%default WORDS 'x'\n%declare MORE '<$COLUMN>'\n$MORE"
         (folder / "top.pig").write_text(script)
-        values = pig_job.values("top.pig", ["-x", "local", "-dryrun"], params)
+        values = pig_job.values("top.pig", ["-x", "local", "-debug", "INFO"], params)
         (folder / VALUES).write_bytes(values)
         (folder / "svcd-start.jar").write_bytes(start_jar())
         (folder / "action.xml").write_text("<configuration></configuration>")

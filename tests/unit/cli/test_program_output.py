@@ -253,6 +253,7 @@ class OpenTests(SynchronousTestCase):
             LAUNCHED + "Classpath         :\n",
             LAUNCHED + f"Classpath         :\n{'-' * 24}\n  /a.jar\n{'-' * 24}\n",
             STARTED + "Launcher class: class org.apache.oozie.action.hadoop.PigMain\n",
+            STARTED + "Launcher class: class org.svcd.jobs.StartPig\n",
             STARTED + "pig.properties:\n",
             STARTED + ">>> Invoking Pig command line now >>>\n",
             STARTED + "<<< Invocation of Main class completed <<<\nStopping AM\n",
