@@ -67,6 +67,8 @@ SECRET: Mapping[str, str] = {
     "settings.Embedded.password": "user",
     "store.sealer.Keys.seals": "seal key",
     "workflow.act.logs.Files.secrets": "source",
+    "workflow.decide.spark_job.Program.args": "flagged",
+    "workflow.decide.spark_job.Program.params": "parameter",
 }
 """Field -> the canary that is put there. Their repr must not show them."""
 

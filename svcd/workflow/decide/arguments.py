@@ -2,9 +2,9 @@
 
 Between the API and a program stand the grammars of Oozie's definition, of Hadoop's configuration
 and of YARN's shell. Each of them changes texts: it trims, splits or replaces. So the values of
-Shell, Java and Pig jobs do not pass through them. svcd writes them into a file of the execution's
+Shell, Java, Pig and Spark jobs do not pass through them. svcd writes them into a file of the execution's
 folder, and the engine knows only the names of that file and of the staged files, which svcd
-chooses.
+chooses. `spark_values` has the ways of Spark.
 
 Note: Java. A class of svcd reads the file, gives the job's files their own names, and calls the
 main class with the arguments and an empty standard input. The class travels with the job, because
@@ -40,6 +40,7 @@ import shlex
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
+from pathlib import PurePath
 from typing import Final
 from urllib.parse import quote
 
@@ -58,9 +59,11 @@ _PACKAGE: Final = "org/svcd/jobs/"
 START_JAR: Final = f"{LIB}svcd-start.jar"
 VALUES: Final = "svcd-values"
 """The file from which `START_CLASS` reads its values."""
-PLAIN: Final = frozenset({JobType.SHELL, JobType.JAVA, JobType.PIG})
+PLAIN: Final = frozenset({JobType.SHELL, JobType.JAVA, JobType.PIG, JobType.SPARK})
 """Job types whose args and params do not pass through the engine."""
 
+SEARCHED: Final = frozenset({".jar", ".zip", ".egg", ".whl"})
+"""Endings of libraries in which Spark's programs search for classes or modules."""
 HEAD: Final = 65_536
 """The first bytes of a file that `script_fault` reads at most."""
 
@@ -102,6 +105,11 @@ def path(job_type: JobType, name: str, number: int, main: bool) -> str:
     """The path of a file in the execution's folder. number: see `staged`. main: no library."""
     if job_type is JobType.SHELL:
         return staged(number)
+    if job_type is JobType.SPARK:
+        ending = PurePath(name).suffix.lower()
+        if ending not in SEARCHED:
+            return staged(number)
+        return name if _SAFE_NAME.match(name) else f"{staged(number)}{ending}"
     is_jar = name.endswith(".jar") or "." not in name  # Java passes over a .jar that is none
     if job_type is JobType.JAVA:
         return f"{LIB}{staged(number)}{'.jar' if is_jar else ''}"
@@ -127,11 +135,16 @@ def links(files: Sequence[str]) -> Sequence[str]:
     """
     found = []
     for number, name in enumerate(files):
-        quoted = re.sub(r'([\\"$`])', r"\\\1", name)
-        encoded = quote(quoted, safe="").replace(".", "%2E")  # Oozie would add a name to .so
+        encoded = quote(in_quotes(name), safe="")
+        encoded = encoded.replace(".", "%2E")  # Oozie would add a name to .so
         if path(JobType.MAP_REDUCE, name, number, False) == staged(number):
             found.append(f"{staged(number)}#{encoded}")
     return found
+
+
+def in_quotes(name: str) -> str:
+    """`name` as it is written between double quotes of a shell."""
+    return re.sub(r'([\\"$`])', r"\\\1", name)
 
 
 def start_script(files: Sequence[str], args: Sequence[str], variables: Mapping[str, str]) -> bytes:
@@ -163,11 +176,14 @@ def start_script(files: Sequence[str], args: Sequence[str], variables: Mapping[s
 
 def java_values(files: Sequence[str], args: Sequence[str]) -> bytes:
     """The values for `START_CLASS`. files: names, in the order of `staged`."""
-    places = [(path(JobType.JAVA, name, n, False), name) for n, name in enumerate(files)]
-    words = [str(len(files))]
-    for place, name in places:
-        words += [place.removeprefix(LIB), name]
-    return "".join(f"{word}\0" for word in (*words, *args)).encode()
+    places = [path(JobType.JAVA, name, n, False).removeprefix(LIB) for n, name in enumerate(files)]
+    return values([*zip(places, files, strict=True)], args)
+
+
+def values(places: Sequence[tuple[str, str]], args: Sequence[str]) -> bytes:
+    """The content of `VALUES`. places: of files in the program's folder, with their own names."""
+    words = [str(len(places)), *(word for each in places for word in each), *args]
+    return "".join(f"{word}\0" for word in words).encode()
 
 
 @functools.cache
@@ -252,19 +268,19 @@ def program_fault(job_type: JobType, text: str) -> str:
     wrong = _NOT_A_TEXT.search(text)
     if wrong is not None:
         return f"contains U+{ord(wrong.group()):04X}, which no program can get"
-    if job_type is not JobType.SHELL:
-        return ""  # Linux does not hand over these
+    return size_fault(text) if job_type is JobType.SHELL else ""  # a main class has no limit
+
+
+def size_fault(text: str) -> str:
+    """The reason why Linux does not hand `text` to a program; "" when it does."""
     if len(text) * 4 > _MOST_TEXT and len(text.encode()) > _MOST_TEXT:
         return f"has more than {_MOST_TEXT:,} bytes, the limit of Linux; put it into a file"
     return ""
 
 
-def total_fault(job_type: JobType, texts: Sequence[str]) -> str:
-    """The reason why no program can get all these texts; "" when it can."""
-    if (
-        job_type is not JobType.SHELL
-        or sum(len(each.encode("utf-8", "surrogatepass")) + _EACH for each in texts) <= _MOST_TEXTS
-    ):
+def total_fault(texts: Sequence[str]) -> str:
+    """The reason why Linux does not hand all these texts to a program; "" when it does."""
+    if sum(len(each.encode("utf-8", "surrogatepass")) + _EACH for each in texts) <= _MOST_TEXTS:
         return ""
     return (
         f"$.job_configs: args and params have more than {_MOST_TEXTS:,} bytes, the limit of Linux"

@@ -37,7 +37,7 @@ from svcd.model.ids import ExecutionId
 from svcd.model.job import DataSource, JobConfigs, JobType
 from svcd.model.redaction import listed, named
 from svcd.model.secret import Secret
-from svcd.model.template import Configs, ConfigValue
+from svcd.model.template import Configs
 from svcd.model.xml import content
 from svcd.ports.engine import Endpoints
 from svcd.workflow.decide import object_store, pig_job, spark_job
@@ -57,13 +57,14 @@ from svcd.workflow.decide.arguments import (
     texts,
 )
 from svcd.workflow.decide.data_urls import input_property, pig_parameter
-from svcd.workflow.decide.engine_text import argument, quoted, untrimmed
+from svcd.workflow.decide.engine_text import quoted, untrimmed
 from svcd.workflow.decide.job_configs import (
     ATTEMPTS,
     ENGINES_OWN,
     JAVA_OPTS,
     MAIN_CLASS,
     MOST_FAULTS,
+    SPARK_ARGUMENTS,
     STREAMING_MAPPER,
     STREAMING_REDUCER,
     faults_of,
@@ -144,7 +145,6 @@ def workflow(work: Work) -> bytes:
     if work.type is JobType.SPARK:
         faults += spark_job.main_faults(work.mains)
         faults += spark_job.config_faults(work.mains, work.configs)
-        faults += spark_job.source_faults(work.mains, sources)
     if faults:
         raise DocumentError("\n".join(faults))
     secrets = len(secrets_of([], work.configs))
@@ -180,6 +180,8 @@ def further_files(work: Work) -> Mapping[str, bytes]:
     if work.type is JobType.PIG:
         values = pig_job.values(work.mains[0], args, _pig_params(work))
         return {VALUES: values, START_JAR: start_jar()}
+    if work.type is JobType.SPARK:
+        return spark_job.files(_program(work))
     return {}
 
 
@@ -342,27 +344,23 @@ def _shell(work: Work) -> str:
 
 
 def _spark(work: Work) -> str:
+    action = spark_job.action(_program(work), _configs(work))
+    args = "".join(f"<arg>{_xml(each)}</arg>" for each in action.arguments)
+    main = f"<main-class>{spark_job.SUBMIT_CLASS}</main-class>"
+    return f"<java>{_NODES}{_configuration(action.configuration)}{main}{args}</java>"
+
+
+def _program(work: Work) -> spark_job.Program:
     sources = (("INPUT", work.input), ("OUTPUT", work.output))
-    action = spark_job.action(
-        mains=work.mains,
+    return spark_job.Program(
+        file=work.mains[0],
+        main_class=text(work.configs.configs.get(MAIN_CLASS, "")),
         libs=work.libs,
-        places={name: quoted(source.url) for name, source in sources if source is not None},
+        places={name: source.url for name, source in sources if source is not None},
         params=texts(work.configs.params),
-        args=tuple(args_of(work.configs)),
-        options={**_configs(work), **texts(_of_svcd(work))},
+        args=args_of(work.configs),
+        is_explicit=SPARK_ARGUMENTS in work.configs.configs,
     )
-    return "".join(
-        [
-            f"<java>{_NODES}{_configuration(action.configuration)}",
-            f"<main-class>{spark_job.SUBMIT_CLASS}</main-class>",
-            *(f"<arg>{_xml(argument(each))}</arg>" for each in action.arguments),
-            "</java>",
-        ]
-    )
-
-
-def _of_svcd(work: Work) -> Mapping[str, ConfigValue]:
-    return {n: value for n, value in work.configs.configs.items() if n.startswith("edp.")}
 
 
 def _object_store(work: Work) -> dict[str, str]:

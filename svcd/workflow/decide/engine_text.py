@@ -22,11 +22,6 @@ def untrimmed(text: str) -> str:
     return quoted(f"${{{_UNSET}:-{text}}}") if text and not text.strip("\t\n") else text
 
 
-def argument(text: str) -> str:
-    """`text`; an empty one, over which the launcher would fail, in the form of `untrimmed`."""
-    return text if text.strip() else quoted(f"${{{_UNSET}:-{text}}}")
-
-
 def quoted(text: str) -> str:
     """`text`, quoted for the engine's expression language.
 

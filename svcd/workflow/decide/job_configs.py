@@ -118,7 +118,7 @@ def faults_of(
             elif isinstance(value, str) and (wrong := fault(_whole(key, name, value))):
                 step = f".{name}" if _PLAIN.match(name) else f"[{shown(name)}]"
                 yield f"$.job_configs.{key}{step}: {wrong}"
-    if plain and (wrong := arguments.total_fault(job_type, arguments.all_of(configs))):
+    if job_type is JobType.SHELL and (wrong := arguments.total_fault(arguments.all_of(configs))):
         yield wrong
     for key, source in sources.items():
         if source is None:

@@ -9,8 +9,7 @@ Hadoop, which Spark takes with `spark.hadoop.` before it. SubmitSpark moves the 
 object store into a credential provider, a file in the execution's folder.
 
 Note: a script in SQL has no arguments. Its data sources and parameters are variables, which Spark
-replaces itself: `${INPUT}`, `${OUTPUT}`, and the names of the parameters. Spark does so in the
-value of a variable, too, and puts in nothing for a variable without a value.
+replaces itself: `${INPUT}`, `${OUTPUT}`, and the names of the parameters.
 """
 
 from __future__ import annotations
@@ -20,16 +19,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from svcd.model.choices import listed
 from svcd.model.cluster import Cluster
-from svcd.model.job import DataSource, JobConfigs
-from svcd.workflow.decide import stalls
+from svcd.model.job import JobConfigs
+from svcd.workflow.decide import spark_values, stalls
+from svcd.workflow.decide.arguments import (
+    START_CLASS,
+    VALUES,
+    args_of,
+    size_fault,
+    start_jar,
+    total_fault,
+)
+from svcd.workflow.decide.engine_text import quoted
 from svcd.workflow.decide.job_configs import MAIN_CLASS, SPARK_ARGUMENTS, shown
 
 SUBMIT_CLASS: Final = "org.svcd.spark.SubmitSpark"
-SQL_CLASS: Final = "org.svcd.spark.RunSql"
 FOLDER: Final = "svcdFolder"
 """The submission property with the URL of the execution's folder."""
 ENDINGS: Final = (".jar", ".py", ".sql")
@@ -39,9 +46,6 @@ _WORKER: Final = "nodemanager"
 _SPARK: Final = "spark"
 """The process that starts programs, and the folder of Spark in the software of a machine."""
 _EXPLICIT: Final = "explicit"
-_NO_FILE: Final = "spark-internal"
-"""Spark's word for a program whose class is in the image."""
-_PYTHON: Final = frozenset({".py", ".zip", ".egg"})
 _TYPE: Final = "spark.yarn.applicationType"
 """The type of the application in YARN: svcd and SubmitSpark find a job's application by it."""
 _RESERVED: Final = frozenset(
@@ -53,7 +57,24 @@ _RESERVED: Final = frozenset(
         "spark.yarn.submit.waitAppCompletion",
     }
 )
-_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_VARIABLE: Final = re.compile(r"[^\s:}]+\Z")
+_OTHERS: Final = ("spark.", "svcd.")
+
+
+@frozen(kw_only=True)
+class Program:
+    """The program of a job without faults, and what it gets.
+
+    file: its name. main_class: of a .jar. places: the URLs of the data sources, by their variables.
+    """
+
+    file: str
+    main_class: str
+    libs: Sequence[str]
+    places: Mapping[str, str]
+    params: Mapping[str, str] = field(repr=False)
+    args: Sequence[str] = field(repr=False)
+    is_explicit: bool
 
 
 @frozen(kw_only=True)
@@ -121,8 +142,20 @@ def config_faults(mains: Sequence[str], configs: JobConfigs) -> Iterator[str]:
         if not _VARIABLE.match(name):
             yield (
                 f"$.job_configs.params: the name {shown(name)} cannot be written as a variable,"
-                " ${NAME}: use letters, digits and _"
+                " ${NAME}: use no white space, : and }"
             )
+        elif name.startswith(_OTHERS):
+            yield (
+                f"$.job_configs.params: the name {shown(name)} is that of a setting: give settings"
+                " of Spark in configs, and the variable another name"
+            )
+    if kind == ".py":
+        args = args_of(configs)
+        for index, wrong in enumerate(map(size_fault, args)):
+            if wrong:
+                yield f"$.job_configs.args[{index}]: {wrong}"
+        if wrong := total_fault(args):
+            yield wrong
     for name in sorted(_RESERVED.intersection(configs.configs)):
         yield (
             f'$.job_configs.configs["{name}"]: svcd sets this configuration itself, to run a Spark'
@@ -130,70 +163,52 @@ def config_faults(mains: Sequence[str], configs: JobConfigs) -> Iterator[str]:
         )
 
 
-def source_faults(mains: Sequence[str], sources: Mapping[str, DataSource | None]) -> Iterator[str]:
-    """Data sources that a script in SQL cannot use. sources: by the field of the request."""
-    for key, source in sources.items() if mains and ending(mains[0]) == ".sql" else ():
-        if source is not None and "${" in source.url:
-            yield (
-                f"$.{key}: data source {source.name}: its URL contains ${{, which begins a variable"
-                " in a .sql program; rename it or use a .py program"
-            )
-
-
-def action(
-    mains: Sequence[str],
-    libs: Sequence[str],
-    places: Mapping[str, str],
-    params: Mapping[str, str],
-    args: Sequence[str],
-    options: Mapping[str, str],
-) -> Action:
-    """The action of a job without faults. places: URLs of the data sources, by their variables.
-
-    mains, libs, places: quoted for the engine. options: configurations of caller and object store.
-    """
-    program, kind = mains[0], ending(mains[0])
-    explicit = SPARK_ARGUMENTS in options
-    own = {name: value for name, value in options.items() if not name.startswith("edp.")}
-    made = {_named(name): value for name, value in own.items()}
-    made |= _files(kind, libs, made)
-    made["svcd.spark.folder"] = f"${{{FOLDER}}}"
+def action(program: Program, options: Mapping[str, str]) -> Action:
+    """The action of a program. options: configurations of caller and object store."""
+    kind = ending(program.file)
+    made = {_named(name): value for name, value in options.items()}
+    folder = f"${{{FOLDER}}}"
+    for option, urls in spark_values.options(program.file, program.libs, folder).items():
+        first = 1 if option == "spark.jars" and kind == ".jar" else 0
+        given = [made[option]] if made.get(option) else []
+        made[option] = ",".join([*urls[:first], *given, *urls[first:]])
+    made["svcd.spark.folder"] = folder
     made[_TYPE] = stalls.SPARK  # the cluster's own configuration may have another one
-    if kind == ".sql":
-        variables = {**places, **params}
-        made |= {f"spark.svcd.variable.{name}": value for name, value in variables.items()}
-        made |= {"svcd.spark.main": _NO_FILE, "svcd.spark.class": SQL_CLASS}
-        made.setdefault("spark.app.name", program)
-        return Action(configuration=made, arguments=[_url(program)])
-    made["svcd.spark.main"] = _url(program)
+    made["svcd.spark.main"] = f"{folder}/{spark_values.START_JAR}"
+    made.setdefault("spark.app.name", program.main_class or _title(program.file))
+    if kind == ".py":
+        made["svcd.spark.main"] = f"{folder}/{spark_values.START_PYTHON}"
+        return Action(configuration=made, arguments=[])
     if kind == ".jar":
-        made["svcd.spark.class"] = options[MAIN_CLASS]
-    return Action(configuration=made, arguments=[*(() if explicit else places.values()), *args])
+        made["svcd.spark.class"] = START_CLASS
+        return Action(configuration=made, arguments=[program.main_class])
+    made["svcd.spark.class"] = spark_values.SQL_CLASS
+    script = f"{folder}/{spark_values.path(program.file, 0)}"
+    return Action(configuration=made, arguments=[script])
+
+
+def files(program: Program) -> Mapping[str, bytes]:
+    """What the execution's folder holds for the start of a program."""
+    kind = ending(program.file)
+    if kind == ".sql":
+        values = spark_values.sql_values({**program.places, **program.params})
+        return {VALUES: values, spark_values.START_JAR: start_jar()}
+    args = [*(() if program.is_explicit else program.places.values()), *program.args]
+    if kind == ".py":
+        starter = spark_values.start_python(program.file, program.libs, args)
+        return {spark_values.START_PYTHON: starter}
+    values = spark_values.main_values(program.file, program.libs, args)
+    return {VALUES: values, spark_values.START_JAR: start_jar()}
+
+
+def _title(name: str) -> str:
+    """The name of a file as that of an application, quoted for the engine."""
+    return quoted("".join(each if each.isprintable() else "?" for each in name))
 
 
 def _named(name: str) -> str:
     """The name under which the action has a configuration."""
     return name if name.startswith(("spark.", "oozie.")) else f"spark.hadoop.{name}"
-
-
-def _files(kind: str, libs: Sequence[str], options: Mapping[str, str]) -> Mapping[str, str]:
-    """The options that name the libraries, after those that the caller names."""
-    found: dict[str, list[str]] = {}
-    for name in libs:
-        suffix = PurePath(name).suffix.lower()
-        if suffix == ".jar":
-            option = "spark.jars"
-        elif kind == ".py" and suffix in _PYTHON:
-            option = "spark.submit.pyFiles"
-        else:
-            option = "spark.files"
-        found.setdefault(option, [options[option]] if options.get(option) else [])
-        found[option].append(_url(name))
-    return {option: ",".join(urls) for option, urls in found.items()}
-
-
-def _url(name: str) -> str:
-    return f"${{{FOLDER}}}/{name}"
 
 
 HIVE: Final = (

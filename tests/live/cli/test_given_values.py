@@ -76,6 +76,20 @@ JAVA_FILES = FILES[: FILES.index("job")]
 """Without those of YARN's launcher, which shares its folder with the program."""
 TASK_FILES = (*(each for each in JAVA_FILES if each != "*"), "`id`", "{{x}}", "a#b?c&d;e", "lib.so")
 """Without the name that is a pattern in Hadoop's list."""
+SPARK_FILES = (*TASK_FILES, "*", "a,b", "a:b", "a\nb")
+SPARK_SHOW = """
+import json, os, sys
+import _module, in_wheel, in_zip
+from pyspark.sql import SparkSession
+session = SparkSession.builder.getOrCreate()
+def files(_):
+    import _module, in_wheel, in_zip
+    return {n: open(n, errors="replace").read(999) for n in os.listdir(".") if os.path.isfile(n)}
+(task,) = session.sparkContext.parallelize([1], 1).map(files).collect()
+print("SHOWN" + json.dumps({"args": sys.argv, "files": files(0), "task": task,
+                            "stdin": sys.stdin.read(), "real": os.path.realpath(__file__)}))
+sys.exit(7)
+"""
 ARGS = (
     " lead",
     "trail ",
@@ -128,6 +142,16 @@ VARIABLES = {
     "SHLVL": "77",
     "PS4": "$(id)",
     "OOZIE_ACTION_CONF_XML": "mine",
+}
+SQL_VALUES = {
+    "ENDS": " b ",
+    "TAB": "c\t",
+    "EMPTY": "",
+    "BLANK": " ",
+    "LINES": "a\nb\n",
+    "EXPRESSION": "${nameNode} ${x} $${EMPTY} ${spark:y} $HOME",
+    "MARKS": 'a=b;c -- {{x}} }} <CPS> # \\ \\n `id` "',
+    "größe-1": "日本 ☃",
 }
 CONTROLS = (*map(chr, range(1, 0x300)), "\x01\x02\x7f", "x" * 131_071)
 """Arguments that would make the output of a run long."""
@@ -211,11 +235,11 @@ class StartClassTests(TestCase):
         await compiled(folder, release, pig_class_path() if len(sources) > 1 else "", *sources)
         return folder
 
-    async def test_the_class_is_that_of_its_source(self) -> None:
+    async def test_the_classes_are_those_of_their_sources(self) -> None:
         version = await run(shutil.which("javac") or "javac", "-version")
         if "javac 17." not in version.out + version.err:
-            raise SkipTest("the class was compiled with javac 17")
-        folder = await self.compiled(START_SOURCE, PIG_SOURCE)
+            raise SkipTest("the classes were compiled with javac 17")
+        folder = await self.compiled(*START_SOURCE.parent.glob("*.java"))
         made = {each.name: each.read_bytes() for each in folder.glob("org/svcd/jobs/*")}
         kept = {each.name: each.read_bytes() for each in START_SOURCE.parent.glob("*.class")}
         self.assertEqual(kept, made)
@@ -331,6 +355,8 @@ class RunTests(DaemonCase):
         await self.java()
         await self.streaming()
         await self.pig()
+        await self.spark()
+        await self.spark_sql()
 
     async def shell(self) -> None:
         program = Path(self.mktemp()).absolute() / PROGRAM
@@ -360,6 +386,51 @@ class RunTests(DaemonCase):
         shown = await self.shown(ended)
         compare(self, shown, ARGS, JAVA_FILES)
         self.assertIn(jar.name, shown["files"])
+        await self.spark_jar(jar)
+
+    async def spark(self) -> None:
+        """Tasks have the files, too, but modules and archives on the path of Python alone."""
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        (folder / PROGRAM).write_text(SPARK_SHOW, encoding="utf-8")
+        (folder / "_module.py").write_text("x = 1")
+        archives = {"in wheel+1-py3-none-any.whl": "in_wheel", "in_zip.zip": "in_zip"}
+        for name, module in archives.items():
+            with zipfile.ZipFile(folder / name, "w") as opened:
+                opened.writestr(f"{module}.py", "")
+        ended = await self.svcd(
+            *("run", str(folder / PROGRAM), "--on", "first", *self.libraries(SPARK_FILES)),
+            *(word for n in ("_module.py", *archives) for word in ("--lib", str(folder / n))),
+            *("--", *ARGS),
+        )
+        self.assertIn("its program ended with exit code 7", ended.err)
+        shown = await self.shown(ended)
+        compare(self, shown, [PROGRAM, *ARGS], SPARK_FILES)
+        self.assertLessEqual({"_module.py", *archives}, set(shown["files"]))
+        self.assertEqual(Path(shown["real"]).name, PROGRAM)
+        data = [each for each in SPARK_FILES if not each.endswith(".py")]
+        self.assertEqual({n: shown["task"].get(n) for n in data}, {n: n for n in data})
+
+    async def spark_jar(self, jar: Path) -> None:
+        command = ("run", str(jar), "--type", "Spark", "--main-class", "ShowValues")
+        libraries = self.libraries(SPARK_FILES)
+        ended = await self.svcd(*command, "--on", "first", *libraries, "--", *ARGS)
+        self.assertIn("java.lang.IllegalStateException: on purpose", ended.err)
+        shown = await self.shown(ended)
+        compare(self, shown, ARGS, SPARK_FILES)
+        self.assertIn(jar.name, shown["files"])
+
+    async def spark_sql(self) -> None:
+        script = Path(self.mktemp()).absolute() / "größe main.sql"
+        script.parent.mkdir()
+        columns = ", ".join(f"'{name}', r'${{{name}}}'" for name in SQL_VALUES)
+        script.write_text(f"SELECT to_json(map({columns}, 'QUOTE', \"${{QUOTE}}\"));")
+        given = {**SQL_VALUES, "QUOTE": "it's"}
+        values = [word for n, v in given.items() for word in ("-p", f"{n}={v}")]
+        ended = await self.svcd("run", str(script), "--on", "first", *values)
+        self.assertEqual(ended.code, 0, ended)
+        (row,) = [each for each in ended.out.splitlines() if each.startswith("|{")]
+        self.assertEqual(json.loads(row.strip("|")), given)
 
     async def streaming(self) -> None:
         """A task has the files under their names, and the tasks all files of the input."""

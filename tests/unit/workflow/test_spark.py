@@ -47,7 +47,7 @@ class SparkTests(WorkflowCase):
         """So it is not on the launcher's class path."""
         row = self.spark(configs=SLOW)
         self.clock.advance(5)
-        self.assertTrue(self.scripted.files.exists(f"/user/hadoop/svcd/{row.id}/count.py"))
+        self.assertTrue(self.scripted.files.exists(f"/user/hadoop/svcd/{row.id}/svcd-file-0"))
 
     def test_wrong_program_is_refused_at_the_creation(self) -> None:
         new = self.job("count")

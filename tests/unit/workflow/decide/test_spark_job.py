@@ -1,24 +1,26 @@
 from __future__ import annotations
 
+from urllib.parse import unquote
 from xml.etree import ElementTree
 
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.embedded.oozie_jobs import define_job
-from svcd.model.ids import DataSourceId, ExecutionId, TenantId, Timestamp
-from svcd.model.job import Credentials, DataSource, JobConfigs, JobType
+from svcd.model.ids import DataSourceId, ExecutionId, JobBinaryId, TenantId, Timestamp
+from svcd.model.job import Credentials, DataSource, JobBinary, JobConfigs, JobType
 from svcd.ports.engine import Endpoints
 from svcd.workflow.decide.document import (
     DocumentError,
     Work,
+    further_files,
     properties,
     workflow,
 )
-from svcd.workflow.decide.job_configs import faults_of
 from svcd.workflow.decide.object_store import ObjectStoreAccess
 from svcd.workflow.decide.rules import job_faults
 from svcd.workflow.decide.spark_job import main_faults
+from svcd.workflow.decide.spark_values import name_faults
 
 URL = "${svcdFolder}"
 
@@ -63,59 +65,78 @@ def parts(work: Work) -> tuple[dict[str, str], list[str]]:
     return configs, [str(each.text) for each in tree.iter(f"{space}arg")]
 
 
+def calls(work: Work) -> list[str]:
+    """The call that svcd appends to the starter of a Python program."""
+    text = further_files(work)["svcd-start.py"].decode()
+    return [line for line in text.splitlines() if line.startswith("start(")]
+
+
 class Rendering(SynchronousTestCase):
     def test_python(self) -> None:
-        """The data sources are the first arguments; the program is named by its URL."""
-        work = evolve(PY, configs=JobConfigs(args=("-x", "1")))
+        """Spark runs svcd's starter, which has the data sources as the first arguments."""
+        work = evolve(PY, configs=JobConfigs(args=("-x", " 1\n", "")))
         self.assertEqual(
             parts(work),
             (
-                {"svcd.spark.folder": URL, "svcd.spark.main": f"{URL}/wc.py"},
-                ["hdfs:///in", "/out", "-x", "1"],
+                {
+                    "spark.app.name": "wc.py",
+                    "spark.yarn.dist.files": f"{URL}/svcd-file-0#wc.py",
+                    "svcd.spark.folder": URL,
+                    "svcd.spark.main": f"{URL}/svcd-start.py",
+                },
+                [],
             ),
+        )
+        (call,) = calls(work)
+        self.assertEqual(
+            call,
+            "start('wc.py', ['hdfs:///in', '/out', '-x', ' 1\\n', ''], [('wc.py', 'wc.py')])",
         )
 
     def test_jar(self) -> None:
-        configs, args = parts(JAR)
-        self.assertEqual(configs["svcd.spark.class"], "a.Main")
-        self.assertEqual(configs["svcd.spark.main"], f"{URL}/wc.jar")
-        self.assertEqual(args, ["hdfs:///in", "/out"])
+        """A class of svcd calls the main class; the program is the first library."""
+        work = evolve(JAR, configs=evolve(JAR.configs, args=("a b",)), libs=("my lib.jar",))
+        configs, args = parts(work)
+        self.assertEqual(configs["svcd.spark.class"], "org.svcd.jobs.StartMain")
+        self.assertEqual(configs["svcd.spark.main"], f"{URL}/svcd-start.jar")
+        self.assertEqual(configs["spark.jars"], f"{URL}/wc.jar,{URL}/svcd-file-1.jar")
+        self.assertEqual(configs["spark.yarn.dist.files"], f"{URL}/svcd-values")
+        self.assertEqual(configs["spark.app.name"], "a.Main")
+        self.assertEqual(args, ["a.Main"])
         self.assertFalse([name for name in configs if name.startswith("edp.")])
+        self.assertEqual(
+            further_files(work)["svcd-values"],
+            b"1\0svcd-file-1.jar\0my lib.jar\0hdfs:///in\0/out\0a b\0",
+        )
 
     def test_sql(self) -> None:
-        """The script is an argument of RunSql; places and params are variables."""
-        configs, args = parts(evolve(SQL, configs=JobConfigs(params={"LEAST": 3})))
+        """The script is an argument; places and params are variables, which have no variables."""
+        work = evolve(SQL, configs=JobConfigs(params={"LEAST": 3, "a-b": " ${x}$${y}"}))
+        configs, args = parts(work)
         self.assertEqual(
             configs,
             {
                 "spark.app.name": "wc.sql",
-                "spark.svcd.variable.INPUT": "hdfs:///in",
-                "spark.svcd.variable.LEAST": "3",
-                "spark.svcd.variable.OUTPUT": "/out",
-                "svcd.spark.class": "org.svcd.spark.RunSql",
+                "spark.yarn.dist.files": f"{URL}/svcd-values",
+                "svcd.spark.class": "org.svcd.jobs.StartSql",
                 "svcd.spark.folder": URL,
-                "svcd.spark.main": "spark-internal",
+                "svcd.spark.main": f"{URL}/svcd-start.jar",
             },
         )
-        self.assertEqual(args, [f"{URL}/wc.sql"])
+        self.assertEqual(args, [f"{URL}/svcd-file-0"])
+        self.assertEqual(
+            further_files(work)["svcd-values"],
+            b"svcd.dollar\0$\0INPUT\0hdfs:///in\0OUTPUT\0/out\0LEAST\0003\0"
+            b"a-b\0 ${svcd.dollar}{x}$${svcd.dollar}{y}\0",
+        )
 
     def test_explicit_arguments(self) -> None:
         """The program gets its own arguments alone."""
         configs = JobConfigs(configs={"edp.spark.arguments": "explicit"}, args=("only",))
-        self.assertEqual(parts(evolve(PY, configs=configs))[1], ["only"])
-
-    def test_empty_arguments(self) -> None:
-        """The launcher would fail over them with a NullPointerException."""
-        work = evolve(PY, input=None, output=None, configs=JobConfigs(args=("", "x", "\t")))
-        found = ["${'$'}{env.SVCD_UNSET:-}", "x", "${'$'}{env.SVCD_UNSET:-\t}"]
-        self.assertEqual(parts(work)[1], found)
-        self.assertEqual(
-            list(faults_of(JobType.SPARK, JobConfigs(args=("a", " ")), {})),
-            ["$.job_configs.args[1]: has only blanks, which the launcher loses"],
-        )
+        self.assertIn("['only']", calls(evolve(PY, configs=configs))[0])
 
     def test_without_data_sources(self) -> None:
-        self.assertEqual(parts(evolve(PY, input=None, output=None))[1], [])
+        self.assertIn("'wc.py', [], [", calls(evolve(PY, input=None, output=None))[0])
 
     def test_configurations(self) -> None:
         """Names of Spark and of the engine stay; any other one is an option of Hadoop."""
@@ -130,17 +151,46 @@ class Rendering(SynchronousTestCase):
         self.assertEqual(configs["oozie.launcher.memory.mb"], "512")
 
     def test_libraries_by_their_endings(self) -> None:
-        """Behind those that the caller names."""
+        """Behind those that the caller names. Archives and jars are found by their places."""
         given = JobConfigs(configs={"spark.jars": "hdfs:///more.jar"})
-        work = evolve(PY, libs=("a.jar", "b.py", "c.zip", "d.txt"), configs=given)
+        libs = ("a.jar", "_b c.py", "c.zip", "d+1-py3-none-any.whl", "größe.txt")
+        work = evolve(PY, libs=libs, configs=given)
         configs, _ = parts(work)
         self.assertEqual(configs["spark.jars"], f"hdfs:///more.jar,{URL}/a.jar")
-        self.assertEqual(configs["spark.submit.pyFiles"], f"{URL}/b.py,{URL}/c.zip")
-        self.assertEqual(configs["spark.files"], f"{URL}/d.txt")
+        self.assertEqual(
+            configs["spark.yarn.dist.pyFiles"],
+            f"{URL}/svcd-file-2#_b%20c.py,{URL}/c.zip,{URL}/svcd-file-4.whl",
+        )
+        self.assertEqual(
+            configs["spark.yarn.dist.files"],
+            f"{URL}/svcd-file-0#wc.py,{URL}/svcd-file-5#gr%C3%B6%C3%9Fe.txt",
+        )
+        places = (
+            "[('wc.py', 'wc.py'), ('a.jar', 'a.jar'), ('__pyfiles__/_b c.py', '_b c.py'),"
+            " ('c.zip', 'c.zip'), ('svcd-file-4.whl', 'd+1-py3-none-any.whl'),"
+            " ('gr\\xf6\\xdfe.txt', 'gr\\xf6\\xdfe.txt')]"
+        )
+        self.assertIn(places, calls(work)[0])
 
     def test_python_files_of_a_jar_are_plain_files(self) -> None:
-        configs, _ = parts(evolve(JAR, libs=("b.py",)))
-        self.assertEqual(configs["spark.files"], f"{URL}/b.py")
+        configs, _ = parts(evolve(JAR, libs=("b.py", "c.zip")))
+        files = f"{URL}/svcd-file-1#b.py,{URL}/c.zip#c.zip,{URL}/svcd-values"
+        self.assertEqual(configs["spark.yarn.dist.files"], files)
+
+    def test_names_with_marks_of_spark_and_of_the_shell(self) -> None:
+        """The shell that makes the link reads them."""
+        configs, _ = parts(evolve(PY, libs=('a,b:*$"', "größe%41")))
+        _, marks, letters = configs["spark.yarn.dist.files"].split(",")
+        self.assertEqual(
+            unquote(marks.partition("#")[2]),
+            "a$(printf '\\54')b$(printf '\\72')$(printf '\\52')\\$\\\"",
+        )
+        self.assertEqual(letters.partition("#")[2], "gr%C3%B6%C3%9Fe%2541")
+
+    def test_the_name_of_the_application(self) -> None:
+        """It is shown, so it has only what XML can hold."""
+        configs, _ = parts(evolve(PY, mains=("${x}\x01ü.py",)))
+        self.assertEqual(configs["spark.app.name"], "${'$'}{x}?ü.py")
 
     def test_object_store(self) -> None:
         """The login is an option of Hadoop, as for each other type of job."""
@@ -199,21 +249,37 @@ class Faults(SynchronousTestCase):
         self.assertIn('configs["edp.spark.arguments"]: expected explicit', found[0])
 
     def test_what_sql_cannot_take(self) -> None:
-        found = self.refused(SQL, args=("x",), params={"a-b": "1", "ok_1": "2"})
-        self.assertEqual(len(found), 2)
+        given = {"a b": "1", "spark.x": "2", "ok_1": "3", "größe-1": "4", "a:b": "5", "a}": "6"}
+        found = self.refused(SQL, args=("x",), params=given)
+        self.assertEqual(len(found), 5)
         self.assertIn("$.job_configs.args: a .sql program takes no args", found[0])
-        self.assertIn('the name "a-b" cannot be written as a variable', found[1])
+        self.assertIn('the name "a b" cannot be written as a variable', found[1])
+        self.assertIn('the name "spark.x" is that of a setting', found[2])
 
-    def test_variable_in_the_url_of_a_data_source_of_sql(self) -> None:
-        """Spark replaces variables in the value of one, too; other programs get the text."""
-        places = {"input": source("hdfs:///${x}"), "output": source("/a/${y}")}
-        told = (
-            "data source s: its URL contains ${, which begins a variable in a .sql program; rename"
-            " it or use a .py program"
-        )
-        found = self.refused(evolve(SQL, **places))
-        self.assertEqual(found, [f"$.input_id: {told}", f"$.output_id: {told}"])
-        self.assertEqual(parts(evolve(PY, **places))[1], ["hdfs:///${'$'}{x}", "/a/${'$'}{y}"])
+    def test_the_limits_of_linux(self) -> None:
+        """They hold for a program of Python, which Linux starts."""
+        long = "x" * 131_072
+        (found,) = self.refused(PY, args=("x", long))
+        self.assertIn("$.job_configs.args[1]: has more than 131,071 bytes", found)
+        self.assertIn("1,900,000 bytes", self.refused(PY, args=("x" * 100_000,) * 20)[0])
+        parts(evolve(JAR, configs=evolve(JAR.configs, args=(long,) * 20)))
+
+    def test_names_of_own_files_of_the_container(self) -> None:
+        names = ("workflow.xml", "svcd-start.py", "a.txt", "svcd-file-7.zip")
+        libs = [
+            JobBinary(
+                id=JobBinaryId(each),
+                tenant_id=TenantId("t"),
+                name="x",
+                file_name=each,
+                url="internal-db://1",
+                created_at=Timestamp("2026-11-20 17:00:00.000000"),
+            )
+            for each in names
+        ]
+        found = list(name_faults([], libs))
+        self.assertEqual([each.partition(":")[0] for each in found], ["$.libs[1]", "$.libs[3]"])
+        self.assertIn("has a file svcd-start.py of its own", found[0])
 
     def test_params_of_a_program(self) -> None:
         for work in (PY, JAR):

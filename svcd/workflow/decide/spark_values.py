@@ -1,0 +1,152 @@
+"""Decides how the files and values of a Spark job reach its program. Pure.
+
+The driver of a program is a container of YARN, and so is each executor. Spark names their files in
+lists and URLs, and YARN writes the names and the program's arguments into scripts of a shell. Each
+of these changes texts. So svcd chooses the names of the files in the execution's folder, writes the
+values into one of them, and a starter that travels with the job hands them to the program.
+
+Note: names. The fragment of a file's URL is the name of the link that YARN makes in each
+container. YARN writes it between double quotes of a shell, and Spark puts the URL into a list with
+commas. A library that is searched for classes or modules is found by its place, which a fragment
+does not change: it keeps its name when Spark understands it. Otherwise the starter gives it its
+name in the driver, and the executors have it under the name of its place.
+
+Note: Python. The program of Spark is svcd's starter. It gives the files their names, and becomes
+the program (`exec`), with an empty standard input. Modules are in a folder of their own on Python's
+path, where Spark puts them, and in the driver's folder, too.
+
+Note: classes. Spark calls a class of svcd, which calls the main class, or the class of the image
+that runs scripts in SQL.
+
+Note: variables of SQL. Spark replaces variables in the value of a variable, too. So `${` in a value
+is written as a variable for the `$`, and the brace.
+
+Source: Spark 4.2.0 `yarn.Client`, `PythonRunner`, `ConfigReader`; Hadoop 3.5.0 `ContainerLaunch`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from pathlib import PurePath
+from typing import Final
+from urllib.parse import quote
+
+from svcd.model.job import JobBinary, JobType
+from svcd.workflow.decide import arguments
+from svcd.workflow.decide.arguments import SEARCHED, VALUES, in_quotes, staged, values
+
+START_PYTHON: Final = "svcd-start.py"
+START_JAR: Final = "svcd-start.jar"
+SQL_CLASS: Final = "org.svcd.jobs.StartSql"
+"""The class that starts a script in SQL; its source is in svcd.workflow.runner."""
+OWN_NAMES: Final = frozenset(
+    {
+        *("__app__.jar", "__pyfiles__", "__spark_conf__", "__spark_libs__"),
+        *("container_tokens", "launch_container.sh", "default_container_executor.sh"),
+        *("default_container_executor_session.sh", "tmp", VALUES, START_PYTHON, START_JAR),
+    }
+)
+"""Names of the own files of a container of Spark."""
+
+_STAGED: Final = staged(0)[:-1]
+_JAR: Final = ".jar"
+_ARCHIVES: Final = SEARCHED - {_JAR}
+"""Endings of the libraries that Python searches for modules."""
+_MODULE: Final = ".py"
+_SCRIPT: Final = ".sql"
+_MODULES: Final = "__pyfiles__"
+"""Spark's folder of the modules in a container."""
+_MARKS: Final = {mark: f"$(printf '\\{ord(mark):o}')" for mark in ",:*"}
+"""Marks in the names of Spark's lists, of Hadoop's paths and of YARN's links, and the words of the
+shell that stand for each."""
+_DOLLAR: Final = "svcd.dollar"
+
+
+def path(name: str, number: int) -> str:
+    """The path of a file in the execution's folder. number: see `staged`."""
+    return arguments.path(JobType.SPARK, name, number, False)
+
+
+def options(program: str, libs: Sequence[str], folder: str) -> Mapping[str, Sequence[str]]:
+    """The options of Spark that name the files, with their URLs. folder: the execution's, a URL."""
+    found: dict[str, list[str]] = {}
+    kind = _ending(program)
+    is_python = kind == _MODULE
+    for number, name in enumerate((program, *libs)):
+        url, ending = f"{folder}/{path(name, number)}", _ending(name)
+        if not number and kind == _SCRIPT:
+            continue
+        if ending == _JAR:
+            option = "spark.jars"
+        elif is_python and number and (ending in _ARCHIVES or name.endswith(_MODULE)):
+            option = "spark.yarn.dist.pyFiles"
+        else:
+            option = "spark.yarn.dist.files"
+        if ending != _JAR and (ending not in _ARCHIVES or not is_python):
+            url = f"{url}#{_fragment(name)}"
+        found.setdefault(option, []).append(url)
+    if not is_python:
+        found.setdefault("spark.yarn.dist.files", []).append(f"{folder}/{VALUES}")
+    return found
+
+
+def start_python(program: str, libs: Sequence[str], args: Sequence[str]) -> bytes:
+    """The starter of a Python program, with the values."""
+    places = [
+        (f"{_MODULES}/{name}" if number and name.endswith(_MODULE) else place, name)
+        for number, place, name in _places(program, libs)
+    ]
+    call = f"\n\nstart({program!a}, {[*args]!a}, {places!a})\n"
+    return _starter() + call.encode()
+
+
+def main_values(program: str, libs: Sequence[str], args: Sequence[str]) -> bytes:
+    """The values for `arguments.START_CLASS`: only what has no own name yet has a place."""
+    pairs = [(place, name) for _, place, name in _places(program, libs) if place != name]
+    return values(pairs, args)
+
+
+def sql_values(variables: Mapping[str, str]) -> bytes:
+    """The values for `SQL_CLASS`."""
+    words = {_DOLLAR: "$"}
+    words |= {n: value.replace("${", f"${{{_DOLLAR}}}{{") for n, value in variables.items()}
+    return "".join(f"{name}\0{value}\0" for name, value in words.items()).encode()
+
+
+def name_faults(mains: Sequence[JobBinary], libs: Sequence[JobBinary]) -> Iterator[str]:
+    """Faults of the names of a job's files, with their JSON paths."""
+    for key, binaries in (("mains", mains), ("libs", libs)):
+        for index, name in enumerate(each.file for each in binaries):
+            if name in OWN_NAMES or name.startswith(_STAGED):
+                yield (
+                    f"$.{key}[{index}]: YARN, Spark or svcd has a file {name} of its own in the"
+                    " program's folder: give the job's file another name"
+                )
+
+
+def _places(program: str, libs: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """Each file: its number, the name under which a container has it, and its own name."""
+    is_python = _ending(program) == _MODULE
+    for number, name in enumerate((program, *libs)):
+        ending = _ending(name)
+        searched = ending == _JAR or (is_python and ending in _ARCHIVES)
+        yield number, path(name, number) if searched else name, name
+
+
+def _ending(name: str) -> str:
+    return PurePath(name).suffix.lower()
+
+
+def _fragment(name: str) -> str:
+    """The fragment of a URL that makes YARN give a file the name."""
+    text = in_quotes(name)
+    for mark, written in _MARKS.items():
+        text = text.replace(mark, written)
+    return quote(text, safe="")
+
+
+@functools.cache
+def _starter() -> bytes:
+    return resources.files("svcd.workflow").joinpath("runner/svcd_start.py").read_bytes()
