@@ -71,6 +71,8 @@ class Code(enum.StrEnum):
     SYNTAX_ERROR = "SYNTAX_ERROR"
     CLASS_MISSING = "CLASS_MISSING"
     MODULE_MISSING = "MODULE_MISSING"
+    JAVA_TOO_NEW = "JAVA_TOO_NEW"
+    NO_SPARK_SESSION = "NO_SPARK_SESSION"
     OBJECT_STORE_CREDENTIALS = "OBJECT_STORE_CREDENTIALS"
     OBJECT_STORE_FORBIDDEN = "OBJECT_STORE_FORBIDDEN"
     JOB_CREDENTIAL_EXPIRED = "JOB_CREDENTIAL_EXPIRED"
@@ -343,6 +345,17 @@ KNOWN: Final[Mapping[Code, Known]] = {
     Code.MODULE_MISSING: _execution(
         "A program or a module of Python that the job needs is not on the cluster's machines.",
         "correct its name, add it to the libs of the job, or install it in the image",
+    ),
+    Code.JAVA_TOO_NEW: _execution(
+        "A class of the job was compiled for a newer Java than that of the cluster's machines.",
+        "compile the program for the Java of the machines (javac --release): class file version 61"
+        " is Java 17, 65 is Java 21",
+    ),
+    Code.NO_SPARK_SESSION: _execution(
+        "The program of a Spark job made no SparkSession on YARN, or not within the time.",
+        "begin the program with SparkSession.builder.getOrCreate() and without master(), or run a"
+        " program that needs no Spark as a Shell job (with a #! line, svcd run --type Shell); Spark"
+        " waits for the session for spark.yarn.am.waitTime (100s), which configs can set",
     ),
     Code.OBJECT_STORE_CREDENTIALS: _execution(
         "The identity service or the object store refused the user of a data source.",

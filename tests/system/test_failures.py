@@ -567,6 +567,8 @@ _telling(Code.SYNTAX_ERROR, "JA018: ERROR 1200: <file a.pig, line 2, column 0> m
 _telling(Code.MODULE_MISSING, "JA018: ModuleNotFoundError: No module named 'polars'")
 _telling(Code.WORKER_LOST, "JA018: Container released on a *lost* node")
 _telling(Code.CLASS_MISSING, "JA018: java.lang.ClassNotFoundException: Class a.B not found")
+_telling(Code.JAVA_TOO_NEW, "JA018: java.lang.UnsupportedClassVersionError: a.B has been compiled")
+_telling(Code.NO_SPARK_SESSION, "JA018: User did not initialize spark context!")
 _telling(Code.OBJECT_STORE_CREDENTIALS, "JA018: objstore: UNAUTHORIZED: the account was refused")
 _telling(Code.OBJECT_STORE_FORBIDDEN, "JA018: objstore: FORBIDDEN: user u may not GET x")
 _telling(Code.JOB_CREDENTIAL_EXPIRED, "JA018: objstore: EXPIRED: application credential c1 ended")

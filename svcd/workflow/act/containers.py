@@ -137,6 +137,9 @@ class Containers:
                 files += await reading.files_of(attempt)
             diagnostics = await reading.job_diagnostics(job)
             said += [diagnostics] if diagnostics else []
+        for each in () if attempts or said else others:
+            if each.state == "FAILED":  # its master died, and left no history
+                files += await reading.files(action, each.id, each.id)
         return Evidence(
             attempts=attempts, jobs=said, files=files, applications=ended, silent=silent
         )

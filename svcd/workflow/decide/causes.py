@@ -19,6 +19,7 @@ from svcd.model.engine_record import Action
 from svcd.model.frames import FRAME, FRAMEWORK
 from svcd.workflow.decide import pig_places
 from svcd.workflow.decide.evidence import Evidence
+from svcd.workflow.decide.spark_causes import THREW, thrown, waited
 
 _MOST_SEARCHED: Final = 1000
 """Characters of a line in which svcd searches for an exception."""
@@ -106,10 +107,6 @@ _CALLING: Final = "An error occurred while calling "
 _CAUSED: Final = "Caused by: "
 _ENDED: Final = re.compile(r"application_\d+_\d+ (?:FAILED|KILLED): ")
 """The words of image/spark/java/org/svcd/spark/SubmitSpark.java before YARN's diagnostics."""
-_THREW: Final = "User class threw exception: "
-"""Spark's words before the exception of a program."""
-_RECORD: Final = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", re.MULTILINE)
-"""The beginning of a record in a log of Spark."""
 _SQL: Final = "org.svcd.spark.RunSql$SqlFailure: "
 """The image's class for scripts in SQL; its message begins with the statement and the line."""
 _STATEMENT: Final = re.compile(r"statement \d{1,9}, line \d{1,9}: ")
@@ -251,14 +248,16 @@ def lines_of(action: Action, evidence: Evidence) -> Generator[None, None, Sequen
         searched.append((script_cause, evidence.of_launcher("stderr")))
         searched += [(python_cause, stdout), (script_end, stdout)]
     else:
-        searched += [(python_cause, each) for each in evidence.of_drivers("stdout")]
         stderr = evidence.of_drivers("stderr")
+        searched += [(waited, each) for each in stderr]
+        searched += [(python_cause, each) for each in evidence.of_drivers("stdout")]
         searched += [(python_cause, each) for each in stderr]
-        searched += [(cause, _thrown(each)) for each in stderr]
+        searched += [(cause, thrown(each)) for each in stderr]
         for attempt in evidence.attempts[:1]:
             if _SUBPROCESS in attempt:
                 searched += [(script_cause, each) for each in evidence.of_tasks("stderr")]
             searched.append((task_cause, attempt))
+        searched += [(cause, each) for each in evidence.of_masters("syslog")]
         files = ("stdout", "stderr", "syslog")
         searched += [(cause, evidence.of_launcher(name)) for name in files]
     found = list[str]()
@@ -270,15 +269,9 @@ def lines_of(action: Action, evidence: Evidence) -> Generator[None, None, Sequen
     return pig_places.named(found, evidence) if action.type == "pig" else found
 
 
-def _thrown(log: str) -> str:
-    """The exception of a driver's program alone: other threads write theirs while it ends."""
-    _, begins, rest = log.partition(f"{_THREW}\n")
-    return _RECORD.split(rest, maxsplit=1)[0] if begins else log
-
-
 def spoken(message: str) -> str:
     """The engine's words on a failed action, without those that only say that it failed."""
-    _, begins, rest = message.partition(_THREW)
+    _, begins, rest = message.partition(THREW)
     if not begins:
         ended = _ENDED.match(message)
         return yarn_cause(message[ended.end() :]) if ended else message.partition("\n\tat ")[0]
@@ -292,9 +285,9 @@ def is_same(message: str, line: str) -> bool:
 
 
 def joined(message: str, line: str) -> str:
-    """The engine's words and a line of a log, or only the former when they tell the latter."""
-    if line in message:
-        return message
+    """The engine's words and a line of a log, or only one of them when it tells the other."""
+    if line in message or message in line:
+        return max(line, message, key=len)
     statement = _STATEMENT.match(message)
     if statement is not None:
         words = _POSITION.sub("", message[statement.end() : _MOST_LINE])[:_MOST_SAME]

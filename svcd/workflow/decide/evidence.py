@@ -65,6 +65,11 @@ class Evidence:
         ids = [each.id for each in self.applications if each.is_spark]
         return [f.text for f in self.files if f.place in ids and f.name == name]
 
+    def of_masters(self, name: str) -> Sequence[str]:
+        """The texts of the file of that name of each other application's master."""
+        ids = [each.id for each in self.applications if not each.is_spark and not each.is_launcher]
+        return [f.text for f in self.files if f.place in ids and f.name == name]
+
     def of_tasks(self, name: str) -> Sequence[str]:
         """The texts of the file of that name of each task."""
         return [f.text for f in self.files if f.place != LAUNCHER and f.name == name]

@@ -16,7 +16,7 @@ from svcd.model.failures import KNOWN
 from svcd.model.failures import Code as Code
 from svcd.model.job import Failure
 from svcd.model.secret import Secret
-from svcd.workflow.decide import causes
+from svcd.workflow.decide import causes, spark_causes
 from svcd.workflow.decide.evidence import Ended, Evidence
 from svcd.workflow.decide.masking import masked_text
 
@@ -72,6 +72,11 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
             r"|`[^'`]{1,1000}': File exists"
             r"|\[PATH_ALREADY_EXISTS\]|location to a non-empty directory "
         ),
+    ),
+    (Code.JAVA_TOO_NEW, re.compile(r"UnsupportedClassVersionError")),
+    (
+        Code.NO_SPARK_SESSION,
+        re.compile(f"User did not initialize spark context!|{re.escape(spark_causes.NO_SESSION)}"),
     ),
     (
         Code.CLASS_MISSING,

@@ -168,6 +168,19 @@ class Reading(Urls):
         [told] = self.evidence(self.launcher()).applications
         self.assertEqual((told.id, told.text, told.is_launcher), (LAUNCHER_ID, "IO error", True))
 
+    def test_a_master_that_died_without_a_history_is_read(self) -> None:
+        """Its own log says why."""
+        real = self.launcher()
+        self.ended("the launcher")
+        node = "http://c1-master-001:8042/node/containerlogs/container_1_2_01_000001/svcd"
+        app = {"id": "application_1_0002", "state": "FAILED", "amContainerLogs": node}
+        self.answer(r"cluster/apps\?applicationTags=\S+$", {"apps": {"app": [app]}})
+        self.answer(r"cluster/apps/application_1_0002$", {"app": app})
+        self.answer("containerlogs/container_1_2_01_000001/syslog", FRAMED)
+        told = self.evidence(real)
+        self.assertEqual([each.name for each in told.files], ["syslog"])
+        self.assertEqual(len(told.of_masters("syslog")), 1)
+
     def test_logs_at_what_is_no_url_are_not_read(self) -> None:
         logs = "http://[::1/container_1_1_01_000001"
         app = {"finalStatus": "FAILED", "diagnostics": "IO error", "amContainerLogs": logs}

@@ -251,6 +251,48 @@ class OfRecord(SynchronousTestCase):
             ("EXCEPTION", "KeyError: 'EUR' (wc.py, line 5)"),
         )
 
+    def test_a_program_of_spark_without_a_session(self) -> None:
+        """It ended, or used its own master, or Spark waited in vain. Recorded (4.2.0)."""
+        line = "2026-11-27 11:33:48.800 ERROR org.apache.spark.deploy.yarn.ApplicationMaster:"
+        lack = "java.lang.IllegalStateException: User did not initialize spark context!"
+        dead = (
+            "Application application_1_2 failed 1 times due to AM Container for x exited with "
+            " exitCode: 13\nFailing this attempt.Diagnostics: [2026-11-27 11:33:49.183]Exception"
+            " from container-launch.\nExit code: 13\nLast 4096 bytes of stderr :\n"
+        )
+        log = f"{line} Uncaught exception: \n{lack}\n"
+        self.assertEqual(self.spark(f"{dead}{log}", log), ("NO_SPARK_SESSION", lack))
+        late = "java.util.concurrent.TimeoutException: Future timed out after [100000 milliseconds]"
+        log = f"{line} Uncaught exception: \n{late}\n\tat scala.concurrent.Future$.x(F.scala:1)\n"
+        words = f"{late}, in which the program made no SparkSession on YARN"
+        for message in (f"{dead}{log}", f"{dead}t.impl.Promise$DefaultPromise.result(P.scala:2)"):
+            self.assertEqual(self.spark(message, log), ("NO_SPARK_SESSION", words))
+        own = f'Traceback (most recent call last):\n  File "a.py", line 5, in <m>\n{late}\n'
+        self.assertEqual(self.spark("User application exited with 1", stdout=own)[0], "EXCEPTION")
+
+    def test_a_newer_java_than_the_machines(self) -> None:
+        """The master of a MapReduce job dies of it before the job has a history. Recorded."""
+        words = (
+            "java.lang.UnsupportedClassVersionError: Hello has been compiled by a more recent"
+            " version of the Java Runtime (class file version 65.0), this version of the Java"
+            " Runtime only recognizes class file versions up to 61.0"
+        )
+        stack = f"{words}\n\tat java.base/java.lang.ClassLoader.defineClass1(Native Method)\n"
+        self.assertEqual(
+            self.spark(f"User class threw exception: {words}", stack), ("JAVA_TOO_NEW", words)
+        )
+        text = (
+            "Exception from container-launch.\nExit code: 1\nLast 4096 bytes of stderr :\nlog4j:W"
+        )
+        master = Ended(id="application_1_2", state="FAILED", text=text)
+        syslog = f"2026-11-27 11:53:20,693 ERROR [main] o.MRAppMaster: Error starting\n{stack}"
+        files = [LogFile(place="application_1_2", name="syslog", text=syslog)]
+        action = {"name": "job-node", "type": "map-reduce", "status": "ERROR"}
+        told = of_record(
+            {"status": "KILLED", "actions": [action]}, Evidence(applications=[master], files=files)
+        )
+        self.assertEqual((told.code, told.text.partition(";")[0]), ("JAVA_TOO_NEW", words))
+
     SQL = "User class threw exception: org.svcd.spark.RunSql$SqlFailure: "
 
     def test_a_fault_of_a_statement_is_told_once(self) -> None:
