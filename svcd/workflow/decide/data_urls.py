@@ -128,7 +128,7 @@ def _wrong_text(url: str, job_type: JobType) -> str:
     """The characters that neither an input nor an output can have."""
     if control := _CONTROL.search(url):
         return f"its URL contains the control character U+{ord(control.group()):04X}; remove it"
-    if url != url.strip():
+    if url != url.strip() and job_type is not JobType.SPARK:
         return "its URL begins or ends with a blank, which the workflow engine removes; rename it"
     if "${" in url and job_type in (JobType.JAR, JobType.MAP_REDUCE):
         return (
