@@ -46,6 +46,8 @@ _WORKER: Final = "nodemanager"
 _SPARK: Final = "spark"
 """The process that starts programs, and the folder of Spark in the software of a machine."""
 _EXPLICIT: Final = "explicit"
+_NO_FILE: Final = "spark-internal"
+"""Spark's word for a program whose class is among the jars."""
 _TYPE: Final = "spark.yarn.applicationType"
 """The type of the application in YARN: svcd and SubmitSpark find a job's application by it."""
 _RESERVED: Final = frozenset(
@@ -169,12 +171,10 @@ def action(program: Program, options: Mapping[str, str]) -> Action:
     made = {_named(name): value for name, value in options.items()}
     folder = f"${{{FOLDER}}}"
     for option, urls in spark_values.options(program.file, program.libs, folder).items():
-        first = 1 if option == "spark.jars" and kind == ".jar" else 0
-        given = [made[option]] if made.get(option) else []
-        made[option] = ",".join([*urls[:first], *given, *urls[first:]])
+        made[option] = ",".join([*urls, *([made[option]] if made.get(option) else [])])
     made["svcd.spark.folder"] = folder
     made[_TYPE] = stalls.SPARK  # the cluster's own configuration may have another one
-    made["svcd.spark.main"] = f"{folder}/{spark_values.START_JAR}"
+    made["svcd.spark.main"] = _NO_FILE
     made.setdefault("spark.app.name", program.main_class or _title(program.file))
     if kind == ".py":
         made["svcd.spark.main"] = f"{folder}/{spark_values.START_PYTHON}"

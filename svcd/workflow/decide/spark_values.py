@@ -16,7 +16,8 @@ the program (`exec`), with an empty standard input. Modules are in a folder of t
 path, where Spark puts them, and in the driver's folder, too.
 
 Note: classes. Spark calls a class of svcd, which calls the main class, or the class of the image
-that runs scripts in SQL.
+that runs scripts in SQL. The options are those of YARN alone: spark-submit itself loads no class of
+the job, and warns of each jar of `spark.jars` that it cannot load.
 
 Note: variables of SQL. Spark replaces variables in the value of a variable, too. So `${` in a value
 is written as a variable for the `$`, and the brace.
@@ -71,15 +72,18 @@ def path(name: str, number: int) -> str:
 
 def options(program: str, libs: Sequence[str], folder: str) -> Mapping[str, Sequence[str]]:
     """The options of Spark that name the files, with their URLs. folder: the execution's, a URL."""
-    found: dict[str, list[str]] = {}
     kind = _ending(program)
     is_python = kind == _MODULE
+    found: dict[str, list[str]] = {}
+    if not is_python:
+        found["spark.yarn.dist.jars"] = [f"{folder}/{START_JAR}"]
+        found["spark.yarn.dist.files"] = [f"{folder}/{VALUES}"]
     for number, name in enumerate((program, *libs)):
         url, ending = f"{folder}/{path(name, number)}", _ending(name)
         if not number and kind == _SCRIPT:
             continue
         if ending == _JAR:
-            option = "spark.jars"
+            option = "spark.yarn.dist.jars"
         elif is_python and number and (ending in _ARCHIVES or name.endswith(_MODULE)):
             option = "spark.yarn.dist.pyFiles"
         else:
@@ -87,8 +91,6 @@ def options(program: str, libs: Sequence[str], folder: str) -> Mapping[str, Sequ
         if ending != _JAR and (ending not in _ARCHIVES or not is_python):
             url = f"{url}#{_fragment(name)}"
         found.setdefault(option, []).append(url)
-    if not is_python:
-        found.setdefault("spark.yarn.dist.files", []).append(f"{folder}/{VALUES}")
     return found
 
 

@@ -98,8 +98,11 @@ class Rendering(SynchronousTestCase):
         work = evolve(JAR, configs=evolve(JAR.configs, args=("a b",)), libs=("my lib.jar",))
         configs, args = parts(work)
         self.assertEqual(configs["svcd.spark.class"], "org.svcd.jobs.StartMain")
-        self.assertEqual(configs["svcd.spark.main"], f"{URL}/svcd-start.jar")
-        self.assertEqual(configs["spark.jars"], f"{URL}/wc.jar,{URL}/svcd-file-1.jar")
+        self.assertEqual(configs["svcd.spark.main"], "spark-internal")
+        self.assertEqual(
+            configs["spark.yarn.dist.jars"],
+            f"{URL}/svcd-start.jar,{URL}/wc.jar,{URL}/svcd-file-1.jar",
+        )
         self.assertEqual(configs["spark.yarn.dist.files"], f"{URL}/svcd-values")
         self.assertEqual(configs["spark.app.name"], "a.Main")
         self.assertEqual(args, ["a.Main"])
@@ -118,9 +121,10 @@ class Rendering(SynchronousTestCase):
             {
                 "spark.app.name": "wc.sql",
                 "spark.yarn.dist.files": f"{URL}/svcd-values",
+                "spark.yarn.dist.jars": f"{URL}/svcd-start.jar",
                 "svcd.spark.class": "org.svcd.jobs.StartSql",
                 "svcd.spark.folder": URL,
-                "svcd.spark.main": f"{URL}/svcd-start.jar",
+                "svcd.spark.main": "spark-internal",
             },
         )
         self.assertEqual(args, [f"{URL}/svcd-file-0"])
@@ -151,12 +155,12 @@ class Rendering(SynchronousTestCase):
         self.assertEqual(configs["oozie.launcher.memory.mb"], "512")
 
     def test_libraries_by_their_endings(self) -> None:
-        """Behind those that the caller names. Archives and jars are found by their places."""
-        given = JobConfigs(configs={"spark.jars": "hdfs:///more.jar"})
+        """Before those that the caller names. Archives and jars are found by their places."""
+        given = JobConfigs(configs={"spark.yarn.dist.jars": "hdfs:///more.jar"})
         libs = ("a.jar", "_b c.py", "c.zip", "d+1-py3-none-any.whl", "größe.txt")
         work = evolve(PY, libs=libs, configs=given)
         configs, _ = parts(work)
-        self.assertEqual(configs["spark.jars"], f"hdfs:///more.jar,{URL}/a.jar")
+        self.assertEqual(configs["spark.yarn.dist.jars"], f"{URL}/a.jar,hdfs:///more.jar")
         self.assertEqual(
             configs["spark.yarn.dist.pyFiles"],
             f"{URL}/svcd-file-2#_b%20c.py,{URL}/c.zip,{URL}/svcd-file-4.whl",
@@ -174,7 +178,7 @@ class Rendering(SynchronousTestCase):
 
     def test_python_files_of_a_jar_are_plain_files(self) -> None:
         configs, _ = parts(evolve(JAR, libs=("b.py", "c.zip")))
-        files = f"{URL}/svcd-file-1#b.py,{URL}/c.zip#c.zip,{URL}/svcd-values"
+        files = f"{URL}/svcd-values,{URL}/svcd-file-1#b.py,{URL}/c.zip#c.zip"
         self.assertEqual(configs["spark.yarn.dist.files"], files)
 
     def test_names_with_marks_of_spark_and_of_the_shell(self) -> None:
