@@ -59,9 +59,7 @@ final class SparkProcess {
       command.addAll(List.of("--class", mainClass));
     }
     command.add(action.get("svcd.spark.main"));
-    for (String argument : arguments) {
-      command.add(LaunchArgument.of(argument));
-    }
+    command.addAll(List.of(arguments));
     return command;
   }
 

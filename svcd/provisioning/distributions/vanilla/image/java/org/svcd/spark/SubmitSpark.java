@@ -24,7 +24,7 @@ import org.apache.hadoop.yarn.exceptions.YarnException;
 /**
  * Main class of a Spark job: submits the program to YARN in cluster mode, and waits for its end.
  *
- * <p>It runs in Oozie's launcher, as a java action. The arguments are those of the program. The action's configuration
+ * <p>It runs in Oozie's launcher, as a java action. The arguments are those of the main class. The action's configuration
  * names the program ({@code svcd.spark.main}, {@code svcd.spark.class}, {@code svcd.spark.folder}) and holds Spark's
  * options ({@code spark.*}).
  *
