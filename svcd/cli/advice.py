@@ -12,8 +12,6 @@ from typing import Final
 _WORDS: Final = (
     (re.compile(r"register it by POST images/(\S+)"),
      r"svcd image register \1 --user LOGIN registers it"),
-    (re.compile(r"retry the cluster by PUT with an empty resize"),
-     "repeat the request with svcd cluster retry"),
     (re.compile(r"retry with an empty resize"), "retry with svcd cluster retry"),
     (re.compile(r"an empty resize (retries it|replaces)"), r"svcd cluster retry \1"),
     (re.compile(r"in the params of job_configs"), "with svcd run -p NAME=VALUE"),

@@ -313,7 +313,7 @@ class Api:
             text = f"{where} was answered {answer.status} by a program that is not svcd{quoted}"
             return f"{text}; is a proxy between, or does --api name something else?"
         text = in_one_line(in_commands(hidden(said, answer.sent)))
-        if answer.status == 401:
+        if answer.status == 401 and not self.door.token:
             text += "; set OS_TOKEN, or OS_AUTH_URL, OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME"
         request = answer.headers.get("x-request-id", "")
         if answer.status >= 500 and request and "incident" not in text:

@@ -190,7 +190,7 @@ class CloudDoctor:
     def _good(self, what: str, text: str) -> None:
         self.findings.append(Finding(what, True, text))
 
-    def _fail(self, what: str, text: str, remedy: str) -> None:
+    def _fail(self, what: str, text: str, remedy: str = "") -> None:
         self.findings.append(Finding(what, False, text, remedy))
 
     def _warn(self, what: str, text: str, remedy: str) -> None:
@@ -204,8 +204,7 @@ class CloudDoctor:
             answer = await self._http.request("GET", url, service="identity")
         except PortError as error:
             why = error.text.partition(": ")[2]
-            remedy = f"check the network, or correct cloud.auth_url: curl -v {url}"
-            self._fail(what, f"{url} cannot be reached: {why}", remedy)
+            self._fail(what, f"{url} cannot be reached: {why}")
             return False
         remedy = "cloud.auth_url must be the URL of Keystone v3, such as https://host:5000/v3"
         if answer.status >= 300:
@@ -227,13 +226,13 @@ class CloudDoctor:
         try:
             own = await self._keystone.own(Scope())
         except CloudError as error:
-            name = s.username or s.application_credential_id
-            remedy = (
-                f"set SVCD_CLOUD_PASSWORD, cloud.username and cloud.project; {name} needs a role in"
-                f" the project: openstack role add --user {name} --project {s.project} service"
-            )
-            if error.kind is not Fault.UNAUTHORIZED:
-                remedy = "read the log of the identity service"
+            remedy = ""
+            if error.kind is Fault.UNAUTHORIZED and s.username:
+                remedy = (
+                    "check SVCD_CLOUD_PASSWORD, cloud.username and cloud.project, and whether the"
+                    f" user has a role: openstack role add --user {s.username} --project"
+                    f" {s.project} service"
+                )
             self._fail(what, _said(error), remedy)
             return None
         roles = ", ".join(sorted(own.roles)) or "none"
@@ -270,15 +269,13 @@ class CloudDoctor:
             try:
                 text = (await self._issued(user)).text
             except CloudError as error:
-                self._fail("user", _said(error), "check OS_USERNAME, OS_PASSWORD and OS_PROJECT_…")
+                self._fail("user", _said(error))
                 return None
         try:
             token = await self._keystone.validate(text)
         except CloudError as error:
-            remedy = "read the log of the identity service"
-            if error.kind in (Fault.FORBIDDEN, Fault.UNAUTHORIZED):
-                remedy = self._grant(own)
-            self._fail(what, _said(error), remedy)
+            lacks = not set(_VALIDATORS) & set(own.roles)
+            self._fail(what, _said(error), self._grant(own) if lacks else "")
             return None
         self._good(what, "svcd's user may validate them")
         if token is None:
@@ -331,11 +328,8 @@ class CloudDoctor:
             try:
                 self._good(name, f"{url} {await probe(url)}")
             except CloudError as error:
-                remedy = (
-                    f"start the service, or open the network to it from this machine: curl -v {url}"
-                )
-                if error.kind is Fault.REFUSED:
-                    remedy = "use another release of the service, or of svcd"
+                refused = error.kind is Fault.REFUSED
+                remedy = "use another release of the service, or of svcd" if refused else ""
                 self.findings.append(Finding(name, False, _said(error), remedy, not needed))
                 usable = usable and not needed
         return usable

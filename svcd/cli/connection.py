@@ -291,7 +291,7 @@ def _lost(url: str, error: Exception, sent: bool, read_s: float = READ_S) -> Los
         said = f"its answer is not HTTP but {str(error)[:80].rstrip()!r}"
     else:
         said = str(getattr(error, "strerror", None) or error) or type(error).__name__
-    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+    if "issuer certificate" in str(error) or "self-signed" in str(error):
         said = f"{error}; name the file of its authority with --cacert FILE"
     text = f"{_shown(url)} cannot be reached: {hidden(said, of_url(url))}"
     return Lost(text, sent, isinstance(error, ConnectionRefusedError))

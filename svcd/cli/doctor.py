@@ -147,11 +147,6 @@ def _postgres(database: Database) -> Finding:
     import psycopg2  # an optional dependency; preflight has found it
 
     what = "database"
-    remedy = (
-        "check that the server runs and that database.url is right: psql '"
-        + without_passwords(database.url)
-        + "'"
-    )
     try:
         connection = psycopg2.connect(
             database.url, connect_timeout=max(2, int(database.connect_timeout_s))
@@ -165,7 +160,7 @@ def _postgres(database: Database) -> Finding:
     except psycopg2.Error as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         said = without_passwords(lines[0] if lines else type(error).__name__)
-        return Finding(what, False, said, remedy)
+        return Finding(what, False, said)
     if int(version) < _POSTGRES_OLDEST:
         return Finding(
             what, False, f"PostgreSQL {version} is too old", "use PostgreSQL 12 or newer"
@@ -176,7 +171,7 @@ def _postgres(database: Database) -> Finding:
             "createdb --encoding UTF8 --template template0 NAME",
         )  # fmt: skip
     if not writable:
-        return Finding(what, False, "the server is a standby and accepts no writes", remedy)
+        return Finding(what, False, "the server is a standby and accepts no writes")
     if not may_create:
         return Finding(
             what, False, "its user has no right to create tables",

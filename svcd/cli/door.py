@@ -218,14 +218,11 @@ def log_in(
     if answer.status != 201 or not token:
         from svcd.model.redaction import shown_url
 
-        if answer.status in (400, 401, 403, 404):
-            text = f"the login at {shown_url(url)} was refused: check OS_USERNAME, OS_PASSWORD and"
-            raise CommandError(f"{text} OS_PROJECT_NAME", REFUSED)
+        if 400 <= answer.status < 500:
+            text = f"the login at {shown_url(url)} was refused with the status {answer.status}"
+            raise CommandError(text, REFUSED)
         text = f"the identity service at {shown_url(url)} gave no token but the status"
-        raise CommandError(
-            f"{text} {answer.status}: check OS_AUTH_URL, and whether the service works",
-            REFUSED if 400 <= answer.status < 500 else UNREACHABLE,
-        )
+        raise CommandError(f"{text} {answer.status}", UNREACHABLE)
     return token, _project(answer._replace(sent=(token, *_secrets(identity))).json)
 
 

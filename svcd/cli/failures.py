@@ -13,8 +13,10 @@ from svcd.model.failures import KNOWN, Code, Of
 
 _HEAD = """# Failures
 
-Every failure has a code of this closed list, a text, the machine, the step, and advice. The list
-in the code makes this page (`python -m svcd.cli.failures > docs/failures.md`).
+Every failure has a code of this closed list, a text, the machine, and the step. The text quotes
+the words of the service or program that failed. Advice follows where the code alone shows the
+cause; else svcd gives none. The list in the code makes this page (`python -m svcd.cli.failures >
+docs/failures.md`).
 
 - Of a cluster: `status_description` has the form `CODE: text (advice)`, and the cluster's events
   have the code too.
@@ -65,10 +67,11 @@ def page() -> str:
 
 
 def explained(code: Code) -> str:
-    """Lines with the kind, the meaning and the advice of one code."""
+    """Lines with the kind and the meaning of one code, and its advice if it has one."""
     known = KNOWN[code]
     of = " or ".join(f"a {each}" for each in known.of)
-    return f"{code}: of {of}\n  {known.meaning}\n  What to do: {in_commands(known.advice)}.\n"
+    told = f"{code}: of {of}\n  {known.meaning}\n"
+    return told + (f"  What to do: {in_commands(known.advice)}.\n" if known.advice else "")
 
 
 def _lines() -> Iterator[str]:
@@ -77,8 +80,8 @@ def _lines() -> Iterator[str]:
         yield f"\n## {title}\n\n| Code | Meaning | Advice |\n|---|---|---|\n"
         for code, known in KNOWN.items():
             if of in known.of:
-                advice = known.advice[0].upper() + known.advice[1:]
-                yield f"| `{code}` | {known.meaning} | {advice}. |\n"
+                advice = known.advice and f"{known.advice[0].upper()}{known.advice[1:]}."
+                yield f"| `{code}` | {known.meaning} | {advice} |\n"
 
 
 if __name__ == "__main__":

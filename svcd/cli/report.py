@@ -188,15 +188,18 @@ def _without_advice(text: str, code: str) -> str:
     if code not in Code.__members__:
         return text
     advice = KNOWN[Code(code)].advice
+    if not advice:
+        return text
     return text.removesuffix(f" ({advice})").removesuffix(f"; {advice}")
 
 
 def explained(code: str) -> Iterator[str]:
-    """Lines with the meaning and the advice of a code; none for an unknown code."""
+    """Lines with the meaning of a code, and its advice if it has one; none for an unknown code."""
     if code in Code.__members__:
         known = KNOWN[Code(code)]
         yield f"  {code} means: {known.meaning}"
-        yield f"  what to do: {in_commands(known.advice)}"
+        if known.advice:
+            yield f"  what to do: {in_commands(known.advice)}"
 
 
 def _history_lines(events: Sequence[Json], begin: float, most: int | None) -> Iterator[str]:

@@ -56,15 +56,19 @@ class Tenant:
             try:
                 await probe()
             except CloudError as error:
-                self._add(what, _said(error), "read the log of the service")
+                self._fail(what, error)
         try:
             await self._images(tags)
         except CloudError as error:
-            self._add("images", _said(error), "read the log of the image service")
+            self._fail("images", error)
         return self._findings
 
     def _add(self, what: str, text: str, remedy: str = "", *, warning: bool = False) -> None:
         self._findings.append(Finding(what, not remedy, text, remedy, warning))
+
+    def _fail(self, what: str, error: CloudError) -> None:
+        """A finding in the words of the service."""
+        self._findings.append(Finding(what, False, _said(error)))
 
     async def _trust(self) -> None:
         token = self._token
@@ -91,10 +95,7 @@ class Tenant:
             end = ownership_tags.trust_end(uuid.uuid4().hex)
             trust_id = await self._keystone.create_trust(caller, token.text, end)
         except CloudError as error:
-            remedy = "read the log of the identity service"
-            if error.kind is Fault.FORBIDDEN:
-                remedy = "log in with a password, not with a trust or an application credential"
-            self._add("trust", _said(error), remedy)
+            self._fail("trust", error)
             return
         try:
             await self._keystone.delete_trust(trust_id)
@@ -113,21 +114,16 @@ class Tenant:
                 name, self._settings.job_roles, self._token.expires_at
             )
         except CloudError as error:
-            self._add(
-                what, _said(error),
-                "log in with a password, as a user with a role of cloud.job_roles; where the cloud"
-                " has no application credentials: cloud.job_credentials=password",
-                warning=True,
-            )  # fmt: skip
+            none = "the cloud has no application credentials: --set cloud.job_credentials=password"
+            remedy = none if error.kind is Fault.NOT_FOUND else ""
+            self._findings.append(Finding(what, False, _said(error), remedy, warning=True))
             return
         try:
             await self._credentials.delete(name, made.id)
         except CloudError as error:
             self._add(
                 what, f"created, but not removed: {_said(error)}",
-                "let the policy of the identity service allow"
-                " identity:delete_application_credential to the owner of one, or those of jobs stay"
-                f" until they end; then: openstack application credential delete {name}",
+                f"openstack application credential delete {name}",
             )  # fmt: skip
             return
         self._add(what, "an application credential can be created and deleted again")

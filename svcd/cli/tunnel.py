@@ -237,10 +237,7 @@ def _hold(words: Sequence[str], pages: Sequence[Page], socks: int, show: bool) -
         ) from None
     try:
         if not _ready(process, pages[0].local):
-            raise CommandError(
-                "ssh made no tunnel: use -i with the private key of the cluster's key pair (of the"
-                " embedded cloud: cloud/keys in its state folder)"
-            )
+            raise CommandError("ssh made no tunnel")
         for page in pages:
             print(f"{page.name}: {page.url}")
             if page.url.endswith(MASK):

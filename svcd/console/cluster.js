@@ -127,8 +127,7 @@ const BEFORE = "Not all of this cluster was well before this change";
 
 // Advice speaks of a request to the API; here a button sends it.
 function inPage(text) {
-  const pressed = text.replace(/retry (the cluster by PUT )?with an empty resize/g, "press Try again");
-  return pressed.replaceAll("an empty resize", "Try again");
+  return text.replaceAll("retry with an empty resize", "press Try again").replaceAll("an empty resize", "Try again");
 }
 
 const Health = ({ cluster, wrong }) => html`

@@ -1,4 +1,7 @@
-"""Why things did not succeed: the one closed list, what each code means and what to do. Pure.
+"""Why things did not succeed: the one closed list, the meaning of each code, and remedies. Pure.
+
+A failure quotes the words of the service or program first. A code has a remedy only when the code
+alone tells the cause, so that the remedy is right whenever svcd shows the code.
 
 A code appears in `status_description` and the events of a cluster, in `info.failure` of a job
 execution, in the log, and is explained by `svcd why CODE`. `docs/failures.md` is made of this list
@@ -100,9 +103,9 @@ class Of(enum.StrEnum):
 
 @frozen(kw_only=True)
 class Known:
-    """meaning: what has happened, one sentence. advice: what a person can do, without a full stop.
+    """meaning: what has happened, one sentence. of: what can have failed with it.
 
-    of: what can have failed with it.
+    advice: the remedy, without a full stop; "": svcd does not know one.
     """
 
     meaning: str
@@ -110,15 +113,15 @@ class Known:
     of: tuple[Of, ...]
 
 
-def _cluster(meaning: str, advice: str) -> Known:
+def _cluster(meaning: str, advice: str = "") -> Known:
     return Known(meaning=meaning, advice=advice, of=(Of.CLUSTER,))
 
 
-def _execution(meaning: str, advice: str) -> Known:
+def _execution(meaning: str, advice: str = "") -> Known:
     return Known(meaning=meaning, advice=advice, of=(Of.EXECUTION,))
 
 
-def _both(meaning: str, advice: str) -> Known:
+def _both(meaning: str, advice: str = "") -> Known:
     return Known(meaning=meaning, advice=advice, of=(Of.CLUSTER, Of.EXECUTION))
 
 
@@ -129,107 +132,61 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.CREDENTIALS_EXPIRED: _cluster(
         "The cloud no longer accepts the trust or token with which svcd acts for the user.",
-        "retry or delete the cluster with a new token, or delete it with force=true",
+        "retry or delete the cluster with a new token",
     ),
-    Code.FORBIDDEN: _cluster(
-        "A policy of the cloud forbids the user an operation that the cluster needs.",
-        "give the user the required role in the project, then retry",
-    ),
-    Code.CLOUD_REFUSED: _cluster(
-        "The cloud rejected a request as wrong; a repeated request would fail too.",
-        "read the quoted message of the cloud, correct the named value, and create the "
-        "cluster again",
-    ),
+    Code.FORBIDDEN: _cluster("The cloud forbids an operation that the cluster needs."),
+    Code.CLOUD_REFUSED: _cluster("The cloud rejected a request of svcd."),
     Code.CLOUD_UNAVAILABLE: _cluster(
         "A service of the cloud did not answer, or answered with errors, until the deadline.",
-        "check the cloud's services; retry with an empty resize",
+        "retry with an empty resize when the service answers again",
     ),
     Code.CLOUD_BUSY: _cluster(
-        "Until the deadline the cloud answered that an object is in use or in a wrong state, "
-        "or that the cloud is overloaded.",
-        "check the object in the quoted message; retry with an empty resize when it is free",
+        "Until the deadline the cloud answered that an object is in use or in a wrong state, or "
+        "that the cloud is overloaded.",
+        "retry with an empty resize later",
     ),
-    Code.SERVER_ERROR: _cluster(
-        "A server went into ERROR, and so did its replacements.",
-        "read the server's fault in the cloud; try another flavor or a smaller size",
-    ),
+    Code.SERVER_ERROR: _cluster("A server went into ERROR, and so did its replacements."),
     Code.SERVER_VANISHED: _cluster(
         "A server of the cluster no longer exists, and svcd did not delete it.",
-        "find out who deleted the server; an empty resize replaces a lost worker, and a "
-        "shrink removes it first; a cluster without its master can only be deleted",
+        "an empty resize replaces a lost worker; a cluster without its master can only be deleted",
     ),
-    Code.SERVER_DOWN: _cluster(
-        "A server of an Active cluster exists and does not run.",
-        "start the server in the cloud, then its daemons; if it does not start, delete it in "
-        "the cloud, and an empty resize replaces it",
-    ),
+    Code.SERVER_DOWN: _cluster("A server of an Active cluster exists and does not run."),
     Code.BOOT_TIMEOUT: _cluster(
-        "Servers, addresses or volumes were not ready before the deadline of Spawning.",
-        "read the server's console log; check the image, the network and the cloud's capacity",
+        "Servers, addresses or volumes were not ready before the deadline of Spawning."
     ),
-    Code.VOLUME_ERROR: _cluster(
-        "A volume went into error, and so did its replacements.",
-        "check the volume in the cloud, and the block storage service",
-    ),
+    Code.VOLUME_ERROR: _cluster("A volume went into error, and so did its replacements."),
     Code.LEFTOVERS: _cluster(
         "svcd could not remove an object of the cluster from the cloud before the deadline.",
-        "remove the named objects in the cloud and delete the cluster again, or use force=true",
+        "delete the cluster again; if the named objects cannot go, use force=true",
     ),
     Code.SSH_TIMEOUT: _cluster(
-        "svcd could not log in to a machine before the deadline of Preparing.",
-        "check that the image runs cloud-init and SSH, that its registered username is right, "
-        "and that svcd can reach the network (floating IPs, security groups)",
+        "svcd could not log in to a machine before the deadline of Preparing."
     ),
     Code.HOST_KEY_CHANGED: _cluster(
         "A machine shows another SSH host key than at its first login.",
-        "find out which machine answers on this address; if the machine was rebuilt, delete "
-        "the cluster",
+        "find out which machine answers on this address",
     ),
-    Code.MACHINE_UNREACHABLE: _cluster(
-        "svcd can no longer reach a machine.",
-        "check the machine and the network; retry with an empty resize",
-    ),
+    Code.MACHINE_UNREACHABLE: _cluster("svcd can no longer reach a machine."),
     Code.SOFTWARE_MISSING: _cluster(
-        "The image of a machine lacks software that the processes of the cluster need.",
-        "make an image with the command that the message names, and create the cluster again with "
-        "that image; with the embedded cloud run the command and retry with an empty resize",
+        "The image of a machine lacks software that the processes of the cluster need."
     ),
     Code.PREPARE_FAILED: _cluster(
-        "svcd could not set up host names, volumes or the user of the daemons on a machine.",
-        "log in to the machine with the user's key pair; check sudo and the free devices",
+        "svcd could not set up host names, volumes or the user of the daemons on a machine."
     ),
-    Code.COMMAND_FAILED: _cluster(
-        "A command of the distribution failed on a machine.",
-        "read the quoted output; correct the cause and retry with an empty resize",
-    ),
-    Code.COMMAND_TIMEOUT: _cluster(
-        "A command of the distribution exceeded its time on a machine.",
-        "the machine may be too small or too busy; retry with an empty resize",
-    ),
-    Code.DAEMON_DIED: _cluster(
-        "A daemon started on a machine and then stopped by itself.",
-        "read the quoted log; correct the configuration or use a flavor with more memory; "
-        "when the log misses classes, `svcd image verify vanilla PREFIX` finds damage of the "
-        "software tree",
-    ),
-    Code.DAEMON_TIMEOUT: _cluster(
-        "A daemon started on a machine and did not answer in its time.",
-        "read the quoted log; the machine may be too small or too busy",
-    ),
+    Code.COMMAND_FAILED: _cluster("A command of the distribution failed on a machine."),
+    Code.COMMAND_TIMEOUT: _cluster("A command of the distribution exceeded its time on a machine."),
+    Code.DAEMON_DIED: _cluster("A daemon started on a machine and then stopped by itself."),
+    Code.DAEMON_TIMEOUT: _cluster("A daemon started on a machine and did not answer in its time."),
     Code.DAEMON_DOWN: _cluster(
-        "A daemon of an Active cluster did not answer, or was dead, in two health checks in a row.",
-        "start the daemon again on the machine; if the machine is dead, delete its server in "
-        "the cloud, and an empty resize replaces it",
+        "A daemon of an Active cluster did not answer, or was dead, in two health checks in a row."
     ),
     Code.FOREIGN_DAEMON: _both(
         "Another program answers at the address of a daemon of the cluster. svcd gives it no job, "
         "and no cluster becomes Active on it.",
-        "end the program that listens on the port, or that has the address of the machine; start "
-        "the daemon again on the machine; then retry with an empty resize, or run the job again",
+        "end the program that answers there, and start the daemon again on the machine",
     ),
     Code.PHASE_TIMEOUT: _cluster(
-        "A phase exceeded its deadline; time in which svcd did not run counts too.",
-        "raise the deadline in section [provisioning], or use larger machines",
+        "A phase exceeded its deadline; time in which svcd did not run counts too."
     ),
     Code.PLUGIN_GONE: _cluster(
         "The distribution of the cluster is not enabled.",
@@ -239,108 +196,74 @@ KNOWN: Final[Mapping[Code, Known]] = {
         "The cluster was deleted before the job had ended.",
         "execute the job on another cluster",
     ),
-    Code.CLUSTER_FAILED: _execution(
-        "The job waited for a cluster that went into Error.",
-        "read the cluster's status_description; retry or replace the cluster",
-    ),
+    Code.CLUSTER_FAILED: _execution("The job waited for a cluster that went into Error."),
     Code.NO_ENGINE: _execution(
         "No machine of the cluster runs the workflow engine.",
         "use a cluster with the workflow engine among its processes",
     ),
-    Code.BINARY_UNREADABLE: _execution(
-        "svcd could not read a binary of the job.",
-        "check the url and the credentials of the job binary",
-    ),
+    Code.BINARY_UNREADABLE: _execution("svcd could not read a binary of the job."),
     Code.JOB_CREDENTIAL: _execution(
-        "The identity service did not create (or delete) the application credential of the job.",
-        "read the quoted message; the user of the data source needs a role of cloud.job_roles in "
-        "the project; in a cloud without application credentials the operator can set "
-        "cloud.job_credentials to password",
+        "The identity service did not create (or delete) the application credential of the job."
     ),
     Code.DOCUMENT_REFUSED: _execution(
-        "svcd cannot write a workflow definition from the request.",
-        "correct the named value in job_configs",
+        "A value of the job has no way to the cluster: no workflow definition can hold it, or "
+        "YARN has no such queue or no node of that size.",
+        "correct the named value",
     ),
     Code.STAGING_FAILED: _execution(
-        "svcd could not write the job's files to the cluster's file system.",
-        "if the message names ssh, check that machine (svcd status shows a server that is down); "
-        "else check the cluster's file system: name node, live data nodes, space, safe mode",
+        "svcd could not write the job's files to the cluster's file system."
     ),
-    Code.ENGINE_REFUSED: _execution(
-        "The workflow engine refused the job.",
-        "correct job_configs; the engine's message is quoted",
-    ),
-    Code.ENGINE_UNREACHABLE: _execution(
-        "The workflow engine did not answer before the deadline.",
-        "check that the cluster's workflow engine runs and that svcd can reach it",
-    ),
-    Code.ENGINE_LOST_JOB: _execution(
-        "The workflow engine answers, but no longer knows the job.",
-        "execute the job again; protect the engine's database from loss and purging",
-    ),
+    Code.ENGINE_REFUSED: _execution("The workflow engine refused the job."),
+    Code.ENGINE_UNREACHABLE: _execution("The workflow engine did not answer before the deadline."),
+    Code.ENGINE_LOST_JOB: _execution("The workflow engine answers, but no longer knows the job."),
     Code.STEP_WAITS: _execution(
         "The step of a running workflow has not started on the cluster: the engine has not "
-        "submitted it, or YARN has no room for it.",
-        "check that the cluster's resource manager runs and has room; end other jobs or add "
-        "workers if the cluster is full",
+        "submitted it, or YARN has no room for it."
     ),
-    Code.START_GAVE_UP: _execution(
-        "The workflow engine accepted the job and could not start it.",
-        "check the cluster's services, first the resource manager, and execute the job again",
-    ),
+    Code.START_GAVE_UP: _execution("The workflow engine accepted the job and could not start it."),
     Code.RESOURCES_UNREACHABLE: _execution(
-        "The engine or the job could not reach the cluster's resource manager or name node.",
-        "check that the cluster's resource manager and name node run",
+        "The engine or the job could not reach the cluster's resource manager or name node."
     ),
     Code.NO_WORKERS: _execution(
-        "No machine of the cluster accepts work: the resource manager knows no healthy node.",
-        "start the node managers of the named machines again; if a server is gone, an empty "
-        "resize replaces it",
+        "No machine of the cluster accepts work: the resource manager knows no healthy node."
     ),
     Code.VARIABLE_UNKNOWN: _execution(
         "A script of the job in Pig or SQL, or its configuration, names a variable without a "
         "value.",
-        "give the named variable a value in the params of job_configs; in a configuration write "
-        "$ instead of ${",
+        "give the named variable of a script a value in the params of job_configs",
     ),
     Code.LAUNCHER_LOST: _execution(
-        "Oozie's launcher, the program that starts the job on the cluster, died. svcd starts "
-        "it only once, and kills the applications that it had started.",
-        "remove the job's partial output and execute the job again; if the launcher dies "
-        "again, give it more memory (oozie.launcher.memory.mb)",
+        "Oozie's launcher, the program that starts the job on the cluster, died. svcd starts it "
+        "only once, and kills the applications that it had started."
     ),
     Code.WORKER_LOST: _execution(
         "YARN lost the worker that ran a program of the job, and could not run it again elsewhere.",
-        "remove the job's partial output and execute the job again; if the worker's server is "
-        "gone, an empty resize replaces it",
+        "remove the job's partial output and execute the job again",
     ),
     Code.INPUT_MISSING: _execution(
         "The job's input does not exist.",
-        "check the url of the input data source",
+        "check the named path",
     ),
     Code.OUTPUT_EXISTS: _execution(
         "The job's output already exists, and Hadoop does not overwrite it.",
-        "use an output data source whose url does not exist yet",
+        "use an output that does not exist yet",
     ),
     Code.FILE_MISSING: _execution(
         "A file that the job needs does not exist.",
-        "check the named path, in the job's arguments and among its binaries",
+        "check the named path",
     ),
     Code.SCHEME_UNKNOWN: _execution(
         "The job names a URL with a scheme that no file system of the cluster has.",
         "use hdfs:// for the cluster's own files, and objstore:// for the object store",
     ),
-    Code.PERMISSION_DENIED: _execution(
-        "The user of a program may not read or write a file.",
-        "change the owner or the mode of the named file, or use another one",
-    ),
+    Code.PERMISSION_DENIED: _execution("The user of a program may not read or write a file."),
     Code.SYNTAX_ERROR: _execution(
         "A script of the job has an error, and its interpreter refused it.",
-        "correct the named line of the script",
+        "correct the script",
     ),
     Code.CLASS_MISSING: _execution(
         "No library of the job contains a class or a function that the job names.",
-        "check the names in job_configs and the script, and the content of the libraries",
+        "correct the name, or add a library that has it to the libs of the job",
     ),
     Code.MODULE_MISSING: _execution(
         "A program or a module of Python that the job needs is not on the cluster's machines.",
@@ -359,43 +282,37 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.OBJECT_STORE_CREDENTIALS: _execution(
         "The identity service or the object store refused the user of a data source.",
-        "correct the user and the password of the data source",
+        "give the data source a user and a password that the object store accepts",
     ),
     Code.OBJECT_STORE_FORBIDDEN: _execution(
-        "The user of a data source may not do this in the object store.",
-        "give the user a role, or rights on the container",
+        "The user of a data source may not do this in the object store."
     ),
     Code.JOB_CREDENTIAL_EXPIRED: _execution(
         "The job lasted longer than its application credential for the object store.",
-        "split the job into shorter ones, or raise workflow.job_credential_s, and execute "
-        "the job again",
+        "split the job into shorter ones, or raise workflow.job_credential_s, and execute the job "
+        "again",
     ),
     Code.CONTAINER_MISSING: _execution(
         "The container of a data source does not exist in the project's object store.",
-        "create the container, or correct the url of the data source",
+        "create the container, or correct its name",
     ),
     Code.OBJECT_STORE_UNAVAILABLE: _execution(
         "The object store or the identity service did not answer the cluster for minutes.",
-        "check that both answer to the cluster's machines, and execute the job again",
+        "execute the job again when they answer",
     ),
     Code.OBJECT_STORE: _execution(
-        "The object store refused a request of the cluster for another reason.",
-        "read the quoted message; check urls, quotas and configuration",
+        "The object store refused a request of the cluster for another reason."
     ),
     Code.FILE_SYSTEM: _execution(
-        "The cluster's file system could not read or write a file of the job.",
-        "check that the cluster's data nodes run and have room, and execute the job again",
+        "The cluster's file system could not read or write a file of the job."
     ),
     Code.NO_SPACE: _execution(
         "A disk of the cluster or a quota of HDFS is full, and the job or a task could not write.",
-        "free space in HDFS and on the workers, raise the quota, or add workers, and execute the "
-        "job again",
+        "make room for the data, and execute the job again",
     ),
     Code.OUT_OF_MEMORY: _execution(
         "A program of the job needed more memory than its limit.",
-        "give it more memory in job_configs: oozie.launcher.memory.mb for Pig, Java and Shell, "
-        "mapreduce.map.memory.mb and mapreduce.map.java.opts for tasks, spark.driver.memory and "
-        "spark.executor.memory for Spark; or use larger flavors",
+        "give the program more memory, or let it need less",
     ),
     Code.EXIT_CODE: _execution(
         "A program of the job ended with an exit code other than 0, or before its task was done.",
@@ -403,31 +320,23 @@ KNOWN: Final[Mapping[Code, Known]] = {
     ),
     Code.EXCEPTION: _execution(
         "A program of the job ended with an error of its own, which is quoted.",
-        "correct the program or its data; the log of this job execution has more",
+        "the log of this job execution has more",
     ),
     Code.TASK_FAILED: _execution(
         "A task of the job failed for a reason that svcd does not know.",
         "read the log of this job execution",
     ),
     Code.KILLED_ELSEWHERE: _execution(
-        "The job, or a program of it, was killed at the workflow engine, in YARN or on a machine,"
-        " and not by svcd.",
-        "find out who has access to the engine, YARN and the machines and killed it, and whether"
-        " the machine had memory left; execute it again",
+        "The job, or a program of it, was killed at the workflow engine, in YARN or on a machine, "
+        "and not by svcd."
     ),
     Code.UNKNOWN: _execution(
         "The workflow engine ended the job without a reason.",
         "read the log of this job execution",
     ),
-    Code.INTERNAL: Known(
-        meaning="A defect of svcd or of a distribution stopped the work.",
-        advice="give the operator the incident id, which the log has too; report the defect",
-        of=(Of.CLUSTER, Of.EXECUTION),
+    Code.INTERNAL: _both(
+        "A defect of svcd or of a distribution stopped the work.",
+        "report the defect to the operator of svcd, whose log has more",
     ),
 }
 """Every code of the list, in its order."""
-
-
-def advice(code: Code) -> str:
-    """What a person can do."""
-    return KNOWN[code].advice

@@ -107,9 +107,7 @@ class SqliteDatabase:
                 execute(f"pragma journal_size_limit={_JOURNAL_BYTES}")
         except sqlite3.Error as error:
             self._refuse_damage(error)
-            raise SchemaError(
-                f"cannot open the database {path}: {error}; check the folder's owner and space"
-            ) from None
+            raise SchemaError(f"cannot open the database {path}: {error}") from None
         if free_bytes is None:
             folder = None if path is None else path.absolute().parent
 
@@ -226,8 +224,7 @@ class SqliteDatabase:
             self._refuse_damage(error)
             if isinstance(error, sqlite3.OperationalError):
                 raise SchemaError(
-                    f"the schema of {self._path} cannot be changed: {error}; make room on its disk,"
-                    " end other programs that use it, and start again"
+                    f"the schema of {self._path} cannot be changed: {error}"
                 ) from None
             raise
 

@@ -45,10 +45,12 @@ class FailureTests(WatchedCloudTestCase):
     """What a user sees of each code; the tests are made of SCENARIOS below."""
 
     def check_cluster(self, code: Code, cluster_id: str) -> None:
-        """The code is in the description, with the advice; the story says when it failed."""
+        """The code is in the description, with its advice; the story says when it failed."""
         shown = self.api.cluster(cluster_id)
         self.assertIn(f"{code}: ", shown["status_description"])
-        self.assertIn(f"({KNOWN[code].advice})", shown["status_description"])
+        advice = KNOWN[code].advice
+        self.assertIn(f" ({advice})" if advice else "", shown["status_description"])
+        self.assertNotIn("()", shown["status_description"])
         self.assertIn(shown["status"], ("Error", "Active"))
         events = self.api.get(f"/clusters/{cluster_id}/events")["events"]
         failed = [e for e in events if e["outcome"] == "failed" and e["code"] == code]
@@ -644,9 +646,8 @@ class ListTests(SynchronousTestCase):
         self.assertEqual(set(SCENARIOS), listed)
 
     def test_every_code_is_explained(self) -> None:
-        """In the order of the list; a sentence each, and something to do."""
+        """In the order of the list; a sentence each, and a remedy where the code has one."""
         self.assertEqual(list(KNOWN), list(Code))
         for code, known in KNOWN.items():
             self.assertRegex(known.meaning, r"^(svcd|[A-Z]).*\.$", code)
-            self.assertRegex(known.advice, r"^[a-z].*[^.]$", code)
-            self.assertGreater(len(known.advice), 15, code)
+            self.assertRegex(known.advice, r"^([a-z].*[^.])?$", code)

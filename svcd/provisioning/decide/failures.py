@@ -32,8 +32,9 @@ def code_of(error: CloudError) -> Code:
 
 
 def describe(code: Code, reason: str) -> str:
-    """`CODE: reason (advice)`, cut at MOST_TEXT characters; the advice is never cut."""
-    tail = f" ({KNOWN[code].advice})"
+    """`CODE: reason (advice)`, cut at MOST_TEXT characters; the advice, if any, is never cut."""
+    advice = KNOWN[code].advice
+    tail = f" ({advice})" if advice else ""
     head = f"{code}: {reason}"
     room = MOST_TEXT - len(tail)
     if len(head) > room:

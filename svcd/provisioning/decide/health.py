@@ -40,6 +40,14 @@ _MOST_SHOWN: Final = 10
 
 _RUNNING: Final = frozenset({"ACTIVE", "PASSWORD", "MIGRATING", "VERIFY_RESIZE"})
 """Statuses of a server that does its work."""
+_STARTS: Final = {
+    "SHUTOFF": "start the server in the cloud, then its daemons",
+    "PAUSED": "unpause the server in the cloud",
+    "SUSPENDED": "resume the server in the cloud",
+    "SHELVED": "unshelve the server in the cloud, then start its daemons",
+    "SHELVED_OFFLOADED": "unshelve the server in the cloud, then start its daemons",
+}
+"""The remedy for a server by its status; svcd does not know one for others, such as ERROR."""
 
 
 @frozen(kw_only=True)
@@ -133,7 +141,7 @@ def of_servers(
         else:
             why = f": {found.fault}" if found.fault else ""
             text = f"{where} is {found.status}{why}"
-            bad.append(_ailment(Code.SERVER_DOWN, key, text, now))
+            bad.append(_ailment(Code.SERVER_DOWN, key, text, now, _STARTS.get(found.status, "")))
             if found.status == "ERROR" and found.fault:
                 sure.append(key)
             statuses[each.instance_id] = found.status
@@ -193,7 +201,8 @@ def of_daemons(
                 silent.add(place)
         if missing:
             text = f"{question.what} on {key[0]}: {missing}"
-            bad.append(_ailment(code, key, text, now, advice))
+            known = advice if code is Code.DAEMON_DOWN else ""
+            bad.append(_ailment(code, key, text, now, known))
         else:
             good.append(key)
     sure = frozenset(a.key for a in bad if a.code == Code.FOREIGN_DAEMON)

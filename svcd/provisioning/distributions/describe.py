@@ -32,7 +32,8 @@ def _lines(plan: Plan, names: Mapping[InstanceId, str]) -> Iterator[str]:
             for position, action in enumerate(chain):
                 bullet = "-" if position == 0 else " "
                 yield f"   {bullet} {names.get(action.machine, action.machine)}: {_text(action)}"
-        yield f"   if it fails: {stage.advice}"
+        if stage.advice:
+            yield f"   if it fails: {stage.advice}"
 
 
 def _text(action: Action) -> str:

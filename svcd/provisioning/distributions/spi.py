@@ -174,9 +174,10 @@ Chain: TypeAlias = tuple[Action, ...]
 class Stage:
     """Chains that run in parallel. The stage is done when all its chains are done.
 
-    name: the event's step ("start hdfs"). deadline_s: for the whole stage. advice: the action for
-    a person when the stage fails. While a stage runs, the cluster's status is `Configuring` for
-    stages of `configure` and `Starting` for stages of `start`.
+    name: the event's step ("start hdfs"). deadline_s: for the whole stage. advice: for a person
+    when the stage fails, right whatever the cause is; "" for none. While a stage runs, the
+    cluster's status is `Configuring` for stages of `configure` and `Starting` for stages of
+    `start`.
     """
 
     name: str

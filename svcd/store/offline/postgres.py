@@ -186,8 +186,7 @@ class PostgresSession:
                 if not any(ready):
                     self._connection.close()
                     raise OfflineError(
-                        f"{self.where} did not answer within {limit_s:.0f} s: check the server;"
-                        " nothing was changed"
+                        f"{self.where} did not answer within {limit_s:.0f} s; nothing was changed"
                     )
 
     @contextlib.contextmanager

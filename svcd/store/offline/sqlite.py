@@ -159,10 +159,7 @@ class SqliteSession:
                 f"{self.where} is in use by another program: stop the daemon that has it first"
             )
         if code == sqlite3.SQLITE_CANTOPEN:
-            return OfflineError(
-                f"{self.where} cannot be opened: {_why(self.path)}; check database.url,"
-                " server.state_dir and the owner of the folder"
-            )
+            return OfflineError(f"{self.where} cannot be opened: {_why(self.path)}")
         if code == sqlite3.SQLITE_FULL:
             return OfflineError(f"{self.where} cannot be written: its disk is full; make room")
         return OfflineError(f"{self.where} cannot be used: {error}")

@@ -162,8 +162,9 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
 
 def failure(code: Code, step: str, reason: str) -> Failure:
     """A failure with its advice. reason: what happened; line ends become blanks, cut to size."""
-    text = " ".join(reason.split()) or "the engine gave no reason"
-    return Failure(code=code.value, step=step, text=f"{text[:MOST_TEXT]}; {KNOWN[code].advice}")
+    text = (" ".join(reason.split()) or "the engine gave no reason")[:MOST_TEXT]
+    advice = KNOWN[code].advice
+    return Failure(code=code.value, step=step, text=f"{text}; {advice}" if advice else text)
 
 
 def of_record(

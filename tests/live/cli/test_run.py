@@ -73,7 +73,7 @@ class RunTests(DaemonCase):
         again = await self.svcd(*command, "hdfs:///out")
         self.assertEqual(again.code, 1, again.err)
         self.assertIn("failure: OUTPUT_EXISTS in step job-node", again.err)
-        self.assertIn("use an output data source whose url does not exist yet", again.err)
+        self.assertIn("use an output that does not exist yet", again.err)
         self.assertIn(": uploaded already\n", again.err)
 
         broken = self.file("broken.pig", "STORE nothing INTO '$OUTPUT';\n")

@@ -29,5 +29,6 @@ class PageTests(SynchronousTestCase):
             explained(Code.INPUT_MISSING),
             "INPUT_MISSING: of a job execution\n"
             "  The job's input does not exist.\n"
-            "  What to do: check the url of the input data source.\n",
+            "  What to do: check the named path.\n",
         )
+        self.assertNotIn("What to do", explained(Code.FORBIDDEN))

@@ -277,13 +277,6 @@ class RefusalTests(BakeCase):
             self.assertIn(expected, str(self.refused()))
             rig.script(pattern, Said())
 
-    def test_apt_advice(self) -> None:
-        """The commonest reason is a network without a way out."""
-        self.remote.script("apt-get", Said(exit_code=100, stderr="E: Failed to fetch"))
-        text = str(self.refused())
-        self.assertIn("failed: E: Failed to fetch; the server must reach its package mirror", text)
-        self.assertIn("name a network with a way out (--network)", text)
-
     def test_a_snapshot_that_fails(self) -> None:
         """The cloud refuses it, or ends it."""
         self.rig.faults.add(

@@ -18,7 +18,6 @@ from svcd.cli.door import Door, Given
 from svcd.cli.exits import TIMED_OUT, UNREACHABLE, CommandError, OutOfTime
 from svcd.cli.times import duration, moment, seconds
 from svcd.embedded.faults import Effect
-from svcd.model.failures import KNOWN, Code
 from svcd.testing import FakeService, FakeServiceMixin
 from tests.support.commands import Shown
 from tests.support.fakes import Api
@@ -147,12 +146,7 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
             "  COMMAND_FAILED means: A command of the distribution failed on a machine.",
             told,
         )
-        self.assertIn(
-            "  what to do: read the quoted output; correct the cause and retry with svcd cluster"
-            " retry",
-            told,
-        )
-        self.assertEqual("\n".join(told).count("correct the cause and retry with"), 1)
+        self.assertNotIn("what to do", "\n".join(told))
         (failed,) = [line for line in told if "FAILED start" in line]
         self.assertEqual(
             failed,
@@ -199,8 +193,6 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
         self.assertIn("waits in step submit since 2026-01-01 00:00:06 UTC, for 1 min 00 s", told)
         self.assertIn("; svcd gives up at ", told)
         self.assertIn("    ENGINE_UNREACHABLE: ", told)
-        advice = KNOWN[Code.ENGINE_UNREACHABLE].advice
-        self.assertEqual(told.count(advice), 1)
 
     def test_execution_that_failed(self) -> None:
         """Cluster, times, the engine's word, the action's error, the logs; by the job's name."""
@@ -220,7 +212,7 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
             f"  of job count (Pig, {job})",
             f"  on cluster mine ({cluster_id}, Active)",
             "failure: OUTPUT_EXISTS in step job-node",
-            "  what to do: use an output data source whose url does not exist yet",
+            "  what to do: use an output that does not exist yet",
             f"workflow engine: {workflow} is KILLED",
             "  action job-node (pig): ERROR, application_1767225600000_0001 FAILED/KILLED",
             "    started at 2026-01-01 00:00:06 UTC",
@@ -479,7 +471,7 @@ class FindTests(SynchronousTestCase):
         with self.assertRaises(CommandError) as raised:
             self.find({**environment, "OS_PROJECT_ID": "p"}, api="http://a")
         self.assertIn(
-            "the login at https://id/v3/auth/tokens was refused: check OS_USERNAME",
+            "the login at https://id/v3/auth/tokens was refused with the status 401",
             str(raised.exception),
         )
         self.assertNotIn("pw", str(raised.exception))

@@ -210,8 +210,7 @@ class HinderedTests(SynchronousTestCase):
             self.upgrade(database)
         self.assertEqual(
             str(raised.exception),
-            f"the schema of {self.path} cannot be changed: database or disk is full; make room on"
-            " its disk, end other programs that use it, and start again",
+            f"the schema of {self.path} cannot be changed: database or disk is full",
         )
         self.assertEqual(self.content(), before)
         database._connection.execute("pragma max_page_count=1000000")

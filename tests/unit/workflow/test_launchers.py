@@ -18,10 +18,6 @@ DIED = (
     " due to AM Container for appattempt_1795305754044_0001_000001 exited with  exitCode: 137\n"
     "Failing this attempt."
 )
-ADVICE = (
-    "remove the job's partial output and execute the job again; if the launcher dies again, give "
-    "it more memory (oozie.launcher.memory.mb)"
-)
 DIES = {"svcd.fake.outcome": "launcher"}
 
 
@@ -76,9 +72,9 @@ class Telling(SynchronousTestCase):
         assert action is not None
         failure = lost(action, diagnostics, sweep)
         self.assertEqual((failure.code, failure.step), ("LAUNCHER_LOST", "job-node"))
-        head, tail = f"the launcher {LAUNCHER} died: ", f"; {ADVICE}"
-        self.assertTrue(failure.text.startswith(head) and failure.text.endswith(tail))
-        return failure.text[len(head) : -len(tail)]
+        head = f"the launcher {LAUNCHER} died: "
+        self.assertTrue(failure.text.startswith(head))
+        return failure.text[len(head) :]
 
     def test_what_yarn_says_is_quoted_in_one_line(self) -> None:
         self.assertEqual(
@@ -162,7 +158,7 @@ class LaunchersTests(WorkflowCase):
         self.clock.advance(40)
         self.assertIn(
             "; still running: application_1767225600000_00011 "
-            "(the resource manager refuses to kill them: HTTP 403); ",
+            "(the resource manager refuses to kill them: HTTP 403)",
             self.info(row.id)["failure"]["text"],
         )
 

@@ -70,10 +70,11 @@ def image_fault(cluster: Cluster, machine: Machine) -> str:
     needing = [p for p in (*PROCESSES[SPARK], NODEMANAGER) if p in machine.processes]
     if not asked_for or not needing or "spark" in machine.software:
         return ""
-    return (
-        f"{asked_for[0]} needs Spark, and the software in {machine.prefix} comes without it: "
-        f"svcd image build vanilla {machine.prefix}"
-    )
+    lack = f"{asked_for[0]} needs Spark, and the software in {machine.prefix} comes without it"
+    build = f"svcd image build vanilla {machine.prefix}"
+    if machine.root:
+        return f"{lack}: run {build}, then retry with an empty resize"
+    return f"{lack}: make an image with {build}, and create the cluster again with that image"
 
 
 def _jobs(machines: Sequence[Machine], machine: Machine) -> Properties:

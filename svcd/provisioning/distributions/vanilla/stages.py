@@ -60,39 +60,21 @@ CHECK_S = 30.0
 CONNECT_S = 300.0
 PORTS_S = 60.0
 
-_START_ADVICE = (
-    "read the log named above (logs are in {logs}); "
-    "`{start}` on the machine starts a daemon by hand; "
-    "then retry the cluster by PUT with an empty resize"
-)
-_PORTS_ADVICE = (
-    "end the program that is named above: the daemons of the cluster need these ports; then retry "
-    "the cluster by PUT with an empty resize"
-)
-_CONFIGURE_ADVICE = (
-    "check that svcd can write to the machine's home folder (is it full or read-only?), then retry"
-)
-_LEAVE_ADVICE = (
-    "check the data nodes on the name node's page: a node cannot leave while one of its blocks has "
-    "too few other nodes to move to; add nodes or lower the replication of the files, then retry"
-)
-_CHECK_ADVICE = (
-    "logs are in {logs}; `{start}` on the machine named above starts a daemon that is down"
-)
+_ADVICE = "logs are in {logs}; `{start}` on the machine named above starts a daemon that is down"
 
 
 def configure(cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId]) -> Plan:
     chains = tuple(files(cluster, machines, m) for m in machines if m.instance_id in on)
-    return _plan("write the configuration", chains, CONFIGURE_S, _CONFIGURE_ADVICE)
+    return _plan("write the configuration", chains, CONFIGURE_S)
 
 
 def start(cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId]) -> Plan:
     new = [m for m in machines if m.instance_id in on]
     if not new:
         return ()
-    advice = _advice(_START_ADVICE, machines)
+    advice = _advice(machines)
     before = [(actions.ports_free(m),) for m in new] + list(_present_chains(cluster, machines, new))
-    free = _plan("check the ports", before, PORTS_S, _PORTS_ADVICE)
+    free = _plan("check the ports", before, PORTS_S)
     admitted = _plan("admit the new nodes", tuple(_admissions(machines, new)), START_S, advice)
     chains = (
         *_name_node_chain(cluster, machines, new),
@@ -140,7 +122,7 @@ def decommission(
                 ),
             )
         )
-    return _plan("decommission the nodes", tuple(chains), DECOMMISSION_S, _LEAVE_ADVICE)
+    return _plan("decommission the nodes", tuple(chains), DECOMMISSION_S)
 
 
 def check(cluster: Cluster, machines: Sequence[Machine]) -> Plan:
@@ -170,22 +152,22 @@ def check(cluster: Cluster, machines: Sequence[Machine]) -> Plan:
     chains += [(evolve(actions.oozie_accepts(m), what=JOBFLOW),) for m in holders(machines, OOZIE)]
     for process in (SPARKHISTORY, SPARKCONNECT):
         chains += [(actions.listening(m, process, "listens"),) for m in holders(machines, process)]
-    advice = _advice(_CHECK_ADVICE, machines)
+    advice = _advice(machines)
     return _plan("check the daemons", tuple(chains), CHECK_S, advice)
 
 
-def _advice(text: str, machines: Sequence[Machine]) -> str:
-    """`text` with the folder of the logs, and with the command that starts a daemon by hand."""
+def _advice(machines: Sequence[Machine]) -> str:
+    """The folder of the logs, and the command that starts a daemon by hand."""
     own = next((m for m in machines if m.runs_as), None)
     if own is None:
         logs, start = "svcd/logs of the login user's home", "sh svcd/bin/daemon start NAME"
     else:
         logs = layout(own).logs
         start = f"sudo -u {own.runs_as} {daemon(own, 'start', 'NAME')}"
-    return text.format(logs=logs, start=start)
+    return _ADVICE.format(logs=logs, start=start)
 
 
-def _plan(name: str, chains: Sequence[Chain], deadline_s: float, advice: str) -> Plan:
+def _plan(name: str, chains: Sequence[Chain], deadline_s: float, advice: str = "") -> Plan:
     kept = tuple(c for c in chains if c)
     return (Stage(name=name, chains=kept, deadline_s=deadline_s, advice=advice),) if kept else ()
 

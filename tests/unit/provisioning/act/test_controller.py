@@ -808,8 +808,7 @@ class FirewallTests(ControllerTestCase):
             site.row.status_description,
             "MACHINE_UNREACHABLE: demo-worker-001: check AllowTcpForwarding. svcd reaches the "
             "daemons of a machine through its SSH server: set `AllowTcpForwarding yes` in "
-            "/etc/ssh/sshd_config of the image (check the machine and the network; retry with an "
-            "empty resize)",
+            "/etc/ssh/sshd_config of the image",
         )
         self.assertEqual({_kind(ran.command) for ran in site.remote.ran}, {"facts"})
         self.assertEqual(site.leftovers(), [])

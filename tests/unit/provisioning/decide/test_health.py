@@ -102,6 +102,7 @@ class TestServers(SynchronousTestCase):
         self.assertEqual(seen.sure, {(ONE, "server")})
         seen = health.of_servers(row(), [server(1, "SHUTOFF"), server(2)], (), AT)
         self.assertEqual(bad(seen), [("SERVER_DOWN", ONE, f"server s1 of {ONE} is SHUTOFF")])
+        self.assertEqual(seen.bad[0].advice, "start the server in the cloud, then its daemons")
         self.assertEqual(seen.sure, frozenset())
 
 
@@ -162,7 +163,7 @@ class TestDaemons(SynchronousTestCase):
 DEAD = found(Answer(status=200, body=b"up"), Answer(status=200, body=b"one"))
 WELL = found(Answer(status=200, body=b"up"), Answer(status=200, body=b"two"))
 REASON = f"the worker on {TWO}: two is missing"
-TEXT = f"DAEMON_DOWN: {REASON}\nread ({KNOWN[Code.DAEMON_DOWN].advice})"
+TEXT = f"DAEMON_DOWN: {REASON}\nread"
 
 
 def ill() -> Cluster:

@@ -6,7 +6,7 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.cluster import Cluster, ClusterStatus, Desired
-from svcd.model.failures import advice
+from svcd.model.failures import KNOWN
 from svcd.model.ids import timestamp
 from svcd.provisioning.decide import lifecycle
 from svcd.provisioning.decide.failures import MOST_TEXT, Code, describe
@@ -230,6 +230,6 @@ class RequestTests(SynchronousTestCase):
 class FailureTextTests(SynchronousTestCase):
     def test_long_reason_is_cut_but_not_its_advice(self) -> None:
         """The text stays below its bound."""
-        text = describe(Code.COMMAND_FAILED, "x" * 5000)
+        text = describe(Code.QUOTA, "x" * 5000)
         self.assertEqual(len(text), MOST_TEXT)
-        self.assertTrue(text.endswith(f"({advice(Code.COMMAND_FAILED)})"))
+        self.assertTrue(text.endswith(f"({KNOWN[Code.QUOTA].advice})"))

@@ -113,7 +113,7 @@ class Failing(WorkflowCase):
         info = self.info(row.id)
         self.assertEqual(
             info["failure"]["text"],
-            "no luck; correct the program or its data; the log of this job execution has more",
+            "no luck; the log of this job execution has more",
         )
         self.assertEqual(info["actions"][1]["errorMessage"], "no luck")
 

@@ -118,14 +118,14 @@ class HandedOverTests(_Case):
         self.assertNothingLeftInAnHour()
 
     def test_a_cloud_that_gives_none_fails_the_job(self) -> None:
-        """The setting for such a cloud is named."""
+        """The words of the identity service are quoted."""
         self.credentials.errors = [fault(Fault.FORBIDDEN)]
         row = self.execute()
         self.clock.advance(0.1)
         failure = self.execution(row.id).failure
         assert failure is not None
         self.assertEqual(failure.code, "JOB_CREDENTIAL")
-        self.assertIn("cloud.job_credentials", failure.text)
+        self.assertEqual(failure.text, "identity: said the identity service")
         self.clock.advance(70.0)
         self.assertNothingLeft()
 

@@ -75,10 +75,7 @@ class OfRecord(SynchronousTestCase):
         action |= {"errorCode": "JA018", "errorMessage": message}
         told = of_record({"status": "KILLED", "actions": [action]})
         self.assertEqual(told.code, "RESOURCES_UNREACHABLE")
-        self.assertTrue(
-            told.text.endswith("; check that the cluster's resource manager and name node run"),
-            told.text,
-        )
+        self.assertTrue(told.text.endswith("hadoop/ConnectionRefused"), told.text)
 
     def test_only_the_words_of_an_interpreter_are_a_syntax_error(self) -> None:
         """Pig numbers faults of data like those of scripts, and gzip ends like a shell."""
@@ -168,7 +165,7 @@ class OfRecord(SynchronousTestCase):
         record = {"status": "FAILED", "actions": [action]}
         told = of_record(record, Evidence(silent="http://h:8088/x: refused"))
         self.assertEqual(told.code, "RESOURCES_UNREACHABLE")
-        self.assertIn("does not answer: http://h:8088/x: refused; check", told.text)
+        self.assertIn("does not answer: http://h:8088/x: refused", told.text)
 
     def test_a_file_system_without_data_nodes_is_not_the_resource_manager(self) -> None:
         """Seen on the real one, whose only data node was killed while the job's program ran."""
@@ -184,7 +181,6 @@ class OfRecord(SynchronousTestCase):
         for message in messages:
             told = of_giving_up({**action, "errorMessage": message})
             self.assertEqual(told.code, "FILE_SYSTEM", message)
-            self.assertIn("check that the cluster's data nodes run", told.text)
 
     def test_a_failing_task_is_told_by_the_history(self) -> None:
         """The record has no reason then."""
@@ -457,7 +453,7 @@ class OfRecord(SynchronousTestCase):
         )
         told = of_record(record, log)
         self.assertEqual(told.code, "NO_SPACE")
-        self.assertIn("free space in HDFS", told.text)
+        self.assertIn("make room for the data", told.text)
 
     def test_a_name_node_without_space_is_no_other_trouble_of_the_file_system(self) -> None:
         """On a full disk it goes into safe mode; so it does while it starts."""
@@ -488,8 +484,7 @@ class GivingUp(SynchronousTestCase):
             (
                 "RESOURCES_UNREACHABLE",
                 "job-node",
-                "JA006: Connection refused; check that the cluster's resource manager and name node"
-                " run",
+                "JA006: Connection refused",
             ),
         )
 

@@ -151,7 +151,7 @@ class DriverAloneTests(SynchronousTestCase):
 
     def test_it_waits_with_what_it_lacks(self) -> None:
         begin = f"STEP_WAITS YARN runs only the driver of {CHILD}, and has no room for 1 container"
-        self.assertTrue(self.word().startswith(f"{begin} of 1692 MB; "), self.word())
+        self.assertEqual(self.word(), f"{begin} of 1692 MB")
 
     def test_others_do_not_wait(self) -> None:
         """With an executor, without a request, new, and no program of Spark."""
@@ -301,9 +301,7 @@ class Verdicts(SynchronousTestCase):
             self.said(ClusterMetrics(active=1, applications=found)),
             (
                 "STEP_WAITS",
-                f"YARN has accepted {CHILD} and not begun it: {EMPTY}; check that the cluster's "
-                "resource manager runs and has room; end other jobs or add workers if the cluster "
-                "is full",
+                f"YARN has accepted {CHILD} and not begun it: {EMPTY}",
                 False,
             ),
         )
@@ -402,9 +400,7 @@ class Stories(WorkflowCase):
         waiting = self.info(row.id)["waiting"]
         self.assertEqual((waiting["code"], waiting["step"]), ("NO_WORKERS", "job-node"))
         self.assertEqual(
-            waiting["text"],
-            "no worker of the cluster takes work: c1-master-001 is LOST; start the node managers "
-            "of the named machines again; if a server is gone, an empty resize replaces it",
+            waiting["text"], "no worker of the cluster takes work: c1-master-001 is LOST"
         )
         self.assertEqual(
             (waiting["since"], waiting["until"]), ("2026-01-01T00:00:35", "2026-01-01T00:10:35")

@@ -145,7 +145,8 @@ class TestImage(SynchronousTestCase):
         """So do node managers, which run executors; the text names the command."""
         told = (
             "sparkhistory needs Spark, and the software in /opt/svcd/vanilla comes without it: "
-            "svcd image build vanilla /opt/svcd/vanilla"
+            "make an image with svcd image build vanilla /opt/svcd/vanilla, and create the cluster "
+            "again with that image"
         )
         self.assertEqual(self.faults(made(HISTORY), ("bin", "hadoop")), ["", told, told, told])
 

@@ -51,9 +51,8 @@ class TestAdvice(SynchronousTestCase):
         _, stage = Vanilla().start(MADE, MACHINES, IDS)
         self.assertEqual(
             stage.advice,
-            "read the log named above (logs are in svcd/logs of the login user's home); "
-            "`sh svcd/bin/daemon start NAME` on the machine starts a daemon by hand; "
-            "then retry the cluster by PUT with an empty resize",
+            "logs are in svcd/logs of the login user's home; `sh svcd/bin/daemon start NAME` on "
+            "the machine named above starts a daemon that is down",
         )
 
 
@@ -276,4 +275,4 @@ class TestDescribe(SynchronousTestCase):
             "http://203.0.113.2:9870/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo\n",
             told,
         )
-        self.assertIn("   if it fails: read the log", told)
+        self.assertIn("   if it fails: logs are in", told)
