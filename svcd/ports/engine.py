@@ -11,7 +11,7 @@ from collections.abc import (
 from typing import Protocol
 
 import msgspec
-from attrs import frozen
+from attrs import field, frozen
 
 from svcd.model.cluster import Cluster
 from svcd.model.execution_log import FileEnds
@@ -60,12 +60,25 @@ class Identity(Protocol):
 
 
 @frozen(kw_only=True)
+class LauncherLimits:
+    """The largest launcher of a job, by the configuration of the cluster; empty and 0: unknown.
+
+    queue: YARN's queue of launchers that name none. most_mib: by queue. most_cores: in any queue.
+    """
+
+    queue: str = ""
+    most_mib: Mapping[str, int] = field(factory=dict)
+    most_cores: int = 0
+
+
+@frozen(kw_only=True)
 class Endpoints:
     """The addresses for the jobs of a cluster, and the user that they run as.
 
     engine: base of the workflow engine (ends in /oozie). webhdfs: base of the name node's HTTP.
     name_node: hdfs:// URL. resource_manager: host:port. history: base URL or "". user: the HDFS
     user. identities: of the daemons that a job uses, the engine and the name node among them.
+    launcher_limits: of any job.
     """
 
     engine: str
@@ -75,6 +88,7 @@ class Endpoints:
     history: str
     user: str
     identities: Sequence[Identity] = ()
+    launcher_limits: LauncherLimits = LauncherLimits()
 
 
 @frozen(kw_only=True)

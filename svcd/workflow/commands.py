@@ -492,6 +492,12 @@ class Jobs:
         configs = row.job_configs or JobConfigs()
         broken += data_urls.faults_of(job.type, sources, configs.configs)
         broken += job_configs.unusable(job.type, configs)
+        if cluster is not None and cluster.status is ClusterStatus.ACTIVE:
+            endpoints = self._engines.endpoints(cluster)
+            if endpoints is not None:
+                broken += job_configs.launcher_faults(
+                    job.type, configs.configs, endpoints.launcher_limits
+                )
         if broken:
             raise InvalidData("\n".join(broken[: job_configs.MOST_FAULTS]))
         return await self._check_document(tx, row, job, sources, cluster)

@@ -529,8 +529,9 @@ def internal_of_execution(case: FailureTests) -> str:
 
     case.begin_with(Broken(ENGINES))
     cluster_id = case.create(plugin_name="broken")
+    execution_id = case.execution(cluster_id)
     case.active(cluster_id)
-    execution_id = case.ended(case.execution(cluster_id))
+    case.ended(execution_id)
     case.assertGreater(len(case.flushLoggedErrors(ZeroDivisionError)), 0)
     return execution_id
 

@@ -39,7 +39,7 @@ from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.binaries import Binaries, begun, library_name
 from svcd.workflow.decide import arguments, document, failures, lifecycle, planner, submission
 from svcd.workflow.decide.failures import Code
-from svcd.workflow.decide.job_configs import starts
+from svcd.workflow.decide.job_configs import launcher_faults, starts
 from svcd.workflow.decide.masking import masked_text, reading
 from svcd.workflow.decide.material import Material, secrets_of, work_of
 from svcd.workflow.decide.object_store import ObjectStoreAccess
@@ -154,7 +154,10 @@ class Performer:
                 return Done()
             logins = obtained
         work = work_of(row, material, self._access, place.cluster, logins)
+        limits = place.endpoints.launcher_limits
         try:
+            for fault in launcher_faults(work.type, work.configs.configs, limits):
+                raise document.DocumentError(fault)  # of a cluster that became Active meanwhile
             definition = document.workflow(work)
             properties = document.properties(work, place.endpoints, step.folder)
         except document.DocumentError as error:
@@ -321,7 +324,8 @@ class Performer:
         evidence = failures.NOTHING
         if not row.cancel_requested:
             evidence = await self._containers.evidence(place, read, _DIAGNOSIS_S)
-        failure = await in_slices(self._clock, failures.judging(read, evidence, secrets))
+        steps = failures.judging(read, evidence, secrets, failures.configs_of(row))
+        failure = await in_slices(self._clock, steps)
         return News(
             status=status,
             record=read,

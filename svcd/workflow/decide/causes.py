@@ -38,7 +38,7 @@ _MOST_FRAMES: Final = 200
 _WRAPPER: Final = re.compile(r"org\.apache\.oozie\.|java\.lang\.reflect\.")
 _CONSEQUENCE: Final = re.compile(
     r"Job in state DEFINE instead of RUNNING|Intercepted System\.exit\("
-    r"|Job (?:job_local\w+ )?failed, hadoop does not return any error message"
+    r"|Job (?:job_\w+ )?failed, hadoop does not return any error message"
 )
 """Pig asks a job that it could not submit for its state, and has no words for its end; the
 launcher stops the exit of a program."""

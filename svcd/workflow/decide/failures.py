@@ -8,16 +8,18 @@ failing task, and only the exit code of a failing script.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Final, cast
 
 from svcd.model.engine_record import Action, Record
 from svcd.model.failures import KNOWN
 from svcd.model.failures import Code as Code
-from svcd.model.job import Failure
+from svcd.model.job import Execution, Failure
 from svcd.model.secret import Secret
+from svcd.model.template import ConfigValue
 from svcd.workflow.decide import causes, spark_causes
 from svcd.workflow.decide.evidence import Ended, Evidence
+from svcd.workflow.decide.job_configs import shown
 from svcd.workflow.decide.masking import masked_text
 
 MOST_TEXT: Final = 2000
@@ -136,9 +138,10 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
     (Code.WORKER_LOST, re.compile(r"released on a \*lost\* node|exit(?:Code:| status) -100\b")),
     (Code.KILLED_ELSEWHERE, re.compile(r"was killed by user |Application killed by user")),
     (
-        Code.ENGINE_REFUSED,
+        Code.DOCUMENT_REFUSED,
         re.compile(
             r"Invalid resource request|is above the max threshold \(\d+ MB\) of this cluster"
+            r"|submitted by user .{0,1000} to (?:unknown|non-leaf) queue: "
         ),
     ),
     (
@@ -159,6 +162,19 @@ _TEXTS: Final[Sequence[tuple[Code, re.Pattern[str]]]] = (
     ),
 )
 
+_REFUSED: Final = re.compile(
+    r"to (?:unknown|non-leaf) queue: (\S{1,1000})"
+    r"|type=\[memory-mb\], Requested resource=<memory:(\d{1,19}),"
+    r"|type=\[vcores\], Requested resource=<memory:\d{1,19}, vCores:(\d{1,19})"
+)
+"""YARN's words on a value of a job: the queue, the MiB or the cores of a container."""
+_NO_CONFIGS: Final[Mapping[str, ConfigValue]] = {}
+
+
+def configs_of(row: Execution) -> Mapping[str, ConfigValue]:
+    """The configurations that the caller gave an execution."""
+    return _NO_CONFIGS if row.job_configs is None else row.job_configs.configs
+
 
 def failure(code: Code, step: str, reason: str) -> Failure:
     """A failure with its advice. reason: what happened; line ends become blanks, cut to size."""
@@ -168,13 +184,17 @@ def failure(code: Code, step: str, reason: str) -> Failure:
 
 
 def of_record(
-    record: Record, evidence: Evidence = NOTHING, secrets: Sequence[Secret] = ()
+    record: Record,
+    evidence: Evidence = NOTHING,
+    secrets: Sequence[Secret] = (),
+    configs: Mapping[str, ConfigValue] = _NO_CONFIGS,
 ) -> Failure:
     """The failure in the record of a workflow that ended in `KILLED` or `FAILED`.
 
-    evidence: the texts that were read besides. secrets: literal ones of the execution.
+    evidence: the texts that were read besides. secrets: literal ones of the execution. configs: of
+    its job_configs.
     """
-    steps = judging(record, evidence, secrets)
+    steps = judging(record, evidence, secrets, configs)
     while True:
         try:
             next(steps)
@@ -183,7 +203,10 @@ def of_record(
 
 
 def judging(
-    record: Record, evidence: Evidence, secrets: Sequence[Secret]
+    record: Record,
+    evidence: Evidence,
+    secrets: Sequence[Secret],
+    configs: Mapping[str, ConfigValue] = _NO_CONFIGS,
 ) -> Generator[None, None, Failure]:
     """`of_record` in steps of some milliseconds each."""
     action = record.failed
@@ -202,6 +225,8 @@ def judging(
         code, reason = Code.OUT_OF_MEMORY, explained
     elif code in _UNEXPLAINED and (explained := causes.signalled(reason)):
         code, reason = Code.KILLED_ELSEWHERE, explained
+    elif code is Code.DOCUMENT_REFUSED:
+        reason = _placed(reason, configs)
     return failure(code, step, masked_text(reason[:_MOST_READ], secrets))
 
 
@@ -264,13 +289,24 @@ def _by_ends(evidence: Evidence) -> Generator[None, None, tuple[Code, str] | Non
     return None
 
 
-def of_giving_up(action: Action) -> Failure:
+def of_giving_up(action: Action, configs: Mapping[str, ConfigValue] = _NO_CONFIGS) -> Failure:
     """The failure when the engine could not start (or end) `action`."""
     step, message = action.step, action.error_message
     found = by_text(message)
-    known = (Code.RESOURCES_UNREACHABLE, Code.FILE_SYSTEM, Code.NO_SPACE, Code.ENGINE_REFUSED)
+    known = (Code.RESOURCES_UNREACHABLE, Code.FILE_SYSTEM, Code.NO_SPACE, Code.DOCUMENT_REFUSED)
     code = found if found in known else Code.START_GAVE_UP
-    return failure(code, step, message or "the engine gave up without a reason")
+    reason = _placed(message, configs) if code is Code.DOCUMENT_REFUSED else message
+    return failure(code, step, reason or "the engine gave up without a reason")
+
+
+def _placed(text: str, configs: Mapping[str, ConfigValue]) -> str:
+    """YARN's refusal of a value, with the place of the value in the configurations of the job."""
+    refused = _REFUSED.search(text[:_MOST_READ])
+    value = next((each for each in refused.groups() if each), None) if refused else None
+    names = [name for name, given in configs.items() if str(given).strip() == value]
+    return ", ".join(f"$.job_configs.configs[{shown(name)}]" for name in names) + (
+        f": {text}" if names else text
+    )
 
 
 def by_text(text: str) -> Code | None:

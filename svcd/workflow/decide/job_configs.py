@@ -1,4 +1,4 @@
-"""Finds faults of `job_configs`: values that no definition can hold or no job would see. Pure.
+"""Finds faults of `job_configs`: values that have no way to a program of the job. Pure.
 
 The texts never contain values, because these may be secrets.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -15,6 +15,7 @@ from attrs import frozen
 
 from svcd.model.job import DataSource, JobConfigs, JobType
 from svcd.model.template import ConfigValue
+from svcd.ports.engine import LauncherLimits
 from svcd.workflow.decide import arguments
 
 MAIN_CLASS: Final = "edp.java.main_class"
@@ -47,6 +48,24 @@ ENGINES_OWN: Final = frozenset(
         "oozie.jobs.api.generated.xml",
     }
 )
+
+_LAUNCHER_QUEUES: Final = (
+    "oozie.launcher.queue",
+    "mapreduce.job.queuename",
+    "mapred.job.queue.name",
+)
+_LAUNCHER_MIB: Final = (
+    "oozie.launcher.memory.mb",
+    "yarn.app.mapreduce.am.resource.mb",
+    "mapreduce.map.memory.mb",
+    "mapred.job.map.memory.mb",
+)
+_LAUNCHER_CORES: Final = (
+    "oozie.launcher.vcores",
+    "yarn.app.mapreduce.am.resource.cpu-vcores",
+    "mapreduce.map.cpu.vcores",
+)
+"""Names of which Oozie takes the first that is given for the launcher. Source: its defaults."""
 
 
 @frozen
@@ -149,6 +168,35 @@ def unusable(job_type: JobType, configs: JobConfigs) -> Iterator[str]:
             yield (
                 f"$.job_configs.configs[{shown(name)}]: {kind} has no such setting; "
                 f"settings of {kind} that begin with edp.: {known}"
+            )
+
+
+def launcher_faults(
+    job_type: JobType, configs: Mapping[str, ConfigValue], limits: LauncherLimits
+) -> Iterator[str]:
+    """The sizes for which the cluster can never start the launcher of the job."""
+
+    def given(names: Sequence[str]) -> tuple[str, str]:
+        known = names[:1] if job_type is JobType.SPARK else names
+        found = next((name for name in known if name in configs), "")
+        return found, str(configs.get(found, "")).strip()
+
+    queue = given(_LAUNCHER_QUEUES)[1].removeprefix("root.") or limits.queue
+    most_mib = limits.most_mib.get(queue, 0)
+    for names, most, unit in (
+        (_LAUNCHER_MIB, most_mib, "MiB"),
+        (_LAUNCHER_CORES, limits.most_cores, "cores"),
+    ):
+        name, value = given(names)
+        if most and value.isdecimal() and int(value) > most:
+            way = (
+                f"give at most {most}"
+                if name == names[0]
+                else f"add {names[0]} with at most {most}"
+            )
+            yield (
+                f"$.job_configs.configs[{shown(name)}]: the launcher of the job would have {value}"
+                f" {unit}; on this cluster it has at most {most} in YARN's queue {queue}; {way}"
             )
 
 

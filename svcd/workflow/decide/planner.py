@@ -152,7 +152,9 @@ def _waiting(
         if row.status is _S.SUSPENDED:
             since = seconds_of(row.suspended_since or moment)
             until = timestamp(since + manual_deadline_s)
-        return waiting_for(row, failures.of_giving_up(action), moment, until)
+        return waiting_for(
+            row, failures.of_giving_up(action, failures.configs_of(row)), moment, until
+        )
     action = record.unlaunched
     began = row.start_time or row.created_at
     if action is None or row.status is not _S.RUNNING or now - seconds_of(began) < LAUNCH_S:
@@ -192,7 +194,7 @@ def overdue(row: Execution, memory: Memory, now: float, manual_deadline_s: float
     if row.status is _S.SUSPENDED and row.suspended_since is not None:
         action = record.gave_up
         if action is not None and now - seconds_of(row.suspended_since) >= manual_deadline_s:
-            return failures.of_giving_up(action)
+            return failures.of_giving_up(action, failures.configs_of(row))
     if row.status is _S.PREP:
         created = record.created
         # The engine's clock may differ: the job exists since `created_at` at the earliest.

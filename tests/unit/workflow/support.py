@@ -7,7 +7,7 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
@@ -47,7 +47,7 @@ from svcd.model.requests import ExecuteRequest, NewCluster
 from svcd.model.secret import Secret
 from svcd.model.wire_plans import ClusterPlan
 from svcd.ports.cloud import CloudError
-from svcd.ports.engine import Identity
+from svcd.ports.engine import Identity, LauncherLimits
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Probe
 from svcd.ports.store import Tx
@@ -83,6 +83,7 @@ class Place:
     history: str = "http://c1-master-001:19888"
     user: str = "hadoop"
     identities: Sequence[Identity] = ()
+    launcher_limits: LauncherLimits = field(factory=LauncherLimits)
 
 
 @frozen
@@ -97,12 +98,18 @@ class FakeEngines:
 
     types: Sequence[JobType] = (JobType.JAR, JobType.PIG, JobType.JAVA, JobType.SHELL)
     identities: Sequence[Identity] = ()
+    launcher_limits = LauncherLimits()
 
     def endpoints(self, cluster: Cluster) -> Place | None:
         if cluster.name == "no-engine":
             return None
         base = f"http://cloud.memory/engine/{cluster.id}"
-        return Place(f"{base}/oozie", base, identities=self.identities)
+        return Place(
+            f"{base}/oozie",
+            base,
+            identities=self.identities,
+            launcher_limits=self.launcher_limits,
+        )
 
     def has_engine(self, cluster: Cluster) -> bool:
         return cluster.name != "no-engine"

@@ -27,6 +27,7 @@ from svcd.model.requests import (
     NewJob,
     NewJobBinary,
 )
+from svcd.ports.engine import LauncherLimits
 from svcd.ports.store import Page
 from svcd.workflow.decide.rules import job_faults
 from tests.unit.workflow.support import CALLER, CLUSTER, IN, JAR, OUT, PIG, TENANT, WorkflowCase
@@ -223,6 +224,30 @@ class Execute(WorkflowCase):
         for status in (ClusterStatus.DELETING, ClusterStatus.ERROR):
             self.set_cluster(status=status)
             self.assertIn(status.value, self.refused(InvalidReference))
+
+    def test_a_launcher_that_no_node_can_hold_is_refused(self) -> None:
+        """While the cluster is made its nodes are not known yet, and the start finds the fault."""
+        self.fake_engines.launcher_limits = LauncherLimits(queue="launchers", most_cores=8)
+        configs = JobConfigs(configs={"oozie.launcher.vcores": 9})
+        told = (
+            '$.job_configs.configs["oozie.launcher.vcores"]: the launcher of the job would have 9'
+            " cores; on this cluster it has at most 8 in YARN's queue launchers; give at most 8"
+        )
+        self.assertEqual(self.refused(InvalidData, job_configs=configs), told)
+        request = ExecuteRequest(
+            cluster_id=CLUSTER, input_id=IN, output_id=OUT, job_configs=configs
+        )
+        error = self.fail_to_end(self.jobs.plan(CALLER, PIG, request), InvalidData)
+        self.assertEqual(error.message, told)
+        self.set_cluster(status=ClusterStatus.WAITING)
+        row = self.run_to_end(self.jobs.execute(CALLER, PIG, request))
+        self.set_cluster(status=ClusterStatus.ACTIVE)
+        self.controller.wake()
+        self.clock.advance(5)
+        failure = self.execution(row.id).failure
+        assert failure is not None
+        self.assertEqual(failure.code, "DOCUMENT_REFUSED")
+        self.assertEqual(failure.text, f"{told}; correct the named value")
 
     def test_a_type_the_cluster_cannot_run_is_refused(self) -> None:
         self.fake_engines.types = (JobType.PIG,)

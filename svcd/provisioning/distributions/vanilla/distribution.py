@@ -28,6 +28,7 @@ from svcd.provisioning.distributions.spi import (
 )
 from svcd.provisioning.distributions.vanilla import actions, spark, stages, topology
 from svcd.provisioning.distributions.vanilla.entries import entries
+from svcd.provisioning.distributions.vanilla.hadoop import launcher_limits
 from svcd.provisioning.distributions.vanilla.hints import JOB_TYPES, hints
 from svcd.provisioning.distributions.vanilla.layout import holder
 from svcd.provisioning.distributions.vanilla.topology import (
@@ -165,4 +166,5 @@ class Vanilla:
                 for process, machine in used.items()
                 if machine
             ),
+            launcher_limits=launcher_limits(machines),
         )

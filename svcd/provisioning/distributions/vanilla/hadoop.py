@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 from svcd.model import small_jobs
 from svcd.model.cluster import Cluster
+from svcd.ports.engine import LauncherLimits
 from svcd.provisioning.distributions.spi import Machine
 from svcd.provisioning.distributions.vanilla import layout as places
 from svcd.provisioning.distributions.vanilla import probes, topology
@@ -41,6 +42,9 @@ EXCLUDE_YARN = "exclude.yarn"
 INCLUDE_YARN = "include.yarn"
 """The node managers that may register: one of another cluster stays with the address."""
 LAUNCHER_QUEUE = "launchers"
+_MOST_MIB = "yarn.scheduler.maximum-allocation-mb"
+_STEP_MIB = 64
+"""YARN gives containers in steps of this size."""
 
 CLASS_PATH = "$HADOOP_CONF_DIR,$HADOOP_HOME/lib/*"
 HOST_FILTER = "org.svcd.hadoop.HostFilterInitializer"
@@ -167,8 +171,8 @@ def yarn_site(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -
         "yarn.resourcemanager.decommissioning-nodes-watcher.poll-interval-secs": "1",
         "yarn.resourcemanager.connect.retry-interval.ms": "200",
         "yarn.resourcemanager.recovery.enabled": "false",
-        "yarn.scheduler.minimum-allocation-mb": "64",
-        "yarn.scheduler.maximum-allocation-mb": str(most),
+        "yarn.scheduler.minimum-allocation-mb": str(_STEP_MIB),
+        _MOST_MIB: str(most),
         "yarn.scheduler.maximum-allocation-vcores": str(max(map(places.vcores, machines))),
         "yarn.nm.liveness-monitor.expiry-interval-ms": "10000" if machine.root else "60000",
         "yarn.nodemanager.hostname": own,
@@ -261,6 +265,42 @@ def launcher_percent(machines: Sequence[Machine]) -> int:
     offers = [places.containers_mib(m) for m in holders(machines, NODEMANAGER)]
     launcher = places.task_sizes(machines).launcher
     return max(30, -(-100 * launcher // min(offers))) if offers else 30
+
+
+def launcher_limits(machines: Sequence[Machine]) -> LauncherLimits:
+    """The largest launchers: a node takes them whole, and so does the share of their queue.
+
+    YARN rounds a request up to its step. It would hold back a launcher that is larger than the
+    share, and refuse one that is larger than each node.
+    """
+    nodes = holders(machines, NODEMANAGER)
+    if not nodes:
+        return LauncherLimits()
+    options = [asked(Site.YARN, m.configs) for m in nodes]
+    offers = [
+        _number(own, "yarn.nodemanager.resource.memory-mb", places.containers_mib(m))
+        for m, own in zip(nodes, options, strict=True)
+    ]
+    cores = [
+        _number(own, "yarn.nodemanager.resource.cpu-vcores", places.vcores(m))
+        for m, own in zip(nodes, options, strict=True)
+    ]
+    step = max(1, _number(options[0], "yarn.scheduler.minimum-allocation-mb", _STEP_MIB))
+    most = min(
+        max(offers), _number(options[0], _MOST_MIB, max(map(places.containers_mib, machines)))
+    )
+    share = sum(offers) * launcher_percent(machines) // 100 // step * step
+    return LauncherLimits(
+        queue=LAUNCHER_QUEUE,
+        most_mib={"default": most, LAUNCHER_QUEUE: min(most, share)},
+        most_cores=max(cores),
+    )
+
+
+def _number(options: Properties, name: str, ours: int) -> int:
+    """The caller's number for an option of YARN, else `ours`."""
+    value = options.get(name, "")
+    return int(value) if value.isdecimal() else ours
 
 
 def job_settings(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> Properties:

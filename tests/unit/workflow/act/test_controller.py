@@ -132,7 +132,7 @@ class Failing(WorkflowCase):
         waiting = self.execution(row.id).waiting
         assert waiting is not None
         self.assertEqual(waiting.code, "ENGINE_UNREACHABLE")
-        self.assertTrue(waiting.text.startswith("oozie: not there; "), waiting.text)
+        self.assertTrue(waiting.text.startswith("oozie: not there"), waiting.text)
         self.assertEqual((engine.calls, list(engine.files.nodes)), ({}, ["/"]))
         self.probe.answer("/env", 200, b"cluster c1")
         self.clock.advance(60)

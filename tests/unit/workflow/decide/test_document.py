@@ -10,6 +10,7 @@ from svcd.model.ids import DataSourceId, ExecutionId, TenantId, Timestamp
 from svcd.model.job import Credentials, DataSource, JobConfigs, JobType
 from svcd.model.job_credential import ApplicationCredential
 from svcd.model.secret import Secret
+from svcd.ports.engine import LauncherLimits
 from svcd.workflow.decide.arguments import start_jar, start_script
 from svcd.workflow.decide.document import (
     MOST_CHARACTERS_OPTION,
@@ -20,7 +21,7 @@ from svcd.workflow.decide.document import (
     properties,
     workflow,
 )
-from svcd.workflow.decide.job_configs import unusable, xml_fault
+from svcd.workflow.decide.job_configs import launcher_faults, unusable, xml_fault
 from svcd.workflow.decide.job_credentials import Login, Refused
 from svcd.workflow.decide.object_store import ObjectStoreAccess, container_of
 
@@ -395,6 +396,34 @@ class JavaAndShell(SynchronousTestCase):
             },
         )
         self.assertEqual(further_files(JAR), {})
+
+    def test_launchers_that_the_cluster_cannot_start(self) -> None:
+        """Oozie takes the first name that is given; expressions are judged by Oozie."""
+        limits = LauncherLimits(
+            queue="launchers", most_mib={"default": 2048, "launchers": 1216}, most_cores=8
+        )
+        own, of_maps = "oozie.launcher.memory.mb", "mapreduce.map.memory.mb"
+        for configs, faulty in (
+            ({own: "1216"}, []),
+            ({own: 1217}, [own]),
+            ({own: "1217", "oozie.launcher.queue": "root.default"}, []),
+            ({own: "2049", "mapreduce.job.queuename": "default"}, [own]),
+            ({own: "2049", "oozie.launcher.queue": "of-an-operator"}, []),
+            ({of_maps: "2048"}, [of_maps]),
+            ({of_maps: "2048", own: "512"}, []),
+            ({own: "${size}"}, []),
+            ({"oozie.launcher.vcores": 8, "mapreduce.map.cpu.vcores": 9}, []),
+            ({"mapreduce.map.cpu.vcores": 9}, ["mapreduce.map.cpu.vcores"]),
+        ):
+            told = list(launcher_faults(JobType.SHELL, configs, limits))
+            places = [line.partition(": ")[0] for line in told]
+            self.assertEqual(
+                places, [f'$.job_configs.configs["{name}"]' for name in faulty], configs
+            )
+        (told,) = launcher_faults(JobType.JAR, {of_maps: 2048}, limits)
+        self.assertTrue(told.endswith(f"queue launchers; add {own} with at most 1216"), told)
+        self.assertEqual(list(launcher_faults(JobType.SPARK, {of_maps: 2048}, limits)), [])
+        self.assertEqual(list(launcher_faults(JobType.JAR, {own: 9999}, LauncherLimits())), [])
 
     def test_what_each_type_makes_use_of(self) -> None:
         """args, params and the names that svcd knows; configurations go everywhere."""

@@ -134,7 +134,7 @@ class OfRecord(SynchronousTestCase):
                 " java.lang.IllegalArgumentException: Required executor memory (9000 MB), offHeap"
                 " memory (0) MB, overhead (900 MB), and PySpark memory (0 MB) is above the max"
                 " threshold (2048 MB) of this cluster! Please check the values",
-                "ENGINE_REFUSED",
+                "DOCUMENT_REFUSED",
             ),
         ):
             found = by_text(text)
@@ -492,11 +492,34 @@ class GivingUp(SynchronousTestCase):
         """The engine gives it the code of a resource manager that does not answer."""
         message = (
             "JA009: Invalid resource request! Cannot allocate containers as requested resource is"
-            " greater than maximum allowed allocation. Requested resource=<memory:9999999>"
+            " greater than maximum allowed allocation. Requested resource type=[memory-mb],"
+            " Requested resource=<memory:9999999, vCores:1>"
         )
-        told = of_giving_up({"name": "job-node", "status": "START_MANUAL", "errorMessage": message})
-        self.assertEqual(told.code, "ENGINE_REFUSED")
-        self.assertIn("<memory:9999999>; correct job_configs", told.text)
+        held = {"name": "job-node", "status": "START_MANUAL", "errorMessage": message}
+        action = parsed({"actions": [held]}).actions[0]
+        given = {"mapreduce.map.memory.mb": 9999999, "a": "1"}
+        told = failures.of_giving_up(action, given)
+        self.assertEqual(told.code, "DOCUMENT_REFUSED")
+        self.assertEqual(
+            told.text,
+            f'$.job_configs.configs["mapreduce.map.memory.mb"]: {message}; correct the named value',
+        )
+
+    def test_an_unknown_queue_is_the_fault_of_its_configuration(self) -> None:
+        """The words of YARN 3.5.0; a program may also name the queue itself."""
+        words = (
+            "YarnException: Failed to submit application_1_0001 to YARN : Application"
+            " application_1_0001 submitted by user svcd to unknown queue: nosuch"
+        )
+        action = {"name": "job-node", "type": "shell", "status": "ERROR", "errorMessage": words}
+        killed = parsed({"status": "KILLED", "actions": [action]})
+        for configs, place in (
+            ({"oozie.launcher.queue": "nosuch"}, '$.job_configs.configs["oozie.launcher.queue"]: '),
+            ({"oozie.launcher.queue": "other"}, ""),
+        ):
+            told = failures.of_record(killed, configs=configs)
+            self.assertEqual(told.code, "DOCUMENT_REFUSED")
+            self.assertEqual(told.text, f"{place}{words}; correct the named value")
 
     def test_a_record_without_sense_is_read_all_the_same(self) -> None:
         """A status that is no text, actions that are none."""

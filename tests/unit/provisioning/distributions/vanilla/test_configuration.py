@@ -16,7 +16,7 @@ from svcd.provisioning.distributions.spi import Machine
 from svcd.provisioning.distributions.vanilla import Vanilla
 from svcd.provisioning.distributions.vanilla.configuration import files
 from svcd.provisioning.distributions.vanilla.entries import JVM_OPTIONS
-from svcd.provisioning.distributions.vanilla.hadoop import launcher_percent
+from svcd.provisioning.distributions.vanilla.hadoop import launcher_limits, launcher_percent
 from svcd.provisioning.distributions.vanilla.layout import (
     SHARED_SIZES,
     containers_mib,
@@ -252,6 +252,20 @@ class TestSites(SynchronousTestCase):
         self.assertEqual(launcher_percent(all_), 30)
         self.assertEqual(launcher_percent((evolve(small, ram_mib=512),)), 38)
         self.assertEqual(launcher_percent(machines(cluster(Vanilla(), MASTER))), 30)
+
+    def test_largest_launcher_fits_into_a_node_and_into_its_queue(self) -> None:
+        """Measured on real YARN: two nodes of 2048 MiB take 1216 MiB as launchers, else 2048."""
+        (_, one, two) = machines(made(), root="/srv/cloud")
+        limits = launcher_limits((one, two))
+        self.assertEqual(limits.most_mib, {"default": 2048, "launchers": 1216})
+        self.assertEqual((limits.queue, limits.most_cores), ("launchers", 8))
+        asked = {"YARN": {"yarn.nodemanager.resource.memory-mb": 8192}}
+        limits = launcher_limits((one, evolve(two, configs=asked)))
+        self.assertEqual(limits.most_mib, {"default": 2048, "launchers": 2048})
+        asked["YARN"]["yarn.scheduler.maximum-allocation-mb"] = 4096
+        limits = launcher_limits((evolve(one, configs=asked), evolve(two, configs=asked)))
+        self.assertEqual(limits.most_mib, {"default": 4096, "launchers": 4096})
+        self.assertEqual(launcher_limits(machines(cluster(Vanilla(), MASTER))).most_mib, {})
 
     def test_executor_finds_room_beside_all_launchers_and_masters(self) -> None:
         """However they are spread; else launchers and masters would wait for ever."""

@@ -6,6 +6,7 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.job import JobType
+from svcd.ports.engine import LauncherLimits
 from svcd.provisioning.distributions.kit import cluster, group, machines
 from svcd.provisioning.distributions.spi import Endpoints, Scope, web_ports
 from svcd.provisioning.distributions.vanilla import Vanilla
@@ -137,7 +138,7 @@ class TestLinks(SynchronousTestCase):
             ],
         )
         self.assertEqual(
-            evolve(endpoints, identities=()),
+            evolve(endpoints, identities=(), launcher_limits=LauncherLimits()),
             Endpoints(
                 engine="http://203.0.113.2:11000/oozie",
                 webhdfs="http://203.0.113.2:9870",
