@@ -183,7 +183,7 @@ _LARGE: Final[Mapping[str, tuple[str, str]]] = {
         "./shell-class-missing-first.sh: line 3: csvsort: command not found;",
     ),
     "Shell/exception-python": ("EXCEPTION", "KeyError: 'EUR' (shell-exception-python.sh, line 3);"),
-    "Shell/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
+    "Shell/oom-container": ("OUT_OF_MEMORY", _KILLED),
     "Shell/oom-heap": ("OUT_OF_MEMORY", "MemoryError (shell-oom-heap.sh, line 4);"),
     "Shell/signal": ("KILLED_ELSEWHERE", "./shell-signal.sh: line 4: "),
     "Shell/killed": ("KILLED_ELSEWHERE", _KILLED),
@@ -224,7 +224,7 @@ _LARGE: Final[Mapping[str, tuple[str, str]]] = {
         "KILLED_ELSEWHERE",
         "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0",
     ),
-    "PySpark/oom-container": ("OUT_OF_MEMORY", _CONTAINER),
+    "PySpark/oom-container": ("OUT_OF_MEMORY", _KILLED),
     "PySpark/oom-driver": (
         "OUT_OF_MEMORY",
         "java.lang.OutOfMemoryError: Java heap space (pyspark-oom-driver.py, line",

@@ -83,8 +83,7 @@ _SIGNAL: Final = re.compile(
 )
 """The words of YARN, Spark, Oozie, streaming and shells on a program that a signal ended."""
 _FULL_EXECUTOR: Final = re.compile(r"\bExecutorLostFailure \(.{0,1000}?\bExit status: 143\b")
-"""Spark starts executors with -XX:OnOutOfMemoryError='kill %p'. Containers that YARN ends have a
-negative status."""
+"""Spark starts executors with -XX:OnOutOfMemoryError='kill %p'; YARN's statuses are negative."""
 _OF_CLUSTER: Final = re.compile(
     r"\bpreempted\b|killed by the ApplicationMaster|\bTimed out after\b", re.IGNORECASE
 )
@@ -99,6 +98,7 @@ _EXIT_CODE: Final = re.compile(r"^Exit code: ((?!137|143)[1-9]\d{0,2})$", re.MUL
 _LAST_WORDS: Final = "Last 4096 bytes of stderr :"
 _CONTAINER_END: Final = "Container exited with a non-zero exit code"
 """YARN's words about a container that ended with an error; what its program wrote lies between."""
+_EXCEEDED: Final = re.compile(r"exited with +exitCode: -10[34]\b")
 _ENDED_ITSELF: Final = re.compile(r"exited with +exitCode: 0\b")
 _NO_PROGRAM: Final = "Cannot run program"
 _THREAD: Final = re.compile(r'Exception in thread "[^"]{1,200}" ')
@@ -125,8 +125,7 @@ def cause(log: str) -> str:
     others, do not count. A line that ends in a colon continues in the next one. The first frame
     below it that is no framework's comes behind it.
     """
-    without_text = with_text = ""
-    place = 0
+    without_text, with_text, place = "", "", 0
     lines = _lines(log)
     for number, line in enumerate(lines):
         stripped = line.strip()
@@ -152,8 +151,7 @@ def cause(log: str) -> str:
 
 def python_cause(log: str) -> str:
     """The error of the last traceback of Python, and the line of the program; "" without one."""
-    found = [text for _, text in _tracebacks(_lines(log))]
-    return found[-1] if found else ""
+    return next((text for _, text in reversed(list(_tracebacks(_lines(log))))), "")
 
 
 def script_cause(log: str) -> str:
@@ -206,6 +204,8 @@ def yarn_cause(diagnostics: str) -> str:
         end = text.find(" Killing container", memory.end())
         return text[max(begin, 0) : end if end >= 0 else memory.end()][:_MOST_LINE]
     before, begins, rest = text.partition("Failing this attempt.Diagnostics: ")
+    if _EXCEEDED.search(before[:_MOST_LINE]):  # YARN drops the head of a long dump
+        return f"{before.strip()[:_MOST_LINE]}: its container was beyond the YARN memory limit"
     said = (rest if begins else text).partition("For more detailed output")[0][:_MOST_LINE].strip()
     if said or not _ENDED_ITSELF.search(before[:_MOST_LINE]):
         return said
