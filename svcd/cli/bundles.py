@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 import uuid
@@ -27,7 +26,7 @@ from svcd.cli.names import CLUSTER, find
 from svcd.cli.names import Kind as Named
 from svcd.cli.question import confirm, yes_option
 from svcd.cli.session import Session, write
-from svcd.cli.uploads import Program, program, read, stored
+from svcd.cli.uploads import Program, program, read, stored, sum_of
 from svcd.model.controls import visible
 from svcd.model.job import INTERNAL_URL
 
@@ -257,10 +256,7 @@ class Work:
             elif data["name"] == with_digest(name, mine.digest):
                 yield name, mine.digest
             else:
-                whole = hashlib.sha256()
-                for piece in _pieces(self._session, row, len(mine.data) + 1):
-                    whole.update(piece)
-                yield name, whole.hexdigest()
+                yield name, sum_of(_pieces(self._session, row, len(mine.data) + 1))
 
     def show(self, steps: Sequence[Step]) -> None:
         """Print the steps of a plan."""

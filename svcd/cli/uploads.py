@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -44,7 +45,15 @@ class Stored(NamedTuple):
 
 def program(name: str, data: bytes, main_class: str = "") -> Program:
     """A program of some bytes."""
-    return Program(name, data, hashlib.sha256(data).hexdigest(), main_class)
+    return Program(name, data, sum_of([data]), main_class)
+
+
+def sum_of(pieces: Iterable[bytes]) -> str:
+    """The SHA-256 sum of the content in `pieces`, hexadecimal."""
+    whole = hashlib.sha256()
+    for piece in pieces:
+        whole.update(piece)
+    return whole.hexdigest()
 
 
 def read(file: Path) -> Program:
