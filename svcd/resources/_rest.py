@@ -268,6 +268,7 @@ class Rest(Routed[Route]):
         call = Call(
             caller, version, request.args, policy, gone, request.notifyFinish, made.spec.query
         )
+        call.head = method == b"HEAD"
         call.renew = partial(self._renewed, x, made, call)
         if made.spec.login:
             call.origin = self._options.addresses.origin(request)

@@ -225,7 +225,8 @@ class Call:
     raises Unauthorized, Forbidden, ServiceUnavailable. origin, act_as, authorize: only of a login;
     where the request comes from, a function that sets the user of its audit record, and one that
     checks the token of the request, which may be of any tenant.
-    query: the values of the query parameters that the route declares.
+    query: the values of the query parameters that the route declares. head: whether the caller
+    asks only for the headers of the answer.
     """
 
     __slots__ = (
@@ -237,6 +238,7 @@ class Call:
         "authorize",
         "caller",
         "gone",
+        "head",
         "headers",
         "keyed",
         "origin",
@@ -263,6 +265,7 @@ class Call:
         self.caller = caller
         self.gone = gone
         self.keyed: KeyedRequest | None = None
+        self.head = False
         self.headers: dict[str, str] = {}
         self.query: Mapping[str, Any] = {}
         self._left = left

@@ -122,19 +122,25 @@ class JobExecutions:
 
         With `offset` it is the rest of one text to which svcd only appends; a line of svcd stands
         in place of bytes that are not kept. With `wait` the answer comes when there is more of it.
+        HEAD tells of the kept text at once, and reads nothing for it.
         """
         id_ = ExecutionId(execution_id)
         offset = call.query["offset"]
+        if offset is None and call.query["wait"] is not None:
+            raise ValidationError("?wait: needs ?offset, the value of X-Log-Offset or 0")
+        if offset is None and call.head:
+            return Answer(200, (await self._commands.kept_log(call.caller, id_, 0)).text, _TEXT)
         if offset is None:
-            if call.query["wait"] is not None:
-                raise ValidationError("?wait: needs ?offset, the value of X-Log-Offset or 0")
             return Answer(200, await self._commands.log(call.caller, id_), _TEXT)
 
         async def read() -> tuple[bool, LogPart]:
             found = await self._commands.log_part(call.caller, id_, offset)
             return bool(found.text) or found.complete, found
 
-        part = await self._waits.newer(call, read, _LOOK_S)
+        if call.head:
+            part = await self._commands.kept_log(call.caller, id_, offset)
+        else:
+            part = await self._waits.newer(call, read, _LOOK_S)
         call.headers["X-Log-Start"] = str(part.start)
         call.headers["X-Log-Offset"] = str(part.end)
         call.headers["X-Log-Complete"] = "true" if part.complete else "false"

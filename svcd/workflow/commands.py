@@ -412,8 +412,12 @@ class Jobs:
             ) from None
 
     async def log_part(self, caller: Caller, id_: ExecutionId, offset: int) -> LogPart:
-        """The kept text of the log from `offset` on. Raises NotFound and ValidationError."""
+        """The log from `offset` on, after a look at its files. Raises NotFound, ValidationError."""
         return await self._kept_logs.part(await self._get(caller, id_), offset)
+
+    async def kept_log(self, caller: Caller, id_: ExecutionId, offset: int) -> LogPart:
+        """The kept text of the log from `offset` on. Raises NotFound and ValidationError."""
+        return await self._kept_logs.kept(await self._get(caller, id_), offset)
 
     async def _get(self, caller: Caller, id_: ExecutionId) -> Execution:
         tenant = caller.tenant_id

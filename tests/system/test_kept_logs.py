@@ -125,6 +125,21 @@ class FollowTests(LogTests):
         self.assertEqual(self.shown(id_, end)[0], f"==> engine <==\n{ANEW}\nrestarted\n")
         self.assertTrue(self.shown(id_)[0].startswith(first))
 
+    def test_head_tells_of_the_kept_text_and_reads_nothing(self) -> None:
+        """At once, also with ?wait; the next GET has what is new."""
+        id_ = self.execute(HANG)
+        end = self.shown(id_)[2]
+        path = f"/v1.1/{self.svcd.tenant}/job-executions/{id_}/log"
+        for query in ("?offset=0", "?offset=0&wait=60", ""):
+            self.lines(id_).append(f"more {query}")
+            self.svcd.advance(3)
+            before = dict(self.svcd.engines.engine(self.cluster).calls)
+            answer = self.svcd.call("HEAD", path + query)
+            self.assertEqual((answer.status, answer.body), (200, b""))
+            self.assertEqual(answer.headers.get("X-Log-Offset"), str(end) if query else None)
+            self.assertEqual(self.svcd.engines.engine(self.cluster).calls, before)
+        self.assertIn("more ?offset=0", self.shown(id_)[0])
+
     def test_a_log_that_grows_fast_has_a_gap(self) -> None:
         """Its beginning and its end are there, and a line between them; a reader goes on."""
         id_ = self.execute(HANG)

@@ -68,9 +68,13 @@ class KeptLogs:
 
     async def part(self, row: Execution, offset: int) -> LogPart:
         """The text from `offset` on, after a look at the files. Raises ValidationError."""
-        id_ = row.id
-        if not (await self._state(id_)).complete:
+        if not (await self._state(row.id)).complete:
             await self._fill(row)
+        return await self.kept(row, offset)
+
+    async def kept(self, row: Execution, offset: int) -> LogPart:
+        """The text from `offset` on that is kept already. Raises ValidationError."""
+        id_ = row.id
         found = await self._store.read(lambda tx: tx.execution_logs.read(id_, offset))
         if found is None:
             found = LogPart(start=0, end=0, complete=False, text=b"")
