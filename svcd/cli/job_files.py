@@ -232,11 +232,6 @@ def internal(name: str, digest: str, size: int, known: Rows) -> Reuse:
     return Reuse(name=wanted)
 
 
-def file_name(kind: JobType, name: str) -> str:
-    """The name that a file of this machine has for a job of this type."""
-    return name if arguments.takes_name(kind, name) else plain(name)
-
-
 def plain(name: str) -> str:
     plain = slug(name)
     return plain if plain == slug(name, len(name)) else _with_ending(name)
@@ -264,14 +259,13 @@ def files_faults(
 ) -> Iterator[str]:
     """What the API would refuse of the files of a job. files: names and content, main first."""
     seen = set()
-    for number, (given, data) in enumerate(files):
-        name = file_name(kind, given)
+    for number, (name, data) in enumerate(files):
         if name in seen:
             yield f"two files of the job are named {name}: rename one of them"
         seen.add(name)
         started = starts(kind, configs, name)
         if started and (wrong := arguments.script_fault(kind, data, number == 0)):
-            yield f"{given}: {wrong}"
+            yield f"{name}: {wrong}"
 
 
 def job(name: str, kind: JobType, mains: Sequence[str], libs: Sequence[str], known: Rows) -> Reuse:

@@ -26,7 +26,6 @@ from svcd.cli.job_files import (
     Reuse,
     Unusable,
     binary,
-    file_name,
     files_faults,
     job,
     kind_of,
@@ -312,13 +311,11 @@ class Run:
         return [*known, *self._listed("/jobs", "jobs", name=slug(name))]
 
     def _binary(self, file: Program, number: int) -> str:
-        name = file_name(self._kind.type, file.name)
-
         def look(data_id: str) -> Reuse:
             rows = self._session.api.listed("/job-binaries", "binaries")["binaries"]
-            return binary(name, file.digest, data_id, rows)
+            return binary(file.name, file.digest, data_id, rows)
 
         look(kept(self._session, file)[0])  # refuses before the upload
         data = stored(self._session, file)
-        step, body = f"binary-{number}", {"url": data.url, "file_name": name}
+        step, body = f"binary-{number}", {"url": data.url, "file_name": file.name}
         return self._kept("/job-binaries", "job_binary", step, lambda: look(data.id), body).id

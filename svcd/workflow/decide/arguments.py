@@ -2,9 +2,9 @@
 
 Between the API and a program stand the grammars of Oozie's definition, of Hadoop's configuration
 and of YARN's shell. Each of them changes texts: it trims, splits or replaces. So the values of
-Shell, Java, Pig and Spark jobs do not pass through them. svcd writes them into a file of the execution's
-folder, and the engine knows only the names of that file and of the staged files, which svcd
-chooses. `spark_values` has the ways of Spark.
+Shell, Java, Pig and Spark jobs do not pass through them. svcd writes them into a file of the
+execution's folder, and the engine knows only the names of that file and of the staged files, which
+svcd chooses. `spark_values` has the ways of Spark.
 
 Note: Java. A class of svcd reads the file, gives the job's files their own names, and calls the
 main class with the arguments and an empty standard input. The class travels with the job, because
@@ -59,9 +59,6 @@ _PACKAGE: Final = "org/svcd/jobs/"
 START_JAR: Final = f"{LIB}svcd-start.jar"
 VALUES: Final = "svcd-values"
 """The file from which `START_CLASS` reads its values."""
-PLAIN: Final = frozenset({JobType.SHELL, JobType.JAVA, JobType.PIG, JobType.SPARK})
-"""Job types whose args and params do not pass through the engine."""
-
 SEARCHED: Final = frozenset({".jar", ".zip", ".egg", ".whl"})
 """Endings of libraries in which Spark's programs search for classes or modules."""
 HEAD: Final = 65_536
@@ -94,7 +91,9 @@ _CONTAINERS: Final = frozenset(
     }
 )
 """Names of a container's own files."""
-_SEPARATORS: Final = frozenset(",:")
+_MARKS: Final = {mark: f"$(printf '\\{ord(mark):o}')" for mark in ",:*"}
+"""Marks in the names of Hadoop's and Spark's lists and paths, and of YARN's links, and the words of
+the shell that stand for each."""
 _MOST_NAME: Final = 255
 """Bytes of a file's name in Linux."""
 _SAFE_NAME: Final = re.compile(r"[A-Za-z0-9._-]+\Z")
@@ -135,16 +134,21 @@ def links(files: Sequence[str]) -> Sequence[str]:
     """
     found = []
     for number, name in enumerate(files):
-        encoded = quote(in_quotes(name), safe="")
-        encoded = encoded.replace(".", "%2E")  # Oozie would add a name to .so
+        encoded = fragment(name).replace(".", "%2E")  # Oozie would add a name to .so
         if path(JobType.MAP_REDUCE, name, number, False) == staged(number):
             found.append(f"{staged(number)}#{encoded}")
     return found
 
 
-def in_quotes(name: str) -> str:
-    """`name` as it is written between double quotes of a shell."""
-    return re.sub(r'([\\"$`])', r"\\\1", name)
+def fragment(name: str) -> str:
+    """The fragment of a URL that makes YARN give a file the name.
+
+    YARN writes it between double quotes of a shell.
+    """
+    text = re.sub(r'([\\"$`])', r"\\\1", name)
+    for mark, written in _MARKS.items():
+        text = text.replace(mark, written)
+    return quote(text, safe="")
 
 
 def start_script(files: Sequence[str], args: Sequence[str], variables: Mapping[str, str]) -> bytes:
@@ -225,19 +229,8 @@ def file_faults(
                     f"{place}: YARN has a file {binary.file} of its own in the program's folder:"
                     " give the job's file another name"
                 )
-            if not takes_name(job_type, binary.file):
-                if job_type in _LINKED:
-                    may = "may not have , or : and not be *, which Hadoop reads as marks of a list"
-                else:
-                    may = "may have only letters, digits and . _ -"
-                yield f"{place}: the name of its file {may}, in a {job_type.value} job"
-
-
-def takes_name(job_type: JobType, name: str) -> bool:
-    """Whether a file of a job may have the name."""
-    if job_type in _LINKED:
-        return name != "*" and not _SEPARATORS.intersection(name)
-    return job_type in PLAIN or _SAFE_NAME.match(name) is not None
+            if job_type in _LINKED and binary.file == "*":
+                yield f"{place}: with a file named * Java finds no class: give it another name"
 
 
 def script_fault(job_type: JobType, head: bytes, main: bool) -> str:

@@ -113,25 +113,18 @@ def faults_of(
 
     sources: data sources by the field of the request that names them.
     """
-    plain = job_type in arguments.PLAIN
-    fault: Callable[[str], str]
-    fault = partial(arguments.program_fault, job_type) if plain else xml_fault
+    of_program = partial(arguments.program_fault, job_type)
     maps = [("configs", configs.configs), ("params", configs.params)]
     if isinstance(configs.args, Mapping):
         maps.append(("args", configs.args))
     else:
         for index, each in enumerate(configs.args):
-            if fault(each):
-                yield f"$.job_configs.args[{index}]: {fault(each)}"
-            elif not plain and " " in each and not each.strip():
-                yield f"$.job_configs.args[{index}]: has only blanks, which the launcher loses"
+            if wrong := of_program(each):
+                yield f"$.job_configs.args[{index}]: {wrong}"
     for key, values in maps:
-        if key == "configs" or not plain:
-            fault = xml_fault
-        else:
-            fault = partial(arguments.program_fault, job_type)
+        fault: Callable[[str], str] = xml_fault if key == "configs" else of_program
         for name, value in values.items():
-            wrong = fault(name) or _misnamed(key, name, plain)
+            wrong = fault(name) or _misnamed(key, name)
             if wrong:
                 yield f"$.job_configs.{key}: the name {shown(name)} {wrong}"
             elif isinstance(value, str) and (wrong := fault(_whole(key, name, value))):
@@ -205,11 +198,11 @@ def _whole(key: str, name: str, value: str) -> str:
     return value if key == "configs" else f"{name}={value}"
 
 
-def _misnamed(key: str, name: str, plain: bool) -> str:
-    """The fault of a name. Readers trim names, and drop empty ones; plain: no name of params."""
+def _misnamed(key: str, name: str) -> str:
+    """The fault of a name. The engine trims those of configurations."""
     if key == "args":
         return ""
-    trimmed = name if plain and key == "params" else name.strip()
+    trimmed = name.strip() if key == "configs" else name
     if not trimmed:
         return "is empty"
     if name != trimmed:

@@ -32,11 +32,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import PurePath
 from typing import Final
-from urllib.parse import quote
 
 from svcd.model.job import JobBinary, JobType
 from svcd.workflow.decide import arguments
-from svcd.workflow.decide.arguments import SEARCHED, VALUES, in_quotes, staged, values
+from svcd.workflow.decide.arguments import SEARCHED, VALUES, fragment, staged, values
 
 START_PYTHON: Final = "svcd-start.py"
 START_JAR: Final = "svcd-start.jar"
@@ -59,9 +58,6 @@ _MODULE: Final = ".py"
 _SCRIPT: Final = ".sql"
 _MODULES: Final = "__pyfiles__"
 """Spark's folder of the modules in a container."""
-_MARKS: Final = {mark: f"$(printf '\\{ord(mark):o}')" for mark in ",:*"}
-"""Marks in the names of Spark's lists, of Hadoop's paths and of YARN's links, and the words of the
-shell that stand for each."""
 _DOLLAR: Final = "svcd.dollar"
 
 
@@ -89,7 +85,7 @@ def options(program: str, libs: Sequence[str], folder: str) -> Mapping[str, Sequ
         else:
             option = "spark.yarn.dist.files"
         if ending != _JAR and (ending not in _ARCHIVES or not is_python):
-            url = f"{url}#{_fragment(name)}"
+            url = f"{url}#{fragment(name)}"
         found.setdefault(option, []).append(url)
     return found
 
@@ -139,14 +135,6 @@ def _places(program: str, libs: Sequence[str]) -> Iterator[tuple[int, str, str]]
 
 def _ending(name: str) -> str:
     return PurePath(name).suffix.lower()
-
-
-def _fragment(name: str) -> str:
-    """The fragment of a URL that makes YARN give a file the name."""
-    text = in_quotes(name)
-    for mark, written in _MARKS.items():
-        text = text.replace(mark, written)
-    return quote(text, safe="")
 
 
 @functools.cache

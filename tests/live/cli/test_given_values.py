@@ -74,9 +74,11 @@ FILES = (
 )
 JAVA_FILES = FILES[: FILES.index("job")]
 """Without those of YARN's launcher, which shares its folder with the program."""
-TASK_FILES = (*(each for each in JAVA_FILES if each != "*"), "`id`", "{{x}}", "a#b?c&d;e", "lib.so")
-"""Without the name that is a pattern in Hadoop's list."""
-SPARK_FILES = (*TASK_FILES, "*", "a,b", "a:b", "a\nb")
+TASK_FILES = (
+    *(each for each in JAVA_FILES if each != "*"),
+    *("`id`", "{{x}}", "a#b?c&d;e", "lib.so", "a,b", "a:b", "a\nb", "x*"),
+)
+"""Without the name of Java's pattern for the jars of a folder."""
 SPARK_SHOW = """
 import json, os, sys
 import _module, in_wheel, in_zip
@@ -399,25 +401,25 @@ class RunTests(DaemonCase):
             with zipfile.ZipFile(folder / name, "w") as opened:
                 opened.writestr(f"{module}.py", "")
         ended = await self.svcd(
-            *("run", str(folder / PROGRAM), "--on", "first", *self.libraries(SPARK_FILES)),
+            *("run", str(folder / PROGRAM), "--on", "first", *self.libraries(TASK_FILES)),
             *(word for n in ("_module.py", *archives) for word in ("--lib", str(folder / n))),
             *("--", *ARGS),
         )
         self.assertIn("its program ended with exit code 7", ended.err)
         shown = await self.shown(ended)
-        compare(self, shown, [PROGRAM, *ARGS], SPARK_FILES)
+        compare(self, shown, [PROGRAM, *ARGS], TASK_FILES)
         self.assertLessEqual({"_module.py", *archives}, set(shown["files"]))
         self.assertEqual(Path(shown["real"]).name, PROGRAM)
-        data = [each for each in SPARK_FILES if not each.endswith(".py")]
+        data = [each for each in TASK_FILES if not each.endswith(".py")]
         self.assertEqual({n: shown["task"].get(n) for n in data}, {n: n for n in data})
 
     async def spark_jar(self, jar: Path) -> None:
         command = ("run", str(jar), "--type", "Spark", "--main-class", "ShowValues")
-        libraries = self.libraries(SPARK_FILES)
+        libraries = self.libraries(TASK_FILES)
         ended = await self.svcd(*command, "--on", "first", *libraries, "--", *ARGS)
         self.assertIn("java.lang.IllegalStateException: on purpose", ended.err)
         shown = await self.shown(ended)
-        compare(self, shown, ARGS, SPARK_FILES)
+        compare(self, shown, ARGS, TASK_FILES)
         self.assertIn(jar.name, shown["files"])
 
     async def spark_sql(self) -> None:

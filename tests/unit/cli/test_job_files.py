@@ -157,13 +157,7 @@ class ReuseTests(SynchronousTestCase):
         found = job_files.binary("a" * 49 + "-b.py", DIGEST, "i1", [])
         self.assertEqual(found, Reuse(name="a" * 47 + ".py"))
 
-    def test_name_of_a_file_is_kept_where_the_job_can_have_it(self) -> None:
-        """A job of another type has it as before, without letters that its engine would change."""
-        for name in ("my data.csv", "größe.py", "_helpers.py", "a+b=c.txt"):
-            self.assertEqual(job_files.file_name(JobType.SHELL, name), name)
-            self.assertEqual(job_files.file_name(JobType.PIG, name), name)
-        self.assertEqual(job_files.file_name(JobType.SPARK, "_helpers.py"), "_helpers.py")
-        self.assertEqual(job_files.file_name(JobType.SPARK, "my data.csv"), "my-data.csv")
+    def test_the_record_of_a_file_has_a_name_of_plain_letters(self) -> None:
         self.assertEqual(
             job_files.binary("my data.csv", DIGEST, "i1", []), Reuse(name="my-data.csv")
         )

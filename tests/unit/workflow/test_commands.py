@@ -119,7 +119,6 @@ class Objects(WorkflowCase):
             self.assertTrue(error.message.startswith("$.file_name: "), error.message)
 
     def test_the_files_of_a_job_have_different_names(self) -> None:
-        """A job of Spark refuses a name that the engine would change."""
         ids = []
         for number in range(2):
             new = NewJobBinary(name=f"n{number}", file_name="a b", url="internaldb://i1")
@@ -130,9 +129,6 @@ class Objects(WorkflowCase):
             error.message,
             "$.libs[0]: its file has the same name as that of $.mains[0]: give one another",
         )
-        spark = NewJob(name="j", type=JobType.SPARK, mains=(ids[0],))
-        error = self.fail_to_end(self.jobs.create_job(CALLER, spark), InvalidData)
-        self.assertIn("$.mains[0]: the name of its file may have only", error.message)
 
     def test_another_tenants_binary_is_unknown(self) -> None:
         new = NewJobBinary(name="n", url="internaldb://i1")
