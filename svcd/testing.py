@@ -476,6 +476,7 @@ class _Faulty:
         self._database = database
         self._faults = faults
         self._line = line
+        self.where = database.where
 
     async def tx(self, work: Callable[[Sql], Awaitable[T]]) -> T:
         return await self._line.held(lambda: self._suffer("tx", lambda: self._database.tx(work)))

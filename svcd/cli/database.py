@@ -162,10 +162,11 @@ def _current(settings: Settings) -> int:
     finally:
         session.close()
     number, newest = found.number, migrations.newest()
+    if why := migrations.refusal(found, place.shown):
+        print(why)
+        return 1
     if number == newest:
         state = "up to date"
-    elif migrations.newer(found):
-        state = "a newer release wrote it; use that release"
     elif number > newest:
         state = "a newer release upgraded it; daemons of this one can use it"
     else:
@@ -175,7 +176,7 @@ def _current(settings: Settings) -> int:
             f" daemons of the former release {beside}"
         )
     print(f"{place.shown}: schema {number}, this release has {newest}: {state}")
-    return 0 if number >= newest and not migrations.newer(found) else 1
+    return 0 if number >= newest else 1
 
 
 @db.command("upgrade")
@@ -186,7 +187,7 @@ def _upgrade(settings: Settings) -> int:
     with held(place), place.alone("svcd db upgrade") as session:
         session.begin()
         found, newest = schema_of(session), migrations.newest()
-        if found.number > newest and not migrations.newer(found):
+        if found.number > newest and not migrations.refusal(found):
             print(f"{place.shown}: schema {found.number} of a newer release serves this one")
             return 0
         before = upgrade(session, _now())

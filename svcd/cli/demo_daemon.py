@@ -77,8 +77,10 @@ class DemoDaemon:
         return ended
 
     def _last_lines(self) -> str:
-        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-        return " | ".join(lines[-5:]) + f" (whole log: {self.log})"
+        """The reason of a daemon that could not start, else the end of its log."""
+        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-5:]
+        reason = [line for line in lines if line.startswith("svcd: ")]
+        return " | ".join(reason or lines) + f" (whole log: {self.log})"
 
 
 def network_of(state: Path) -> str:

@@ -16,11 +16,10 @@ _SKEW_S = 3.0
 """Largest difference between the clocks of this machine and of the database server."""
 _CLOCK = "select extract(epoch from clock_timestamp())::double precision"
 _DAEMONS = """
-select about, coalesce((to_jsonb(d) ->> 'knows')::int, 0) from daemons d
+select about, knows from daemons
  where until_s > extract(epoch from clock_timestamp()) order by about
 """
 SEAL = "select sealed from seals where id = 1"
-_HAS = "select to_regclass('seals') is not null"
 _HAS_SCHEMA = "select to_regclass('schema_version') is not null"
 
 
@@ -40,16 +39,15 @@ def examine_shared(settings: Settings) -> Iterator[Finding]:
             cursor.execute(_CLOCK)
             server_s = float(cursor.fetchone()[0])
             here_s = time.time()  # noqa: TID251 - a command has no clock but the system's
-            cursor.execute(_HAS)
-            if cursor.fetchone()[0]:
-                cursor.execute(_DAEMONS)
-                daemons = cursor.fetchall()
-                cursor.execute(SEAL)
-                sealed = [row[0] for row in cursor.fetchall()]
             cursor.execute(_HAS_SCHEMA)
             if cursor.fetchone()[0]:
                 cursor.execute(migrations.CURRENT)
                 version = migrations.version_of(cursor.fetchone())
+            if version.number >= migrations.oldest():
+                cursor.execute(_DAEMONS)
+                daemons = cursor.fetchall()
+                cursor.execute(SEAL)
+                sealed = [row[0] for row in cursor.fetchall()]
     yield _clock(abs(here_s - server_s))
     yield key_finding(settings, sealed)
     yield _schema(version, daemons)
@@ -61,7 +59,7 @@ def examine_shared(settings: Settings) -> Iterator[Finding]:
 def _schema(version: migrations.Version, daemons: Sequence[tuple[str, int]]) -> Finding:
     """daemons: what each says of itself, and the newest schema that it knows."""
     what, newest = "schema", migrations.newest()
-    refusal = migrations.newer(version)
+    refusal = migrations.refusal(version)
     if refusal:
         return Finding(what, False, refusal, "svcd db current")
     older = "; ".join(about for about, knows in daemons if knows < migrations.needed())

@@ -111,7 +111,7 @@ def _database(settings: Settings) -> Iterator[Finding]:
         yield Finding(what, False, str(error), "svcd db check")
         return
     yield _key(settings, sealed)
-    refusal = migrations.newer(migrations.version_of(row))
+    refusal = migrations.refusal(migrations.version_of(row), f"{path}")
     if refusal:
         yield Finding(what, False, refusal, "svcd db current")
     else:

@@ -1,9 +1,7 @@
 """Clusters and their events. Every update is a compare-and-set on `version`.
 
 Note: names without regard to case. The unique index on `name_key` decides which of two inserts gets
-the name. An earlier release accepted names that differ in case alone: of such clusters, the oldest
-has the key and the others have null. When the cluster with the key is dropped, the next one gets
-the key.
+the name.
 """
 
 from __future__ import annotations
@@ -34,14 +32,8 @@ update clusters
        accepted_at = :accepted_at
  where id = :id and version = :version - 1
 """
-_KEY_OF = "select tenant_id, name_key, version from clusters where id = :id"
+_DROPPED = "select tenant_id, version from clusters where id = :id"
 _DROP = "delete from clusters where id = :id"
-_KEYLESS = """
-select id from clusters
- where tenant_id = :tenant_id and name_key is null and lower(name) = :name_key
- order by created_at, id limit 1
-"""
-_GIVE_KEY = "update clusters set name_key = :name_key where id = :id and name_key is null"
 _UNSETTLED = """
 select id, generation from clusters
  where generation > settled_generation order by created_at, id
@@ -63,9 +55,7 @@ select name from clusters where tenant_id = :tenant_id and default_image_id = :i
  order by created_at, id limit 1
 """
 _BY_STATUS = "select status, count(*) from clusters group by status"
-_OLDEST = """
-select min(accepted_at) from clusters where generation > settled_generation and accepted_at > ''
-"""
+_OLDEST = "select min(accepted_at) from clusters where generation > settled_generation"
 _INSTANCES_OF_OTHERS = """
 select coalesce(sum(instances), 0) from clusters where tenant_id = :tenant_id and id <> :id
 """
@@ -107,7 +97,7 @@ class Clusters(Family[Cluster]):
             "settled_generation": lambda r: r.settled_generation,
             "version": lambda r: r.version,
             "instances": lambda r: r.size,
-            "accepted_at": lambda r: r.accepted_at or (r.created_at if r.generation == 1 else ""),
+            "accepted_at": lambda r: r.accepted_at or r.created_at,
             "refs": lambda r: references(g.node_group_template_id for g in r.node_groups),
         },
         filters=frozenset(
@@ -134,21 +124,11 @@ class Clusters(Family[Cluster]):
         return saved
 
     async def drop(self, id_: ClusterId) -> None:
-        found = await self._sql.one(_KEY_OF, {"id": id_})
-        if found is None:
-            return
-        tenant_id, key, version = found
-        await self._sql.run(_DROP, {"id": id_})
-        await self._journal.note(tenant_id, self.table.kind, id_, version, "deleted")
-        if key is not None:
-            await self._pass_on(str(tenant_id), str(key))
-
-    async def _pass_on(self, tenant_id: str, name_key: str) -> None:
-        """Give the key to the next cluster of that name; try the one after if it is deleted."""
-        values = {"tenant_id": tenant_id, "name_key": name_key}
-        while (row := await self._sql.one(_KEYLESS, values)) is not None:
-            if await self._sql.run(_GIVE_KEY, {"id": row[0], "name_key": name_key}) == 1:
-                return
+        found = await self._sql.one(_DROPPED, {"id": id_})
+        if found is not None:
+            tenant_id, version = found
+            await self._sql.run(_DROP, {"id": id_})
+            await self._journal.note(tenant_id, self.table.kind, id_, version, "deleted")
 
     async def unsettled(self) -> Mapping[ClusterId, int]:
         return {ClusterId(row[0]): row[1] for row in await self._sql.all(_UNSETTLED)}

@@ -97,8 +97,13 @@ class Sql(Protocol):
 
 
 class Database(Protocol):
-    """A database of either driver. A database on a server is also a `Distant`."""
+    """A database of either driver. A database on a server is also a `Distant`.
 
+    where: the database for people, without a password.
+    """
+
+    @property
+    def where(self) -> str: ...
     async def tx(self, work: Callable[[Sql], Awaitable[T]]) -> T: ...
     async def read(self, work: Callable[[Sql], Awaitable[T]]) -> T: ...
     async def script(self, text: str) -> None:

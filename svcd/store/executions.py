@@ -35,7 +35,7 @@ select coalesce(cluster_id, id), version, id, ended, created_at
  order by ended, created_at, id
 """
 """One statement, because every tick runs it. Each half has an index in the order of the result; in
-SQLite that of the first half has all that is read (schema/0018)."""
+SQLite that of the first half has all that is read."""
 _UNFINISHED = _HEADS.replace("version", "record")
 _SOME = 200
 """Changed executions that one statement reads."""

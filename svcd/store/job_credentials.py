@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NotRequired, TypedDict
+from typing import Final, TypedDict
 
 import msgspec
 from twisted.logger import Logger
@@ -60,7 +60,7 @@ class Sealed(TypedDict):
     password: str
     id: str
     secret: str
-    again: NotRequired[bool]
+    again: bool
 
 
 class JobCredentials:
@@ -150,7 +150,7 @@ class JobCredentials:
             tenant_id=TenantId(tenant_id),
             account=Credentials(user=inner["user"], password=inner["password"]),
             made=made,
-            again=inner.get("again", False),
+            again=inner["again"],
             asked_at=Timestamp(asked_at),
             expires_at=Timestamp(expires_at),
             due_at=Timestamp(due_at),

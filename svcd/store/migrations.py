@@ -3,6 +3,9 @@
 Each script first inserts its number. When two daemons start at the same time, the number is taken
 for the slower one, which then skips the script.
 
+Note: the first file. Its number is above those of the development versions before 0.3.0, whose
+databases and backups are refused: they are not upgraded.
+
 Note: two steps. A file that begins with `-- serves: NNNN` only adds what releases that know schema
 NNNN can leave alone: tables, indexes, and columns with a default. So daemons of such a release go
 on beside those of the new one, and can be started again after it. What takes something away, or
@@ -27,18 +30,23 @@ log = Logger()
 CREATE = """
 create table if not exists schema_version (
   number integer primary key,
-  applied_at text not null
+  applied_at text not null,
+  serves integer not null
 )
 """
+"""serves: a release can use the database when it knows the schema of this number or a later one."""
 CURRENT = "select * from schema_version order by number desc limit 1"
-"""The row for `version_of`. Its third column came with schema 17."""
-_SERVES_SINCE = 17
+"""The row for `version_of`. A development version may have made it without the third column."""
+_AFRESH = (
+    "move it away, or name an empty state folder (server.state_dir) or another database"
+    " (database.url)"
+)
 _SERVES = re.compile(r"-- serves: (\d{4})\n")
 
 
 @frozen
 class Version:
-    """The schema of a database. serves: which releases can use it, see schema/0017."""
+    """The schema of a database. serves: the oldest schema of the releases that can use it."""
 
     number: int
     serves: int
@@ -47,7 +55,7 @@ class Version:
 def version_of(row: Row | None) -> Version:
     """Of the row of `CURRENT`; 0 without one."""
     number = int(row[0]) if row else 0
-    return Version(number, int(row[2]) if row and len(row) > 2 else number)
+    return Version(number, int(row[2]) if row and number >= oldest() else number)
 
 
 @functools.cache
@@ -59,6 +67,11 @@ def steps() -> tuple[tuple[int, str], ...]:
         if match:
             found.append((int(match[1]), entry.read_text(encoding="utf-8")))
     return tuple(sorted(found))
+
+
+def oldest() -> int:
+    """The number of the first schema that can be used and upgraded."""
+    return steps()[0][0]
 
 
 def newest() -> int:
@@ -82,41 +95,40 @@ def scripts(current: int, at: str, last: int | None = None) -> Iterator[str]:
     stamp = at.replace("'", "")
     for number, text in steps():
         if current < number <= (newest() if last is None else last):
-            columns, values = "number, applied_at", f"{number}, '{stamp}'"
-            if number > _SERVES_SINCE:
-                columns, values = f"{columns}, serves", f"{values}, {serves(number, text)}"
+            values = f"{number}, '{stamp}', {serves(number, text)}"
+            columns = "number, applied_at, serves"
             yield f"insert into schema_version ({columns}) values ({values});\n{text}"
 
 
-def newer(version: Version) -> str:
-    """Why this release must not use the database; "" when it may.
+def refusal(version: Version, where: str = "the database", remedy: str = _AFRESH) -> str:
+    """Why this release must not use the database `where`; "" when it may.
 
-    A release writes whole records, so it would lose what a newer release stores in them.
+    A release writes whole records, so it would lose what a newer release stores in them. remedy:
+    for the database of a development version.
     """
+    if 0 < version.number < oldest():
+        return (
+            f"{where} has schema {version.number} of a development version of svcd, and this"
+            f" release begins with schema {oldest()}: {remedy}"
+        )
     if version.serves <= newest():
         return ""
     return (
-        f"the database has schema {version.number}, this release knows {newest()}:"
-        " run the release that wrote it, or a newer one"
+        f"{where} has schema {version.number}, this release knows {newest()}:"
+        " use the release that wrote it, or a newer one"
     )
-
-
-def refuse_newer(version: Version) -> None:
-    """Raises SchemaError when a newer release has made the database unusable for this one."""
-    refusal = newer(version)
-    if refusal:
-        raise SchemaError(refusal)
 
 
 async def migrate(database: Database, at: str) -> int:
     """Bring the schema to the newest version and return the database's number.
 
     It is above `newest` when a newer release has upgraded the database and still serves this one.
-    Raises SchemaError when it does not.
+    Raises SchemaError when it does not, and for the schema of a development version.
     """
-    await database.script(CREATE)
+    await database.script(CREATE)  # nothing where the table is there
     version = await database.read(_version)
-    refuse_newer(version)
+    if why := refusal(version, database.where):
+        raise SchemaError(why)
     current = version.number
     if current > newest():
         log.info(

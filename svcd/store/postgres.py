@@ -56,16 +56,11 @@ T = TypeVar("T")
 
 log = Logger()
 
-_INSTANCES = """(
-  select coalesce(sum(cast(g ->> 'count' as integer)), 0)
-    from json_array_elements(cast(record as json) -> 'node_groups') g
-)"""
 _TOKENS = {
     "{blob}": "bytea",
     "{c}": 'collate "C"',
     "{bigint}": "bigint",
-    "{instances}": _INSTANCES,
-    "{sqlite}": "-- ",  # before a line that only SQLite needs
+    "{sqlite}": "-- ",  # begins a line that only SQLite needs
 }
 _QUOTED = re.compile(r"('(?:[^']|'')*')")
 _NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
@@ -370,6 +365,8 @@ class PostgresDatabase:
     of this daemon among those that share the database; None: it owns the database alone. leases:
     None without sharing.
     """
+
+    where = "the database"
 
     def __init__(
         self,

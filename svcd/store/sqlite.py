@@ -83,6 +83,7 @@ class SqliteDatabase:
         once, and has a commit of its own. Raises SchemaError when the file cannot be opened.
         """
         self._path = path
+        self.where = "the database" if path is None else f"the database {path}"
         self._clock = clock
         self._waiting: deque[_Waiting] = deque()
         try:

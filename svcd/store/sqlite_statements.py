@@ -24,15 +24,10 @@ _LARGE_BYTES = 65_536
 """A larger value is refused while the disk has less than `RESERVE_BYTES` left."""
 RESERVE_BYTES: Final = 64 * 1024 * 1024
 """Disk space kept free for the daemon's own rows."""
-_INSTANCES = """(
-  select coalesce(sum(json_extract(g.value, '$.count')), 0)
-    from json_each(record, '$.node_groups') g
-)"""
 _TOKENS = {
     "{blob}": "blob",
     "{c}": "",
     "{bigint}": "integer",
-    "{instances}": _INSTANCES,
     "{sqlite}": "",
 }
 

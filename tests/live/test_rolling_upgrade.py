@@ -15,19 +15,14 @@ from svcd.runtime.tasks import sleep
 from svcd.store import migrations
 from tests.live.test_daemons import SharedCase
 from tests.support.database.postgres_server import execute
+from tests.support.database.releases import ADDS, DROPS
+from tests.support.database.releases import NEWEST as _NOW
 from tests.support.live import Tenant
 from tests.support.processes import ROOT, reactor, send
 from tests.support.sample import SLOW
 
 skip = SLOW
 
-_NOW = migrations.newest()
-_EXPANDS = f"""-- serves: {_NOW:04d}
-alter table clusters add column remark text not null default 'nothing';
-create table remarks (id text {{c}} primary key, remark text not null);
-create index clusters_remark on clusters (tenant_id, remark);
-"""
-_CONTRACTS = "alter table clusters drop column used;"
 _SERVERS = "compute POST /v2.1/servers"
 _PAUSE_S = 0.02
 
@@ -77,7 +72,7 @@ class RollingUpgradeTests(SharedCase):
         """No request fails, nothing is made twice, and what the next release wrote stays."""
         self.over = False
         self.answers: list[tuple[int, bytes]] = []
-        expands = self.release(_EXPANDS)
+        expands = self.release(ADDS)
         self.tenants = await self.shared(3, embedded__boot_s="1.0")
         self.serving = list(self.tenants)
         load = Deferred.fromCoroutine(self.load())
@@ -123,7 +118,7 @@ class RollingUpgradeTests(SharedCase):
 
     async def test_a_release_that_takes_something_away(self) -> None:
         """It waits for the last daemon of the release before, names it, and shuts it out then."""
-        both = self.release(_EXPANDS, _CONTRACTS)
+        both = self.release(ADDS, DROPS)
         self.tenants = await self.shared(2)
         first, second = self.daemons
         self.assertEqual((await second.stop()).code, 0)

@@ -22,7 +22,7 @@ from zope.interface import implementer
 from svcd.cli.doctor import examine
 from svcd.runtime.tasks import with_deadline
 from svcd.settings import load, schema
-from tests.support.database.dump import load_sqlite, seal_key
+from tests.support.database.releases import make_premature
 from tests.support.disks import fill, small_disk
 from tests.support.live import Tenant
 from tests.support.processes import Daemon, DaemonCase, Ended, Program, reactor, run, send, until
@@ -58,13 +58,11 @@ class RefusalTests(DaemonCase):
         self.assertIn("expected one of none, keystone, got 'maybe'", line)
 
     async def test_full_disk_of_the_database_is_1(self) -> None:
-        """At an upgrade of the schema; the next start, with room, makes it."""
+        """At the first start; the next one, with room, makes the tables."""
         place = small_disk(self, self.mktemp(), 2)
         database = place / "svcd.sqlite"
-        load_sqlite(1, database)
         state = Path(self.mktemp())
         state.mkdir(0o700)
-        seal_key(state)
         filler = fill(place)
         flags = ("--set", f"database.url=sqlite:///{database}")
         os.truncate(filler, filler.stat().st_size - 80 * 1024)  # for a beginning
@@ -133,7 +131,20 @@ class RefusalTests(DaemonCase):
             database.execute("insert into schema_version values (9999, '2030-01-01', 9999)")
         database.close()
         line = await self.refused(1, state=str(first.state))
-        self.assertIn("the database has schema 9999", line)
+        self.assertIn("/svcd.sqlite has schema 9999, this release knows", line)
+
+    async def test_development_version_is_1(self) -> None:
+        """The line names the file and the way out; the database is left as it is."""
+        first = self.daemon()
+        await first.start()
+        await first.stop()
+        path = first.state / "svcd.sqlite"
+        make_premature(path)
+        before = path.read_bytes()
+        line = await self.refused(1, state=str(first.state))
+        self.assertIn(f"{path} has schema 18 of a development version of svcd, and", line)
+        self.assertIn("begins with schema 19: move it away, or name an empty state", line)
+        self.assertEqual(path.read_bytes(), before)
 
     async def test_broken_key_is_1(self) -> None:
         """No new key in its place: the stored secrets would be lost."""

@@ -105,6 +105,8 @@ class Way:
     name: of the process at the server. under_way: transactions that have no answer yet.
     """
 
+    where = "the database"
+
     def __init__(self, server: Server, line: Line, faults: Faults, name: str) -> None:
         self.name = name
         self._server = server

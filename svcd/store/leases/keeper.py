@@ -90,11 +90,10 @@ select pg_terminate_backend(pid) from pg_stat_activity
 _IS_SHARED: Final = "select to_regclass('daemons') is not null"
 """Whether the database has the table. Without it, no daemon can live."""
 _OTHERS: Final = f"""
-select coalesce((select string_agg(about, '; ' order by about) from daemons d
-                  where id <> %(id)s and until_s > {_NOW}
-                    and coalesce((to_jsonb(d) ->> 'knows')::int, 0) < %(needed)s), '')
+select coalesce((select string_agg(about, '; ' order by about) from daemons
+                  where id <> %(id)s and until_s > {_NOW} and knows < %(needed)s), '')
 """
-"""The living daemons that an upgrade would shut out. to_jsonb: an old schema lacks the column."""
+"""The living daemons that an upgrade would shut out."""
 _SERVES: Final = "(select max(serves) from schema_version)"
 _REGISTER: Final = f"""
 insert into daemons (id, about, until_s, knows)
@@ -240,7 +239,8 @@ class LeaseKeeper:
         while True:
             row = (await session.execute(migrations.CURRENT)).fetchone()
             version = migrations.version_of(row)
-            migrations.refuse_newer(version)
+            if why := migrations.refusal(version):
+                raise SchemaError(why)
             if version.number >= migrations.newest():
                 return
             needed = {"id": self._me.name, "needed": migrations.needed()}
@@ -359,7 +359,7 @@ class LeaseKeeper:
             self.holdings.lose()
             if not await self._enter(session):
                 return
-        elif refusal := migrations.newer(migrations.Version(row[2], row[3])):
+        elif refusal := migrations.refusal(migrations.Version(row[2], row[3])):
             self._outdated(refusal)
             return
         else:

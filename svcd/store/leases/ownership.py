@@ -120,7 +120,7 @@ class Ownership:
             refusal = await self._lock(session)
             if not refusal:
                 row = (await session.execute(migrations.CURRENT)).fetchone()
-                refusal = migrations.newer(migrations.version_of(row))
+                refusal = migrations.refusal(migrations.version_of(row))
         if refusal:
             self._sessions.close(session)
             self._taken(refusal)

@@ -206,11 +206,9 @@ class Reader:
 
     def _known_shape(self) -> Shape:
         number = self.head.schema
-        if not 1 <= number <= migrations.newest():
-            raise ArchiveError(
-                f"{self._path} has schema {number}, this release knows {migrations.newest()}:"
-                f" restore it with svcd {self.head.release} or newer"
-            )
+        version, afresh = migrations.Version(number, number), "start with an empty database"
+        if why := migrations.refusal(version, f"{self._path}", afresh):
+            raise ArchiveError(why)
         found = shape(number)
         if tuple((each.name, each.columns) for each in found.kept) != self.head.tables:
             raise ArchiveError(

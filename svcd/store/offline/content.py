@@ -95,7 +95,8 @@ def refuse_occupied(session: Session, replace: bool | None) -> int:
             f"{session.where} has tables of another program ({', '.join(sorted(foreign))}):"
             " give svcd a database of its own"
         )
-    if replace and schema_of(session).number > migrations.newest():
+    number = schema_of(session).number
+    if replace and migrations.refusal(migrations.Version(number, number)):
         return 1
     rows = occupied(session)
     if rows and not replace:

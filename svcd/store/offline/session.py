@@ -74,13 +74,13 @@ class Session(Protocol):
 
 
 def current(session: Session) -> int:
-    """The schema's number, 0 without a schema. Raises OfflineError for a newer release's schema."""
+    """The schema's number, 0 without one. Raises OfflineError for one that is not known here.
+
+    A newer schema is refused even when it serves this release, which does not know its tables.
+    """
     number = schema_of(session).number
-    if number > migrations.newest():
-        raise OfflineError(
-            f"{session.where} has schema {number}, this release knows {migrations.newest()}:"
-            " use the release that wrote it, or a newer one"
-        )
+    if why := migrations.refusal(migrations.Version(number, number), session.where):
+        raise OfflineError(why)
     return number
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import sqlite3
-from collections.abc import Mapping
 
 from attrs import frozen
 
@@ -76,16 +75,13 @@ def shape(number: int) -> Shape:
     connection = sqlite3.connect(":memory:")
     try:
         connection.executescript(migrations.CREATE)
-        for text in _texts(number).values():
-            connection.executescript(translate(text))
+        for step, text in migrations.steps():
+            if step <= number:
+                connection.executescript(translate(text))
         names = [str(row[0]) for row in connection.execute(_TABLES)]
         return Shape(number, tuple(_table(connection, name) for name in names))
     finally:
         connection.close()
-
-
-def _texts(number: int) -> Mapping[int, str]:
-    return {n: text for n, text in migrations.steps() if n <= number}
 
 
 def _table(connection: sqlite3.Connection, name: str) -> TableShape:

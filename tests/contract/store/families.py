@@ -254,28 +254,6 @@ class FamiliesContract:
         self.tx(lambda tx: tx.clusters.drop(ClusterId(id_)))
         self.put("clusters", again)
 
-    def test_older_clusters_that_differ_in_case_stay_until_the_last_is_dropped(self) -> None:
-        """A new one of the name is refused as long as one of them is there; all can be saved."""
-        for number in (1, 2, 3):
-            self.put("clusters", cluster(number))
-        older = [evolve(cluster(n), name=name) for n, name in enumerate(("Old", "old", "OLD"), 1)]
-
-        async def as_they_were(tx: Tx) -> None:
-            for each in older:
-                await cast("Any", tx).clusters._sql.run(
-                    "update clusters set name = :name, name_key = :key where id = :id",
-                    {"name": each.name, "key": "old" if each is older[0] else None, "id": each.id},
-                )
-
-        self.tx(as_they_were)
-        for each in older:
-            self.assertTrue(self.tx(lambda tx, c=each: tx.clusters.save(c)))
-        new = evolve(cluster(4), name="olD")
-        for each in (older[1], older[0], older[2]):
-            self.refused(errors.ClusterNameTaken, lambda tx: tx.clusters.add(new))
-            self.tx(lambda tx, c=each: tx.clusters.drop(c.id))
-        self.put("clusters", new)
-
     def test_every_family_removes(self) -> None:
         """Once; what is gone is not found, and its name is free."""
         for family, make in MAKE.items():

@@ -12,6 +12,7 @@ from svcd.model.secret import Secret
 from svcd.settings import load
 from svcd.store.sealer import FernetSealer
 from tests.support.database.postgres_server import drop_database, execute, new_database
+from tests.unit.cli.databases import svcd
 
 
 class DatabaseTests(SynchronousTestCase):
@@ -58,11 +59,10 @@ class DatabaseTests(SynchronousTestCase):
         key, other = Path(self.mktemp()).absolute(), Path(self.mktemp()).absolute()
         sealed = FernetSealer(key).seal(Secret("svcd"))
         FernetSealer(other)
+        self.assertEqual(svcd("db", "upgrade", state=self.mktemp(), url=self.url).code, 0)
         execute(
             self.url,
-            "create table daemons (about text, until_s double precision);"
-            "insert into daemons values ('one', 1e12), ('gone', 0);"
-            "create table seals (id integer, sealed text);"
+            "insert into daemons values ('1', 'one', 1e12, 19), ('2', 'gone', 0, 19);"
             f"insert into seals values (1, '{sealed}')",
         )
         missing = self.shared()["seal key"]

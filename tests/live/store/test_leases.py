@@ -6,7 +6,6 @@ Whole daemons are in tests/live/test_daemons.py.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from pathlib import Path
 from typing import Any
 
 import psycopg2
@@ -22,16 +21,15 @@ from svcd.runtime.clock import steady_seconds
 from svcd.runtime.fencing import LeaseLost
 from svcd.runtime.tasks import gather, sleep
 from svcd.settings import Database
-from svcd.store import migrations
 from svcd.store.database import SchemaError
 from svcd.store.leases.keeper import Me, require
 from svcd.store.leases.shares import SHARDS, shard_of
 from svcd.store.postgres import PostgresDatabase, Sharing
-from svcd.store.sealer import FernetSealer, MemorySealer, SealerError
+from svcd.store.sealer import MemorySealer, SealerError
 from svcd.store.store import SqlStore
 from tests.contract.store.rows import TENANT, at, cluster
-from tests.support.database.dump import load_postgresql, seal_key
 from tests.support.database.postgres_server import drop_database, execute, new_database, own_server
+from tests.support.database.releases import NEWEST, become
 from tests.support.processes import until
 
 reactor: Any = _reactor
@@ -171,26 +169,24 @@ class SharingTests(LeaseCase):
 
 
 class ReleaseTests(LeaseCase):
-    """Two releases: the other one is played by its rows."""
+    """Two releases: the other one is played by its rows, or is the next one."""
 
-    newest = migrations.newest()
-    before = migrations.needed() - 1
-    """The newest schema whose daemons cannot use that of this release."""
-    newer = f"insert into schema_version values ({newest + 1}, 'later', {newest + 1})"
+    newer = f"insert into schema_version values ({NEWEST + 1}, 'later', {NEWEST + 1})"
 
     older_starts = (
-        "insert into daemons (id, about, until_s) values ('older', 'host1, process 7',"
-        " extract(epoch from clock_timestamp())::double precision + 3600)"
+        "insert into daemons (id, about, until_s, knows) values ('older', 'host1, process 7',"
+        f" extract(epoch from clock_timestamp())::double precision + 3600, {NEWEST})"
     )
 
-    def older_database(self) -> None:
-        load_postgresql(self.before, self.url)
-        execute(self.url, self.older_starts)
+    async def next_release(self) -> None:
+        """The database has been in use, and this process is of a release that changes a table."""
+        (first,) = await self.started("a")
+        await first.store.close()
+        become(self, "alter table daemons add column more integer;")
 
-    def dumps_sealer(self) -> FernetSealer:
-        folder = Path(self.mktemp())
-        folder.mkdir()
-        return FernetSealer(seal_key(folder))
+    async def beside_an_older_daemon(self) -> None:
+        await self.next_release()
+        execute(self.url, self.older_starts)
 
     def schema(self) -> int:
         return int(execute(self.url, "select max(number) from schema_version")[0][0])
@@ -205,7 +201,7 @@ class ReleaseTests(LeaseCase):
 
         await until(out, "both are shut out", _SOON_S)
         for each in made:
-            self.assertIn(f"this release knows {self.newest}", each.shut_out[0])
+            self.assertIn(f"this release knows {NEWEST}", each.shut_out[0])
             self.assertEqual(each.holdings.count(), 0)
             work = each.store.tx(lambda tx: tx.clusters.add(cluster()))
             await self.fails(work, ServiceUnavailable)
@@ -217,52 +213,50 @@ class ReleaseTests(LeaseCase):
         await first.store.close()
         execute(self.url, self.newer)
         text = await self.fails(self.member("a").start(), SchemaError)
-        self.assertIn(f"the database has schema {self.newest + 1}", text)
+        self.assertIn(f"the database has schema {NEWEST + 1}", text)
 
     async def test_an_upgrade_is_refused_while_an_older_daemon_lives(self) -> None:
         """The schema stays; the text names the daemon. After its end the upgrade is made."""
-        self.older_database()
-        sealer = self.dumps_sealer()
-        text = await self.fails(self.member("b", sealer).start(), SchemaError)
+        await self.beside_an_older_daemon()
+        text = await self.fails(self.member("b").start(), SchemaError)
         self.assertIn("daemons of an older release use the database (host1, process 7)", text)
-        self.assertEqual(self.schema(), self.before)
+        self.assertEqual(self.schema(), NEWEST)
         execute(self.url, "delete from daemons where id = 'older'")
-        await self.member("b", sealer).start()
-        self.assertEqual(self.schema(), self.newest)
+        await self.member("b").start()
+        self.assertEqual(self.schema(), NEWEST + 1)
 
     async def test_an_upgrade_waits_for_a_daemon_that_has_died(self) -> None:
         """Its row expires."""
-        self.older_database()
+        await self.beside_an_older_daemon()
         execute(
             self.url,
             "update daemons set until_s = extract(epoch from clock_timestamp())"
             "::double precision + 1.5",
         )
-        member = self.member("b", self.dumps_sealer())
+        member = self.member("b")
         await member.start()
-        self.assertEqual(self.schema(), self.newest)
+        self.assertEqual(self.schema(), NEWEST + 1)
 
     async def test_a_daemon_that_starts_during_an_upgrade_is_seen(self) -> None:
         """The upgrade waits for a table; before it tries again it looks who lives."""
-        self.older_database()
+        await self.beside_an_older_daemon()
         execute(self.url, "delete from daemons")
         reader = psycopg2.connect(self.url)
         self.addCleanup(reader.close)
         reader.cursor().execute("select 1 from daemons")
-        starting = Deferred.fromCoroutine(self.member("b", self.dumps_sealer()).start())
+        starting = Deferred.fromCoroutine(self.member("b").start())
         await sleep(reactor, 0.5)
         execute(self.url, self.older_starts)
         reader.rollback()
         text = await self.fails(starting, SchemaError)
         self.assertIn("daemons of an older release use the database (host1, process 7)", text)
-        self.assertEqual(self.schema(), self.before)
+        self.assertEqual(self.schema(), NEWEST)
 
     async def test_daemons_of_the_newer_release_upgrade_together(self) -> None:
         """None of them takes another one for an older daemon."""
-        load_postgresql(self.before, self.url)
-        self.sealer = self.dumps_sealer()
+        await self.next_release()
         await self.started("a", "b", "c")
-        self.assertEqual(self.schema(), self.newest)
+        self.assertEqual(self.schema(), NEWEST + 1)
 
 
 class FenceTests(LeaseCase):

@@ -280,9 +280,9 @@ class MistakeTests(_PostgresCase):
         await self.opened()
 
         async def work(sql: Sql) -> None:
-            await sql.run("insert into uploads (id) values ('u')")
+            await sql.run("insert into uploads values ('u', '', 't', 0)")
             with contextlib.suppress(Conflict):
-                await sql.run("insert into uploads (id) values ('u')")
+                await sql.run("insert into uploads values ('u', '', 't', 0)")
 
         await self.fails(self.database.tx(work), RuntimeError)
         self.assertEqual(execute(self.url, "select * from uploads"), [])
@@ -292,7 +292,7 @@ class MistakeTests(_PostgresCase):
         await self.opened()
 
         async def work(sql: Sql) -> None:
-            await sql.run("insert into uploads (id) values ('u')")
+            await sql.run("insert into uploads values ('u', '', 't', 0)")
             execute(self.url, _KILL)
             with contextlib.suppress(ServiceUnavailable):
                 await sql.one("select 1")
@@ -307,7 +307,7 @@ class MistakeTests(_PostgresCase):
 
         async def work(sql: Sql) -> None:
             await sql.one("select pg_sleep(0.2)")
-            await sql.run("insert into uploads (id) values ('u')")
+            await sql.run("insert into uploads values ('u', '', 't', 0)")
 
         running = Deferred.fromCoroutine(self.database.tx(work))
         await sleep(reactor, 0.05)

@@ -1,71 +1,129 @@
-"""The kept dumps of every schema, upgraded on PostgreSQL; upgrades that are hindered."""
+"""Upgrades to a made-up next schema on PostgreSQL, and upgrades that are hindered."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import TypeVar
+import subprocess
+from collections.abc import Iterator
 
 import psycopg2
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from svcd.ports.store import Tx
 from svcd.runtime.tasks import sleep
 from svcd.settings import Database
 from svcd.store import migrations
 from svcd.store.database import SchemaError
+from svcd.store.leases.keeper import Me
+from svcd.store.offline.check import Counted, check
+from svcd.store.offline.content import sums
 from svcd.store.offline.postgres import PostgresSession
-from svcd.store.offline.session import Session
-from svcd.store.postgres import PostgresDatabase
+from svcd.store.offline.shape import shape
+from svcd.store.postgres import PostgresDatabase, Sharing
 from svcd.store.sealer import FernetSealer
-from svcd.store.store import SqlStore
 from tests.contract.store.rows import at
 from tests.live.store.test_postgres import drive, own_reactor
-from tests.support.database.dump import load_postgresql, postgresql_lines, seal_key
 from tests.support.database.postgres_server import drop_database, execute, new_database
-from tests.support.database.upgraded import UpgradeContract, add_tests, cut
+from tests.support.database.releases import CHANGES, DEVELOPMENT, NEWEST, become, cut
 from tests.support.processes import reactor, until
+from tests.unit.cli.databases import lived_in, svcd
 
 _KILL = """
 select count(pg_terminate_backend(pid)) from pg_stat_activity
  where query like '%pg_sleep%' and pid <> pg_backend_pid() and state = 'active'
    and datname = current_database()
 """
+_NOISE = ("--", "\\", "SET ", "SELECT pg_catalog.set_config")
 
-T = TypeVar("T")
+
+def content(url: str) -> list[str]:
+    """The statements that make a database again."""
+    command = ["pg_dump", "--inserts", "--no-owner", "--no-privileges", url]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    return [line for line in said.split("\n") if line and not line.startswith(_NOISE)]
 
 
-class PostgresUpgradeTests(SynchronousTestCase, UpgradeContract):
-    """A database of its own for each."""
+class UpgradeTests(SynchronousTestCase):
+    """A database with rows in every table."""
 
-    def opened(self, number: int, also: str = "") -> int:
+    def setUp(self) -> None:
         self.url, name = new_database()
         self.addCleanup(drop_database, name)
-        folder = Path(self.mktemp())
-        folder.mkdir()
-        self.sealer = FernetSealer(seal_key(folder))
-        load_postgresql(number, self.url)
-        if also:
-            execute(self.url, also)
-        database = PostgresDatabase(own_reactor(), Database(url=self.url), self.fail)
-        self.store = SqlStore(database, self.sealer)
-        self.addCleanup(lambda: drive(self.store.close()))
+        self.state = lived_in(self.mktemp())
+        source = f"sqlite:///{self.state / 'svcd.sqlite'}"
+        ran = svcd("db", "copy", "--from", source, "--to", self.url, state=self.state)
+        self.assertEqual(ran.code, 0, ran)
+
+    def upgrade(self, sharing: Sharing | None = None) -> int:
+        """What a daemon does at its start."""
+        settings = Database(url=self.url)
+        database = PostgresDatabase(own_reactor(), settings, self.fail, sharing=sharing)
 
         async def opened() -> int:
             await database.open()
-            return await self.store.open(at(0))
+            try:
+                return await migrations.migrate(database, at(0))
+            finally:
+                await database.close()
 
         return drive(opened())
 
-    def now(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        return drive(self.store.tx(work))
+    def session(self) -> Iterator[PostgresSession]:
+        session = PostgresSession(Database(url=self.url), "test")
+        try:
+            yield session
+        finally:
+            session.close()
 
-    def checked(self) -> tuple[Session, FernetSealer]:
-        return PostgresSession(Database(url=self.url), "check"), self.sealer
+    def test_rows_stay_and_are_changed(self) -> None:
+        """All columns of before hold what they held; the check finds no fault."""
+        kept = shape(NEWEST)
+        for session in self.session():
+            session.snapshot()
+            before = sums(session, kept)
+        become(self, CHANGES)
+        self.assertEqual(self.upgrade(), NEWEST + 1)
+        for session in self.session():
+            found = list(check(session, FernetSealer(self.state / "seal.key")))
+            self.assertEqual(sums(session, kept), before)
+        self.assertEqual(execute(self.url, "select remark from clusters"), [("mine",)])
+        self.assertEqual([each for each in found if not isinstance(each, Counted)], [])
 
+    def test_interrupted_at_any_statement(self) -> None:
+        """The former release finds all as it was, and the next start makes the upgrade."""
+        before = content(self.url)
+        for text in cut(CHANGES):
+            back = become(self, text)
+            with self.assertRaises(SchemaError):
+                self.upgrade()
+            back()
+        self.assertEqual(content(self.url), before)
+        become(self, CHANGES)
+        self.assertEqual(self.upgrade(), NEWEST + 1)
 
-add_tests(PostgresUpgradeTests)
+    def test_database_of_a_development_version_is_left_alone(self) -> None:
+        """By a daemon alone, by one that shares, and by the commands."""
+        execute(self.url, f"update schema_version set number = {DEVELOPMENT}")
+        execute(self.url, "alter table daemons drop column knows")
+        before = content(self.url)
+        shared = Sharing(Me("svcd-0123456789abcdef", "of the test"), own_reactor().seconds)
+        for sharing in (None, shared):
+            with self.assertRaises(SchemaError) as raised:
+                self.upgrade(sharing)
+            self.assertIn("has schema 18 of a development version", str(raised.exception))
+        file = str(self.state / "backup")
+        self.assertEqual(svcd("backup", file, state=self.state).code, 0)
+        for command in (
+            ("db", "upgrade"),
+            ("db", "check"),
+            ("backup", f"{file}-2"),
+            ("restore", "--replace", file),
+        ):
+            ran = svcd(*command, state=self.state, url=self.url)
+            self.assertEqual(ran.code, 1)
+            self.assertIn("has schema 18 of a development version", ran.err)
+        ran = svcd("doctor", state=self.state, url=self.url)
+        self.assertIn("has schema 18 of a development version", " ".join(ran.out.split()))
+        self.assertEqual(content(self.url), before)
 
 
 class HinderedTests(TestCase):
@@ -80,9 +138,7 @@ class HinderedTests(TestCase):
         await self.database.open()
         self.addCleanup(lambda: Deferred.fromCoroutine(self.database.close()))
         await migrations.migrate(self.database, at(0))
-        self.before = migrations.steps()
-        self.next = (self.before[-1][0] + 1, text)
-        self.patch(migrations, "steps", lambda: (*self.before, self.next))
+        self.back = become(self, text)
 
     def schema(self) -> int:
         return int(execute(self.url, migrations.CURRENT)[0][0])
@@ -100,9 +156,9 @@ class HinderedTests(TestCase):
             await self.database.read(lambda sql: sql.one("select count(*) from clusters"))
             self.assertLess(reactor.seconds() - began, 5.0)
         self.assertFalse(upgrade.called)
-        self.assertEqual(self.schema(), self.before[-1][0])
+        self.assertEqual(self.schema(), NEWEST)
         backup.rollback()
-        self.assertEqual(await upgrade, self.next[0])
+        self.assertEqual(await upgrade, NEWEST + 1)
         execute(self.url, "select more from clusters")
 
     async def test_a_lost_connection_leaves_the_schema_before(self) -> None:
@@ -120,41 +176,7 @@ class HinderedTests(TestCase):
             self.assertIn("the schema cannot be created", str(error))
         else:
             self.fail("the upgrade has not failed")
-        self.assertEqual(self.schema(), self.before[-1][0])
-        self.next = (self.next[0], "create table one (id integer);")
-        self.assertEqual(await migrations.migrate(self.database, at(0)), self.next[0])
-
-
-class InterruptedTests(SynchronousTestCase):
-    """One statement after the other."""
-
-    def upgrade(self, url: str) -> int:
-        database = PostgresDatabase(own_reactor(), Database(url=url), self.fail)
-
-        async def opened() -> int:
-            await database.open()
-            try:
-                return await migrations.migrate(database, at(0))
-            finally:
-                await database.close()
-
-        return drive(opened())
-
-    def test_interrupted_at_any_statement(self) -> None:
-        """The former release finds all as it was, and the next start makes the upgrade."""
-        real = migrations.steps()
-        for number, _ in real[1:]:
-            url, name = new_database()
-            self.addCleanup(drop_database, name)
-            load_postgresql(number - 1, url)
-            before = list(postgresql_lines(url))
-            for text in cut(number):
-                steps = (*real[: number - 1], (number, text), *real[number:])
-                patch = self.patch(migrations, "steps", lambda steps=steps: steps)
-                try:
-                    with self.assertRaises(SchemaError):
-                        self.upgrade(url)
-                finally:
-                    patch.restore()
-            self.assertEqual(list(postgresql_lines(url)), before, number)
-            self.assertEqual(self.upgrade(url), real[-1][0])
+        self.assertEqual(self.schema(), NEWEST)
+        self.back()
+        become(self, "create table one (id integer);")
+        self.assertEqual(await migrations.migrate(self.database, at(0)), NEWEST + 1)

@@ -26,6 +26,7 @@ class DrivenPostgres:
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
+        self.where = database.where
 
     async def tx(self, work: Callable[[Sql], Awaitable[T]]) -> T:
         return drive(self._database.tx(work))

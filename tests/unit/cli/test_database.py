@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 from cryptography.fernet import Fernet
@@ -19,6 +20,15 @@ from svcd.store.offline.shape import shape
 from svcd.store.sqlite import SqliteDatabase
 from tests.support.api import now
 from tests.support.database.life import PASSWORD
+from tests.support.database.releases import (
+    ADDS,
+    CHANGES,
+    DEVELOPMENT,
+    NEWEST,
+    become,
+    become_development_version,
+    make_premature,
+)
 from tests.unit.cli.databases import Ran, change, everything, lived_in, svcd
 
 _KEPT = [
@@ -32,11 +42,11 @@ _KEPT = [
     "job_binaries",
     "jobs",
     "executions",
-    "loose_trusts",
-    "job_credentials",
-    "kept_answers",
     "execution_logs",
     "execution_log_pieces",
+    "job_credentials",
+    "loose_trusts",
+    "kept_answers",
 ]
 
 
@@ -181,16 +191,12 @@ class BackupTests(_Case):
 
     def test_backup_of_a_later_release_is_refused(self) -> None:
         """It names the release that can."""
-        steps = migrations.steps()
-        later = (*steps, (steps[-1][0] + 1, "create table more (id text {c} primary key)"))
-        undo = self.patch(migrations, "steps", lambda: later)
-        shape.cache_clear()
+        back = become(self, CHANGES)
         self.done("db", "upgrade")
         self.backed_up()
-        undo.restore()
-        shape.cache_clear()
+        back()
         told = self.fails("restore", str(self.file), state=self.empty())
-        self.assertIn(f"has schema {steps[-1][0] + 1}, this release knows {steps[-1][0]}", told)
+        self.assertIn(f"{self.file} has schema {NEWEST + 1}, this release knows {NEWEST}", told)
         for command in (("backup", "x"), ("db", "check"), ("db", "upgrade")):
             self.assertIn("use the release that wrote it", self.fails(*command))
 
@@ -334,26 +340,16 @@ class RestoreTests(_Case):
 
 
 class SchemaTests(_Case):
-    def old(self) -> Path:
-        """A state folder with a database of schema 1."""
-        folder = self.empty()
-        database = SqliteDatabase(folder / "svcd.sqlite")
-        now(Deferred.fromCoroutine(database.script(migrations.CREATE)))
-        script = next(migrations.scripts(0, "then", 1))
-        now(Deferred.fromCoroutine(database.script(script)))
-        now(Deferred.fromCoroutine(database.close()))
-        return folder
-
     def test_current_is_0_when_nothing_is_to_be_done(self) -> None:
         """And 1 when there is; it changes nothing."""
-        newest = migrations.newest()
-        self.assertIn(f"schema {newest}, this release has {newest}: up to date",
+        self.assertIn(f"schema {NEWEST}, this release has {NEWEST}: up to date",
                       self.done("db", "current").out)  # fmt: skip
-        old = self.old()
-        ran = svcd("db", "current", state=old)
+        become(self, CHANGES)
+        ran = svcd("db", "current", state=self.state)
         self.assertEqual((ran.code, ran.err), (1, ""))
-        self.assertIn(f"schema 1, this release has {newest}: needs an upgrade", ran.out)
-        self.assertEqual(svcd("db", "current", state=old), ran)
+        self.assertIn(f"schema {NEWEST}, this release has {NEWEST + 1}: needs an upgrade", ran.out)
+        self.assertIn("daemons of the former release must be stopped first", ran.out)
+        self.assertEqual(svcd("db", "current", state=self.state), ran)
         change(self.state, "insert into schema_version values (999, 'later', 999)")
         ran = svcd("db", "current", state=self.state)
         self.assertEqual(ran.code, 1)
@@ -361,33 +357,110 @@ class SchemaTests(_Case):
 
     def test_upgrade_is_told_and_idempotent(self) -> None:
         """From where it was."""
-        old, newest = self.old(), migrations.newest()
-        told = self.done("db", "upgrade", state=old).out
-        self.assertIn(f"schema 1 was upgraded to {newest}", told)
-        told = self.done("db", "upgrade", state=old).out
-        self.assertIn(f"schema {newest} is up to date", told)
-        self.done("db", "current", state=old)
+        become(self, CHANGES)
+        told = self.done("db", "upgrade").out
+        self.assertIn(f"schema {NEWEST} was upgraded to {NEWEST + 1}", told)
+        told = self.done("db", "upgrade").out
+        self.assertIn(f"schema {NEWEST + 1} is up to date", told)
+        self.done("db", "current")
+
+    def test_upgrade_that_serves_the_former_release(self) -> None:
+        """It is told before, and `db upgrade` of that release is content with it."""
+        back = become(self, ADDS)
+        ran = svcd("db", "current", state=self.state)
+        self.assertIn("daemons of the former release can go on beside it", ran.out)
+        self.done("db", "upgrade")
+        back()
+        self.assertIn("of a newer release serves this one", self.done("db", "upgrade").out)
+        self.assertIn("daemons of this one can use it", self.done("db", "current").out)
 
     def test_step_that_fails_leaves_the_schema_as_it_was(self) -> None:
         """All steps of an upgrade are one transaction."""
-        old = self.old()
-        bad = (*migrations.steps(), (migrations.newest() + 1, "create nonsense"))
-        undo = self.patch(migrations, "steps", lambda: bad)
-        self.assertIn("cannot be used", self.fails("db", "upgrade", state=old))
-        undo.restore()
-        self.assertIn("schema 1,", svcd("db", "current", state=old).out)
+        back = become(self, CHANGES, "create nonsense")
+        self.assertIn("cannot be used", self.fails("db", "upgrade"))
+        back()
+        self.assertIn(f"schema {NEWEST},", self.done("db", "current").out)
+        self.assertEqual(everything(self.state), self.rows)
 
     def test_backup_of_an_old_schema_is_upgraded_by_restore(self) -> None:
         """So that one can be made before the upgrade."""
-        old = self.old()
-        self.done("backup", str(self.file), state=old)
+        self.backed_up()
         other = self.empty()
-        self.assertIn("schema 1", self.done("restore", str(self.file), state=other).out)
+        become(self, CHANGES)
+        told = self.done("restore", str(self.file), state=other).out
+        self.assertIn(f"is complete: schema {NEWEST}, ", told)
         self.done("db", "current", state=other)
+        self.assertEqual(rows_of(other, "clusters where remark = 'mine'"), 1)
+        self.assertIn("no faults", self.done("db", "check", state=other).out)
 
     def test_check_asks_for_the_upgrade_first(self) -> None:
         """It knows the newest schema only."""
-        self.assertIn("run svcd db upgrade first", self.fails("db", "check", state=self.old()))
+        become(self, CHANGES)
+        self.assertIn("run svcd db upgrade first", self.fails("db", "check"))
+
+
+_REFUSED = "schema 18 of a development version of svcd, and this release begins with schema 19"
+
+
+class DevelopmentTests(_Case):
+    """Databases and backups with a schema before the first one."""
+
+    def test_every_command_refuses_the_database(self) -> None:
+        """With the way out; not a byte of it is written."""
+        self.backed_up()
+        path = self.state / "svcd.sqlite"
+        make_premature(path)
+        before = path.read_bytes()
+        other = self.empty() / "svcd.sqlite"
+        for command in (
+            ("backup", f"{self.file}-2"),
+            ("restore", str(self.file)),
+            ("db", "upgrade"),
+            ("db", "check"),
+            ("db", "copy", "--from", f"sqlite:///{path}", "--to", f"sqlite:///{other}"),
+            ("db", "copy", "--from", f"sqlite:///{other}", "--to", f"sqlite:///{path}"),
+            ("keys", "rotate"),
+        ):
+            if "copy" in command and not other.exists():
+                self.assertIn(_REFUSED, self.fails(*command))
+                self.done("restore", str(self.file), state=other.parent)
+                continue
+            told = self.fails(*command)
+            self.assertIn(f"the database {path} has {_REFUSED}: move it away, or name", told)
+        ran = svcd("db", "current", state=self.state)
+        self.assertEqual((ran.code, ran.err), (1, ""))
+        self.assertIn(f"{path} has {_REFUSED}: move it away, or name an empty", ran.out)
+        self.assertEqual(path.read_bytes(), before)
+        self.assertFalse(Path(f"{self.file}-2").exists())
+
+    def test_a_backup_of_a_release_replaces_it(self) -> None:
+        """The former file is kept."""
+        self.backed_up()
+        make_premature(self.state / "svcd.sqlite")
+        self.done("restore", "--replace", str(self.file))
+        self.assertEqual(everything(self.state), self.rows)
+        with closing(sqlite3.connect(self.state / "svcd.sqlite.before-restore")) as former:
+            (number,) = former.execute("select max(number) from schema_version").fetchone()
+        self.assertEqual(number, DEVELOPMENT)
+
+    def test_its_backup_is_refused(self) -> None:
+        """Nothing is written."""
+        make_premature(self.state / "svcd.sqlite")
+        back = become_development_version(self)
+        self.backed_up()
+        back()
+        other = self.empty()
+        for more in ([], ["--replace"], ["--verify-only"]):
+            told = self.fails("restore", str(self.file), *more, state=other)
+            self.assertIn(f"{self.file} has {_REFUSED}: start with an empty data", told)
+        self.assertFalse((other / "svcd.sqlite").exists())
+
+    def test_doctor_says_so(self) -> None:
+        """Before the start."""
+        make_premature(self.state / "svcd.sqlite")
+        ran = svcd("doctor", state=self.state)
+        self.assertEqual(ran.code, 1)
+        self.assertIn(_REFUSED, " ".join(ran.out.split()))
 
 
 class CheckTests(_Case):

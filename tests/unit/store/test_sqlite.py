@@ -23,7 +23,7 @@ from svcd.model.ids import ClusterId
 from svcd.model.secret import Secret
 from svcd.store import clusters, data, executions, templates
 from svcd.store.database import Conflict, SchemaError, Sql
-from svcd.store.migrations import CREATE, newest, scripts, steps
+from svcd.store.migrations import CREATE, newest, scripts
 from svcd.store.offline.check import FAMILIES
 from svcd.store.sealer import MemorySealer
 from svcd.store.sqlite import SqliteDatabase
@@ -193,30 +193,6 @@ class FileStoreTests(_Sqlite, WholeStoreContract):
             Deferred.fromCoroutine(self._again().open(at(1))), SchemaError
         )
         self.assertIn(f"schema 999, this release knows {newest()}", str(failure.value))
-
-    def test_schema_1_is_brought_up_to_date(self) -> None:
-        """A transient cluster that had an execution before is still known to have had one."""
-        path = Path(self.mktemp())
-        old = sqlite3.connect(path)
-        old.executescript(translate(steps()[0][1]))
-        old.executescript(
-            """
-            create table schema_version (number integer primary key, applied_at text not null);
-            insert into schema_version values (1, 'then');
-            insert into clusters values
-              ('c-1', 't', 'a', 'p', 'v', null, 'i', 'Active', 1, 1, 1, 1, 'then', '', '{}', '{}'),
-              ('c-2', 't', 'b', 'p', 'v', null, 'i', 'Active', 1, 1, 1, 1, 'then', '', '{}', '{}');
-            insert into executions values
-              ('e-1', 't', 'j', 'c-1', null, null, 'KILLED', 1, 0, 1, 'then', '{}', '{}');
-            """
-        )
-        old.close()
-        store = SqlStore(SqliteDatabase(path), MemorySealer())
-        number = self.successResultOf(Deferred.fromCoroutine(store.open(at(1))))
-        self.assertEqual(number, newest())
-        idle = Deferred.fromCoroutine(store.read(lambda tx: tx.clusters.idle_transient()))
-        self.assertEqual(self.successResultOf(idle), ["c-1"])
-        self.successResultOf(Deferred.fromCoroutine(store.close()))
 
     def test_locked_file_is_unavailable_and_later_serves(self) -> None:
         """Another writer gives 503 after the busy time-out, and nothing is broken after it."""
@@ -525,7 +501,7 @@ class PlanTests(SynchronousTestCase):
             connection.executescript(translate(text))
         plan = connection.execute("explain query plan " + executions._HEADS).fetchall()
         lines = [row[3] for row in plan]
-        self.assertIn("SCAN executions USING COVERING INDEX executions_heads", lines)
+        self.assertIn("SCAN executions USING COVERING INDEX executions_unfinished", lines)
         self.assertNotIn("USE TEMP B-TREE FOR ORDER BY", lines)
         connection.close()
 
@@ -539,8 +515,7 @@ class PlanTests(SynchronousTestCase):
             named = dict.fromkeys(re.findall(r":(\w+)", text), "x")
             steps = [row[1] for row in connection.execute("explain " + text, named)]
             written.append(steps.count("IdxDelete"))
-        self.assertEqual(written[:2], [1, 2])
-        self.assertGreater(written[2], 6)
+        self.assertEqual(written, [1, 2, 6])
         connection.close()
 
     def test_counting_for_a_limit_reads_only_what_counts(self) -> None:

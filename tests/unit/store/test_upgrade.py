@@ -1,70 +1,55 @@
-"""The kept dumps of every schema, upgraded on SQLite. On PostgreSQL: tests.live.store."""
+"""Upgrades to a made-up next schema, and what cannot be upgraded. PostgreSQL: tests.live.store."""
 
 from __future__ import annotations
 
 import json
 import re
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.logger import formatEvent, globalLogPublisher
-from twisted.trial.unittest import SkipTest, SynchronousTestCase
+from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.ports.store import Tx
 from svcd.store import migrations
 from svcd.store.database import SchemaError
-from svcd.store.offline.session import Session
+from svcd.store.offline.check import Counted, check
+from svcd.store.offline.content import sums
+from svcd.store.offline.shape import shape
 from svcd.store.offline.sqlite import SqliteSession
 from svcd.store.sealer import FernetSealer
 from svcd.store.sqlite import SqliteDatabase
-from svcd.store.store import SqlStore
 from tests.contract.store.rows import at
 from tests.support.api import now
+from tests.support.database.fields import COMMAND, fields, fields_file
+from tests.support.database.releases import (
+    CHANGES,
+    DEVELOPMENT,
+    NEWEST,
+    become,
+    become_exactly,
+    cut,
+    make_premature,
+)
+from tests.unit.cli.databases import lived_in
 
-try:
-    from tests.support.database.dump import (
-        KINDS,
-        dump_file,
-        fields,
-        fields_file,
-        load_sqlite,
-        seal_key,
-    )
-except ImportError as error:
-    raise SkipTest("psycopg2 is not installed: pip install 'svcd[postgresql]'") from error
-from tests.support.database.upgraded import ADD, UpgradeContract, add_tests, cut
-
-T = TypeVar("T")
-
-
-class DumpTests(SynchronousTestCase):
-    def test_every_schema_has_a_dump(self) -> None:
-        """A migration is added together with a dump of what it makes."""
-        missing = [
-            dump_file(number, kind).name
-            for number, _ in migrations.steps()
-            for kind in KINDS
-            if not dump_file(number, kind).exists()
-        ]
-        self.assertEqual(missing, [], ADD)
-
-    def test_numbers_have_no_gap(self) -> None:
-        """From 1."""
-        numbers = [number for number, _ in migrations.steps()]
-        self.assertEqual(numbers, list(range(1, len(numbers) + 1)))
+_FIRST = migrations.oldest()
 
 
 class TwoStepTests(SynchronousTestCase):
     """Files that leave the releases before them at work."""
 
+    def test_numbers_have_no_gap(self) -> None:
+        """The first one is above those of the development versions."""
+        numbers = [number for number, _ in migrations.steps()]
+        self.assertEqual(numbers, list(range(19, 19 + len(numbers))))
+
     def test_what_a_file_serves(self) -> None:
         """By its first line; without it only releases that know the file itself."""
-        self.assertEqual(migrations.serves(19, "-- serves: 0017\nselect 1;"), 17)
-        self.assertEqual(migrations.serves(19, "-- It serves: 0017\nselect 1;"), 19)
+        self.assertEqual(migrations.serves(21, "-- serves: 0019\nselect 1;"), 19)
+        self.assertEqual(migrations.serves(21, "-- It serves: 0019\nselect 1;"), 21)
 
     def test_a_later_file_serves_no_older_release(self) -> None:
         """Else a release that the file before has shut out would begin again."""
@@ -73,17 +58,30 @@ class TwoStepTests(SynchronousTestCase):
         self.assertTrue(all(s <= n for s, (n, _) in zip(served, migrations.steps(), strict=True)))
 
     def test_the_version_of_a_database(self) -> None:
-        """With and without the column, and without a row."""
+        """Without a row, of a development version that had no such column, and of a release."""
         self.assertEqual(migrations.version_of(None), migrations.Version(0, 0))
         self.assertEqual(migrations.version_of((16, "then")), migrations.Version(16, 16))
-        self.assertEqual(migrations.version_of((19, "then", 17)), migrations.Version(19, 17))
+        self.assertEqual(migrations.version_of((21, "then", 19)), migrations.Version(21, 19))
 
     def test_the_releases_that_a_version_serves(self) -> None:
         """By the schema that they know."""
-        newest = migrations.newest()
-        self.assertEqual(migrations.newer(migrations.Version(newest + 2, newest)), "")
-        refusal = migrations.newer(migrations.Version(newest + 2, newest + 1))
-        self.assertIn(f"has schema {newest + 2}, this release knows {newest}", refusal)
+        self.assertEqual(migrations.refusal(migrations.Version(0, 0)), "")
+        self.assertEqual(migrations.refusal(migrations.Version(NEWEST + 2, NEWEST)), "")
+        self.assertEqual(
+            migrations.refusal(migrations.Version(NEWEST + 2, NEWEST + 1)),
+            f"the database has schema {NEWEST + 2}, this release knows {NEWEST}:"
+            " use the release that wrote it, or a newer one",
+        )
+
+    def test_development_versions_are_refused(self) -> None:
+        """All their schemas, with a way out."""
+        for number in (1, 16, DEVELOPMENT):
+            self.assertEqual(
+                migrations.refusal(migrations.Version(number, number), "the database /a/b"),
+                f"the database /a/b has schema {number} of a development version of svcd, and this"
+                " release begins with schema 19: move it away, or name an empty state folder"
+                " (server.state_dir) or another database (database.url)",
+            )
 
     def test_files_that_serve_older_releases_only_add(self) -> None:
         """What these neither read nor write."""
@@ -99,7 +97,7 @@ class TwoStepTests(SynchronousTestCase):
             "create table more (id integer primary key, name text not null);\n-- of a table\n",
             "create index more on clusters (name) where name > '';",
         ):
-            self.assertEqual(hindering(f"-- serves: 0017\n{text}"), [], text)
+            self.assertEqual(hindering(f"-- serves: 0019\n{text}"), [], text)
         for text in (
             "alter table clusters add column more text not null",
             "alter table clusters add column more text references jobs (id)",
@@ -110,17 +108,16 @@ class TwoStepTests(SynchronousTestCase):
             "drop table seals",
             "update clusters set used = 1",
         ):
-            self.assertEqual(hindering(f"-- serves: 0017\n{text};\n"), [text], text)
+            self.assertEqual(hindering(f"-- serves: 0019\n{text};\n"), [text], text)
 
     def test_what_releases_write_into_records(self) -> None:
         """A release loses the fields that it does not know, so a field needs a file of its own.
 
-        When this fails: add a file below svcd/store/schema without a line `serves`, and run
-        `python -m tests.support.database.dump`, which writes the fields anew.
+        When this fails after the first release: add a file below svcd/store/schema without a line
+        `serves`. Before it: the first file may stay. Then run `COMMAND`.
         """
-        needed = migrations.needed()
-        known = json.loads(fields_file(needed).read_text(encoding="utf-8"))
-        self.assertEqual(fields(), known)
+        known = json.loads(fields_file(migrations.needed()).read_text(encoding="utf-8"))
+        self.assertEqual(fields(), known, COMMAND)
 
 
 _ADDS = re.compile(
@@ -137,8 +134,38 @@ def hindering(text: str) -> list[str]:
     return [each for each in statements if each and not _ADDS.match(each)]
 
 
-class LineTests(SynchronousTestCase):
-    """What the log says."""
+class UpgradeTests(SynchronousTestCase):
+    """A file with rows in every table."""
+
+    def setUp(self) -> None:
+        self.state = lived_in(self.mktemp())
+        self.path = self.state / "svcd.sqlite"
+
+    def upgrade(self, path: Path | None = None) -> int:
+        """What a daemon does at its start."""
+        database = SqliteDatabase(path or self.path)
+        try:
+            return int(now(Deferred.fromCoroutine(migrations.migrate(database, at(0)))))
+        finally:
+            now(Deferred.fromCoroutine(database.close()))
+
+    def content(self) -> list[str]:
+        """All tables and rows."""
+        with closing(sqlite3.connect(self.path)) as connection:
+            return list(connection.iterdump())
+
+    def test_rows_stay_and_are_changed(self) -> None:
+        """All columns of before hold what they held; the check finds no fault."""
+        with closing(SqliteSession(self.path, "look")) as session:
+            before = sums(session, shape(_FIRST))
+        become(self, CHANGES)
+        self.assertEqual(self.upgrade(), NEWEST + 1)
+        with closing(SqliteSession(self.path, "look")) as session:
+            self.assertEqual(sums(session, shape(_FIRST)), before)
+            self.assertEqual(list(session.rows("select remark from clusters")), [("mine",)])
+            found = list(check(session, FernetSealer(self.state / "seal.key")))
+        self.assertEqual([each for each in found if not isinstance(each, Counted)], [])
+        self.assertEqual({f.table for f in found if not f.rows}, {"remarks"})
 
     def test_an_upgrade_is_one_line(self) -> None:
         """A new database, and one that is up to date, are none."""
@@ -150,93 +177,57 @@ class LineTests(SynchronousTestCase):
 
         globalLogPublisher.addObserver(observe)
         self.addCleanup(globalLogPublisher.removeObserver, observe)
-        folder = Path(self.mktemp())
-        folder.mkdir()
-        load_sqlite(9, folder / "old.sqlite")
-        for name in ("old", "old", "new"):
-            database = SqliteDatabase(folder / f"{name}.sqlite")
-            now(Deferred.fromCoroutine(migrations.migrate(database, at(0))))
-            now(Deferred.fromCoroutine(database.close()))
-        self.assertEqual(lines, [f"Schema upgraded from 9 to {migrations.newest()}"])
-
-
-class HinderedTests(SynchronousTestCase):
-    """An upgrade that does not come to its end. On PostgreSQL: tests.live.store.test_upgrade."""
-
-    def opened(self, number: int) -> SqliteDatabase:
-        """The dump of a schema."""
-        self.path = Path(self.mktemp())
-        load_sqlite(number, self.path)
-        database = SqliteDatabase(self.path)
-        self.addCleanup(lambda: now(Deferred.fromCoroutine(database.close())))
-        return database
-
-    def upgrade(self, database: SqliteDatabase) -> int:
-        return int(now(Deferred.fromCoroutine(migrations.migrate(database, at(0)))))
-
-    def content(self) -> list[str]:
-        """All tables and rows."""
-        with closing(sqlite3.connect(self.path)) as connection:
-            return list(connection.iterdump())
+        become(self, CHANGES)
+        for path in (self.path, self.path, self.state / "new.sqlite"):
+            self.upgrade(path)
+        self.assertEqual(lines, [f"Schema upgraded from {NEWEST} to {NEWEST + 1}"])
 
     def test_interrupted_at_any_statement(self) -> None:
         """The former release finds all as it was, and the next start makes the upgrade."""
-        real = migrations.steps()
-        for number, _ in real[1:]:
-            database = self.opened(number - 1)
-            before = self.content()
-            for text in cut(number):
-                steps = (*real[: number - 1], (number, text), *real[number:])
-                with self.patched(steps), self.assertRaises(SchemaError):
-                    self.upgrade(database)
-                self.assertEqual(self.content(), before, (number, text))
-            self.assertEqual(self.upgrade(database), real[-1][0])
+        before = self.content()
+        for text in cut(CHANGES):
+            back = become(self, text)
+            with self.assertRaises(SchemaError):
+                self.upgrade()
+            back()
+            self.assertEqual(self.content(), before, text)
+        become(self, CHANGES)
+        self.assertEqual(self.upgrade(), NEWEST + 1)
 
-    @contextmanager
-    def patched(self, steps: tuple[tuple[int, str], ...]) -> Iterator[None]:
-        patch = self.patch(migrations, "steps", lambda: steps)
-        try:
-            yield
-        finally:
-            patch.restore()
+    def test_first_start_interrupted_at_any_statement(self) -> None:
+        """The database stays empty, and the next start makes it."""
+        self.path = self.state / "new.sqlite"
+        for text in cut(migrations.steps()[0][1]):
+            back = become_exactly(self, [(_FIRST, text)])
+            with self.assertRaises(SchemaError):
+                self.upgrade()
+            back()
+            with closing(SqliteSession(self.path, "look")) as session:
+                self.assertEqual(session.tables(), {"schema_version"})
+        self.assertEqual(self.upgrade(), NEWEST)
 
     def test_full_disk(self) -> None:
         """It is named with what helps; nothing was changed; with room the upgrade succeeds."""
-        database = self.opened(1)
         before = self.content()
+        become(self, CHANGES)
+        database = SqliteDatabase(self.path)
         (pages,) = database._connection.execute("pragma page_count").fetchone()
         database._connection.execute(f"pragma max_page_count={pages}")
         with self.assertRaises(SchemaError) as raised:
-            self.upgrade(database)
+            now(Deferred.fromCoroutine(migrations.migrate(database, at(0))))
+        now(Deferred.fromCoroutine(database.close()))
         self.assertEqual(
             str(raised.exception),
             f"the schema of {self.path} cannot be changed: database or disk is full",
         )
         self.assertEqual(self.content(), before)
-        database._connection.execute("pragma max_page_count=1000000")
-        self.assertEqual(self.upgrade(database), migrations.newest())
+        self.assertEqual(self.upgrade(), NEWEST + 1)
 
-
-class SqliteUpgradeTests(SynchronousTestCase, UpgradeContract):
-    """A file."""
-
-    def opened(self, number: int, also: str = "") -> int:
-        folder = Path(self.mktemp())
-        folder.mkdir()
-        self.sealer = FernetSealer(seal_key(folder))
-        self.path = folder / "svcd.sqlite"
-        load_sqlite(number, self.path)
-        with closing(sqlite3.connect(self.path)) as connection:
-            connection.executescript(also)
-        self.store = SqlStore(SqliteDatabase(self.path), self.sealer)
-        return int(now(Deferred.fromCoroutine(self.store.open(at(0)))))
-
-    def now(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        return now(Deferred.fromCoroutine(self.store.tx(work)))
-
-    def checked(self) -> tuple[Session, FernetSealer]:
-        now(Deferred.fromCoroutine(self.store.close()))
-        return SqliteSession(self.path, "look"), self.sealer
-
-
-add_tests(SqliteUpgradeTests)
+    def test_database_of_a_development_version_is_left_alone(self) -> None:
+        """Not a byte is written."""
+        make_premature(self.path)
+        before = self.path.read_bytes()
+        with self.assertRaises(SchemaError) as raised:
+            self.upgrade()
+        self.assertIn(f"the database {self.path} has schema 18 of a dev", str(raised.exception))
+        self.assertEqual(self.path.read_bytes(), before)

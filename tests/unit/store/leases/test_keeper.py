@@ -239,11 +239,16 @@ class ReleaseTests(SynchronousTestCase):
         self.upgraded(self.newest + 1, self.newest + 1)
         self.failureResultOf(self.open(), SchemaError)
 
+    def test_a_development_version_is_refused_at_the_start(self) -> None:
+        """Its daemons are not looked for: their rows have other columns."""
+        self.upgraded(migrations.oldest() - 1, migrations.oldest() - 1)
+        text = str(self.failureResultOf(self.open(), SchemaError).value)
+        self.assertIn("the database has schema 18 of a development version", text)
+
     def test_an_upgrade_waits_for_the_end_of_older_daemons(self) -> None:
         """A daemon that stops or dies is gone after a lease."""
-        before = migrations.needed() - 1
-        self.upgraded(before, before)
-        self.server.daemons["older"] = before
+        self.next_release(serves=self.newest + 1)
+        self.server.daemons["older"] = self.newest
         opened = self.open()
         self.clock.pump([0.25] * 20)
         self.assertNoResult(opened)
@@ -253,16 +258,15 @@ class ReleaseTests(SynchronousTestCase):
 
     def test_an_upgrade_is_refused_while_older_daemons_live(self) -> None:
         """The text names them and both schemas."""
-        before = migrations.needed() - 1
-        self.upgraded(before, before)
-        self.server.daemons |= {"older": 0, "oldest": before}
+        self.next_release(serves=self.newest + 1)
+        self.server.daemons |= {"older": self.newest, "oldest": self.newest - 1}
         opened = self.open()
         self.clock.pump([0.25] * 43)
         self.assertNoResult(opened)
         self.clock.pump([0.25] * 2)
         text = str(self.failureResultOf(opened, SchemaError).value)
         self.assertIn("daemons of an older release use the database (older; oldest)", text)
-        self.assertIn(f"upgrade its schema {before} to {self.newest}", text)
+        self.assertIn(f"upgrade its schema {self.newest} to {self.newest + 1}", text)
 
     def test_an_upgrade_that_serves_older_daemons_waits_for_none_of_them(self) -> None:
         """Two releases share the database."""
