@@ -162,8 +162,6 @@ class Cluster:
     release that opened Hadoop's ports to all; svcd then reaches Hadoop directly, until it closes
     these ports at the next change of the cluster.
     daemon_user: system user of daemons and jobs on servers. Empty: the login user, see `own_user`.
-    own_logins: whether its jobs log in at the object store with application credentials. False: its
-    software is of an older release, which knows only user and password.
     emptied: a deletion has found nothing left in the cloud except the trust, which it deletes last.
     status_since: when `status` was last changed (every status has a deadline).
     unwell: the faults that health checks have found; None without faults.
@@ -205,7 +203,6 @@ class Cluster:
     security_group_id: str | None = None
     openings: tuple[str, ...] = ()
     daemon_user: str = ""
-    own_logins: bool = False
     accepted_at: Timestamp | None = None
     created_at: Timestamp
     updated_at: Timestamp | None = None

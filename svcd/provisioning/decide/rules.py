@@ -242,7 +242,6 @@ def check_cluster(
         node_groups=tuple(_node_group(new.name, g, facts, made.new_id, now) for g in groups),
         is_transient=new.is_transient,
         daemon_user=DAEMON_USER if IUnprivileged.providedBy(distribution) else "",
-        own_logins=True,
         status_since=now,
         created_at=now,
     )

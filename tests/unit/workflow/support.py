@@ -364,7 +364,6 @@ class WorkflowCase(SynchronousTestCase):
             default_image_id="image",
             management_private_key=self.sealed_key,
             openings=("22 0.0.0.0/0",),
-            own_logins=True,
             status=ClusterStatus.ACTIVE,
             status_since=now,
             created_at=now,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import evolve
 from twisted.logger import globalLogPublisher
 
 from svcd.embedded.faults import Effect, FaultRule
@@ -76,21 +75,6 @@ class HandedOverTests(_Case):
         self.assertNotIn("password", text)
         self.assertNotIn("ann", text)
         self.assertEqual(list(self.credentials.living), [f"svcd:c1::{row.id}:1"])
-
-    def test_a_cluster_of_an_older_release_gets_the_password(self) -> None:
-        """Its software knows nothing else; no application credential is made."""
-
-        async def older(tx: Any) -> None:
-            cluster = await tx.clusters.find(CLUSTER)
-            await tx.clusters.save(evolve(cluster, own_logins=False))
-
-        self.tx(older)
-        row = self.execute()
-        self.clock.advance(0.1)
-        text = self.definition(row.id)
-        self.assertIn("<name>fs.objstore.password</name>", text)
-        self.assertNotIn("credential.id", text)
-        self.assertEqual(self.rows(), [])
 
     def test_a_refused_account_gives_the_reason_to_the_job(self) -> None:
         """Which may not need it."""
