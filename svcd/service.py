@@ -512,7 +512,7 @@ class DaemonService:
         self._pulse = Pulse(reactor, partial(self._beat, metrics))
         platform = OpenStack(agent, reactor, cloud, metrics.work.cloud_called)
         rules = connect_rules(settings.cloud)
-        remote = SshRemote(reactor, reactor, settings.ssh, rules, agent, slices)
+        remote = SshRemote(reactor, reactor, settings.ssh, rules, slices)
         engine_http = HttpClient(
             agent,
             reactor,

@@ -209,8 +209,8 @@ class Tenant:
         self._add(
             "security groups",
             f"open more ports than SSH, so others may run programs: {_some(found)}",
-            "an older release has made them: resize each cluster, for example to its present size,"
-            " and svcd closes the ports; remove rules of your own with the openstack command",
+            "after a change of cloud.web_cidrs, resize each cluster, for example to its present"
+            " size, and svcd closes the ports; remove rules of your own with the openstack command",
             warning=True,
         )
 

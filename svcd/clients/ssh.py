@@ -78,9 +78,8 @@ class SshRemote:
 
     reactor: opens connections; clock: times them. At most `settings.channels` commands run at once
     on one connection. An idle connection closes after 60 s. At most 1,024 are open.
-    rules: the addresses and ports that are allowed; None: all. direct: the agent for HTTP to
-    machines past SSH (`Host.direct`); None: such requests go through SSH, too. slices: share the
-    time of a turn among all machines; None: slices of its own.
+    rules: the addresses and ports that are allowed; None: all. slices: share the time of a turn
+    among all machines; None: slices of its own.
     """
 
     def __init__(
@@ -89,11 +88,9 @@ class SshRemote:
         clock: IReactorTime,
         settings: Ssh,
         rules: ConnectRules | None = None,
-        direct: IAgent | None = None,
         slices: Slices | None = None,
     ) -> None:
         self._reactor = reactor
-        self._direct = direct
         self._rules = rules
         self._clock = clock
         self._slices = slices or Slices(cast("IReactorTime", reactor))
@@ -133,13 +130,8 @@ class SshRemote:
     async def agent(self, host: Host) -> AsyncIterator[IAgent]:
         """The HTTP agent of a machine's own ports; only the port of a URL counts.
 
-        The connection stays open while a caller is in the block. A direct machine has none, and
-        the URL must have its address. Raises RemoteError.
+        The connection stays open while a caller is in the block. Raises RemoteError.
         """
-        if host.direct and self._direct is not None:
-            self._refuse_address(host)
-            yield self._direct
-            return
         if host.host_key is None:
             text = f"{_where(host)}: no host key is pinned yet"
             raise RemoteError(Fault.HOST_KEY, text)
@@ -334,11 +326,6 @@ class SshRemote:
         """Raises RemoteError FORBIDDEN for an address or port that the settings do not allow."""
         if self._rules is not None:
             _refuse(self._rules.refusal(host.address, host.port, _is_own(host.address)))
-
-    def _refuse_address(self, host: Host) -> None:
-        """Raises RemoteError FORBIDDEN for an address that the settings do not allow."""
-        if self._rules is not None:
-            _refuse(self._rules.address_refusal(host.address, _is_own(host.address)))
 
     def _make_room(self) -> None:
         """Close an idle connection when all are open."""

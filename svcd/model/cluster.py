@@ -62,8 +62,8 @@ class MachineFacts:
     """Facts that svcd read from a machine at the first contact.
 
     home: home folder of the login user. root: prefix of "/" on machines that are folders, else "".
-    prefix: folder of the distribution's software. software: names of the folders in it; empty also
-    where an older svcd read the facts. cores, memory_mib: size of the machine.
+    prefix: folder of the distribution's software. software: names of the folders in it; empty where
+    it has none. cores, memory_mib: size of the machine.
     """
 
     home: str
@@ -158,9 +158,7 @@ class Cluster:
     username, ssh_port: login of the image, read when the request was checked.
     management_public_key: OpenSSH line; management_private_key: sealed text, never on the wire.
     trust_id: the trust for later calls to the cloud; None where tokens are not needed.
-    openings: open ports of the security group, as `port network`. Empty: not made yet, or made by a
-    release that opened Hadoop's ports to all; svcd then reaches Hadoop directly, until it closes
-    these ports at the next change of the cluster.
+    openings: open ports of the security group, as `port network`. Empty: not made yet.
     daemon_user: system user of daemons and jobs on servers. Empty: the login user, see `own_user`.
     emptied: a deletion has found nothing left in the cloud except the trust, which it deletes last.
     status_since: when `status` was last changed (every status has a deadline).
@@ -219,8 +217,8 @@ class Cluster:
     def own_user(self, instance: Instance) -> str:
         """The system user of the machine's daemons and jobs; "": the login user.
 
-        The login user runs them on machines that are folders, in clusters that an older release has
-        made, and in clusters of distributions that may need root.
+        The login user runs them on machines that are folders, and in clusters of distributions that
+        may need root.
         """
         folder = instance.facts is not None and instance.facts.root
         return "" if folder else self.daemon_user

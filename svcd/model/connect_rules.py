@@ -54,20 +54,16 @@ class ConnectRules:
         )
 
     def refusal(self, address: str, port: int, is_own: bool) -> str:
-        """Why svcd does not connect to the SSH server there; see `address_refusal`."""
+        """Why svcd does not connect to the SSH server there, with the setting; "" when it may.
+
+        is_own: whether the address belongs to svcd's own host. Such an address, and one of a
+        special kind, needs a network in `cloud.machine_cidrs` that holds nothing else.
+        """
         if port not in self.ports:
             return (
                 f"port {port} is not one of cloud.ssh_ports: the image names it in _svc_ssh_port;"
                 " add it there if your images listen on it"
             )
-        return self.address_refusal(address, is_own)
-
-    def address_refusal(self, address: str, is_own: bool) -> str:
-        """Why svcd does not connect, and the setting that allows it; "" when it may.
-
-        is_own: whether the address belongs to svcd's own host. Such an address, and one of a
-        special kind, needs a network in `cloud.machine_cidrs` that holds nothing else.
-        """
         try:
             found = _plain(ip_address(address))
         except ValueError:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Protocol, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from svcd.model.cluster import Cluster, Instance
 from svcd.model.secret import Secret
@@ -32,7 +32,6 @@ class Host:
 
     host_key None: svcd accepts the machine's first key, and the result carries it.
     internal: the machine's own address, to which its SSH server forwards; "": `address`.
-    direct: HTTP goes to `address` and not through SSH, see `ways_of`.
     tenant_id: of the cluster; svcd's connections are shared out among the tenants.
     """
 
@@ -42,7 +41,6 @@ class Host:
     private_key: Secret = field(repr=False)
     host_key: str | None = None
     internal: str = ""
-    direct: bool = False
     tenant_id: str = ""
 
 
@@ -81,17 +79,12 @@ class Location:
 
 
 def ways_of(cluster: Cluster, key: Secret) -> dict[str, Way]:
-    """The ways to the cluster's machines. key: the cluster's private key.
-
-    svcd reaches the daemons of a cluster with open ports directly, see `Cluster.openings`.
-    """
+    """The ways to the cluster's machines. key: the cluster's private key."""
     found: dict[str, Way] = {}
     for instance in cluster.instances():
         machine = login(cluster, instance, key)
         if machine.address:
             way = Way(machine.internal or machine.address, machine)
-            if not cluster.openings:
-                way = Way(machine.address, evolve(machine, direct=True))
             names = (instance.instance_name, instance.internal_ip, instance.management_ip)
             found.update({name: way for name in names if name})
     return found

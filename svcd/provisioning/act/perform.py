@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, assert_never
 
 from attrs import evolve, field, frozen
@@ -18,7 +17,7 @@ from twisted.logger import Logger
 from svcd.errors import NotFound
 from svcd.model import ownership_tags
 from svcd.model.cloud import Network
-from svcd.model.cluster import Cluster, Instance, MachineFacts, Volume
+from svcd.model.cluster import Cluster, MachineFacts, Volume
 from svcd.model.cluster_token import ClusterTokens
 from svcd.model.ids import ClusterId, InstanceId, Timestamp, timestamp
 from svcd.ports.cloud import Access, Cloud, CloudError, CloudSession
@@ -84,8 +83,6 @@ _PREPARE_S = 180.0
 """Time-out of the command that writes hosts and mounts volumes."""
 _KILL_S = 30.0
 """Time-out for killing all executions of a cluster."""
-_PROBES_AT_ONCE = 8
-"""Machines whose SSH server svcd checks in parallel."""
 _LIMITED = 5
 """Tries of a step after a fault that rarely goes away by itself."""
 
@@ -271,45 +268,16 @@ class Performer:
                 assert_never(step)
 
     async def _secure(self, step: EnsureSecurityGroup, session: CloudSession) -> Outcome:
-        """Create the group or change its rules.
-
-        A group whose Hadoop ports are still open stays as it is when svcd could not reach Hadoop
-        otherwise: then a machine does not answer, or its SSH server does not forward.
-        """
-        cluster = self._cluster
-        if cluster.security_group_id is not None and not cluster.openings:
-            fault = await self._no_forward()
-            if fault:
-                text = f"Hadoop's ports stay open to all: {fault}"
-                self._journal.report(step.what, "waiting", text, code=Code.MACHINE_UNREACHABLE)
-                return Done(quiet=True)
-        text = ownership_tags.group_text(cluster.name, self._ports.installation)
+        """Create the group or change its rules."""
+        text = ownership_tags.group_text(self._cluster.name, self._ports.installation)
         group = await session.create_security_group(step.name, text, step.openings, step.others)
         openings = tuple(map(str, step.openings))
         return Done(cluster={"security_group_id": group, "openings": openings})
 
-    async def _no_forward(self) -> str:
-        """The reason why svcd cannot take the way through SSH to each machine; "" when it can."""
-        shells = self._machines()
-
-        async def ask(each: Instance) -> str:
-            fault = await self._forward_fault(shells.host(each.instance_id))
-            if fault is not None and fault.kind in (Fault.FORBIDDEN, Fault.UNREACHABLE):
-                return f"{each.instance_name}: {fault.text}"
-            return ""
-
-        reached = [i for i in self._cluster.instances() if i.facts is not None]
-        for result in await gather([partial(ask, each) for each in reached], _PROBES_AT_ONCE):
-            if isinstance(result, BaseException):
-                raise result
-            if result:
-                return result
-        return ""
-
     async def _forward_fault(self, machine: Host) -> ProbeError | None:
         """The fault of a forward to the machine's own SSH port, which is open on every machine.
 
-        Other kinds than FORBIDDEN and UNREACHABLE say nothing: the SSH server does not speak HTTP.
+        Other kinds than FORBIDDEN say nothing: the SSH server does not speak HTTP.
         """
         at = Location(f"http://{machine.internal}:{machine.port}/", machine)
         try:
@@ -397,12 +365,11 @@ class Performer:
         if result.exit_code != 0 or facts is None:
             reason = f"{step.machine} did not report its facts: {result.stderr[-500:].strip()}"
             return Wait(seconds=1.0, reason=reason, code=Code.PREPARE_FAILED)
-        if self._cluster.openings:  # otherwise svcd needs no forward, see `Cluster.openings`
-            machine = evolve(shells.host(step.instance), host_key=result.host_key)
-            fault = await self._forward_fault(machine)
-            if fault is not None and fault.kind is Fault.FORBIDDEN:
-                reason = f"{step.machine}: {fault.text}. {_FORWARD_ADVICE}"
-                return Fail(code=Code.MACHINE_UNREACHABLE, reason=reason, machine=step.machine)
+        machine = evolve(shells.host(step.instance), host_key=result.host_key)
+        fault = await self._forward_fault(machine)
+        if fault is not None and fault.kind is Fault.FORBIDDEN:
+            reason = f"{step.machine}: {fault.text}. {_FORWARD_ADVICE}"
+            return Fail(code=Code.MACHINE_UNREACHABLE, reason=reason, machine=step.machine)
         if lacks := self._image_fault(step.instance, facts):
             reason = f"{step.machine}: {lacks}"
             return Fail(code=Code.SOFTWARE_MISSING, reason=reason, machine=step.machine)

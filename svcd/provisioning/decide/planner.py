@@ -189,10 +189,7 @@ def _build(cluster: Cluster, observed: Observed, world: World) -> Plan:
 
 
 def _access(cluster: Cluster, world: World) -> EnsureSecurityGroup | None:
-    """The step that gives an existing security group other openings, once for each request.
-
-    The group may be of a release that opened Hadoop's ports, or the settings have changed.
-    """
+    """The step after a change of the settings, once for each request."""
     openings = world.openings(cluster)
     if cluster.security_group_id is None or world.memory.of(ChangeRules.identity).done:
         return None

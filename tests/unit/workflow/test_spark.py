@@ -55,7 +55,7 @@ class SparkTests(WorkflowCase):
         self.assertIn("$.mains[0]: the program of a Spark job is a .jar, a .py", str(error.message))
 
     def test_image_without_spark_is_refused(self) -> None:
-        """With the command that makes another; nothing is known of a machine of an older svcd."""
+        """With the command that makes another; a machine without a tree of software runs a fake."""
         job = self.run_to_end(self.jobs.create_job(CALLER, self.job("count.py")))
         request = ExecuteRequest(cluster_id=CLUSTER)
         for software, refused in (((), False), (("hadoop", "spark"), False), (("hadoop",), True)):

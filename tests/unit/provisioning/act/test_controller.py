@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.embedded.scripted import Said, ScriptedProbe
 from svcd.errors import ServiceUnavailable
 from svcd.model.cluster import Cluster, ClusterStatus
-from svcd.model.ids import ClusterId, seconds_of
+from svcd.model.ids import seconds_of
 from svcd.model.requests import NewNodeGroup, ResizeGroup, ScaleRequest
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Location, ProbeError
@@ -772,24 +772,14 @@ class RestartTests(ControllerTestCase):
 
 
 class FirewallTests(ControllerTestCase):
-    """Clusters whose security group an older release has made."""
-
-    def old(self) -> Site:
-        """An Active cluster with open ports of Hadoop."""
+    def test_next_change_gives_the_group_the_openings_of_the_settings(self) -> None:
+        """Rules of ports that the settings do not open are closed."""
         site = Site()
         site.add(cluster(openings=()))
         site.advance(60)
         (name,) = site.cloud.security
-        self.assertEqual(site.cloud.openings[name], ["22 0.0.0.0/0"])
         site.cloud.open_port(name, 9870)
-        site.change(lambda row: evolve(row, openings=()))
-        site.advance(60)
-        self.assertEqual((site.row.status, site.row.openings), (S.ACTIVE, ()))
-        return site
-
-    def test_next_change_closes_the_ports(self) -> None:
-        """And from then on svcd takes the way through SSH."""
-        site = self.old()
+        site.change(lambda row: evolve(row, openings=(*row.openings, "9870 0.0.0.0/0")))
         resize(site, worker=2)
         site.advance(60)
         self.assertConverged(site, 2)
@@ -812,20 +802,6 @@ class FirewallTests(ControllerTestCase):
         )
         self.assertEqual({_kind(ran.command) for ran in site.remote.ran}, {"facts"})
         self.assertEqual(site.leftovers(), [])
-
-    def test_machine_that_does_not_forward_keeps_them(self) -> None:
-        """The cluster goes on working as before, and an event has the reason."""
-        site = self.old()
-        site.probe = ForbiddingProbe(site.clock)
-        site.restart()
-        resize(site, worker=2)
-        site.advance(60)
-        self.assertConverged(site, 2)
-        self.assertEqual(site.row.openings, ())
-        self.assertEqual(len(next(iter(site.cloud.openings.values()))), 2)
-        texts = [e.text for e in site.store.clusters.events[ClusterId("c1")]]
-        (text,) = [each for each in texts if "stay open to all" in each]
-        self.assertIn("AllowTcpForwarding", text)
 
 
 class ForbiddingProbe(ScriptedProbe):

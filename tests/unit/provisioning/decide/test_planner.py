@@ -465,10 +465,10 @@ class MachineTests(SynchronousTestCase):
         self.assertEqual((step.verb, step.on), ("start", ("worker2",)))
         self.assertEqual(planned.cluster.status, S.STARTING)
 
-    def test_open_group_of_an_older_release_is_closed_at_a_change(self) -> None:
+    def test_group_gets_the_openings_of_the_settings_at_a_change(self) -> None:
         """Before anything else, once for a request; the ports of Hadoop lose their rules."""
         row = self.row(machine(1, "started"), machine(2, "started"), status=S.STARTING)
-        old = evolve(row, security_group_id="sg", openings=())
+        old = evolve(row, security_group_id="sg", openings=("9870 0.0.0.0/0",))
         (step,) = look(old, *servers(1, 2)).steps
         assert isinstance(step, EnsureSecurityGroup)
         self.assertEqual((step.openings, step.others), ((SSH,), (9870,)))

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -60,16 +60,6 @@ class Urls(SynchronousTestCase):
             assert at is not None and at.machine is not None
             self.assertEqual(at.url, "http://127.1.0.2:8042/a?b=c")
             self.assertEqual((at.machine.address, at.machine.internal), ("10.0.0.2", "127.1.0.2"))
-
-    def test_machines_of_clusters_with_open_ports_are_reached_directly(self) -> None:
-        """At the address of SSH; the location names the machine, so that the rules hold for it."""
-        older = evolve(self.place.cluster, openings=())
-        at = Place(older, Served(), ways_to(older, Served(), Secret("key"))).at(
-            "http://127.1.0.2:1/"
-        )
-        assert at is not None and at.machine is not None
-        self.assertEqual(at.url, "http://10.0.0.2:1/")
-        self.assertEqual((at.machine.direct, at.machine.address), (True, "10.0.0.2"))
 
     def test_a_url_to_elsewhere_is_not_followed(self) -> None:
         """Whoever owns the cluster may write what he likes into its services' answers."""
