@@ -4,8 +4,7 @@ svcd writes `==> title <==` before a part of a file. The titles have few forms: 
 of an application or of a task's attempt, and the status of the execution. Other lines with arrows
 (`head a b` prints `==> a <==`) are words of programs.
 
-A program cannot forge a title: svcd writes such a line of a file with a space before it. Logs that
-were kept by an older svcd have no such spaces: in them a line with the exact form counts.
+A program cannot forge a title: svcd writes such a line of a file with a space before it.
 """
 
 from __future__ import annotations

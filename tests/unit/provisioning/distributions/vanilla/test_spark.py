@@ -155,7 +155,7 @@ class TestImage(SynchronousTestCase):
         self.assertEqual(self.faults(made(HISTORY), ("hadoop", "spark")), [""] * 4)
 
     def test_cluster_without_its_processes_needs_no_spark(self) -> None:
-        """Also where an older svcd has not read what the software holds."""
+        """Whatever the software holds."""
         self.assertEqual(self.faults(made(), ("bin", "hadoop")), [""] * 3)
         self.assertEqual(self.faults(made(), ()), [""] * 3)
 
