@@ -13,13 +13,13 @@ from svcd.resources._route import Raw, Route
 from svcd.resources._site import ApiRequest, too_large
 
 
-def body_of(request: Any, made: Route, suffix: bool, max_json_bytes: int) -> Any:
+def body_of(request: Any, route: Route, suffix: bool, max_json_bytes: int) -> Any:
     """The file of the body, after the checks of its size and of the media types; None: no body.
 
     Raises NotAcceptable, ContentTooLarge, LengthRequired, UnsupportedMediaType, Disconnected, and
     the error when the server could not store the body.
     """
-    spec = made.spec
+    spec = route.spec
     limit = getattr(request, "too_large", None)
     if limit is not None:
         raise too_large(limit)
@@ -42,7 +42,7 @@ def body_of(request: Any, made: Route, suffix: bool, max_json_bytes: int) -> Any
             {"Accept-Encoding": "identity"},
         )
     if not spec.streams:
-        most = max_json_bytes if made.limit is None else made.limit
+        most = max_json_bytes if route.limit is None else route.limit
         size = content.seek(0, 2)
         content.seek(0)
         if size > most:

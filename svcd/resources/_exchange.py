@@ -9,24 +9,31 @@ from twisted.internet.interfaces import IDelayedCall
 from svcd.model.cloud import Caller
 from svcd.resources._addresses import Addresses
 from svcd.resources._paths import shown
+from svcd.resources._route import Route
 
 REFUSALS: Final = (401, 403)
 """Statuses of refusals of authority."""
+_METHODS: Final = {
+    name.encode(): name
+    for name in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE")
+}
+"""Methods that metrics count by name; every other method counts as "other"."""
 
 
 class Exchange:
     """One request.
 
-    pattern: of its route. caller: None before the token is checked. writes: the route is a change.
-    made: the id of the record that the handler has returned, else "". replayed: the answer is that
-    of an earlier request with the same Idempotency-Key. own_id: svcd's id of the request;
-    request_id: the one that the caller sees, its own choice when it has sent one. timer: of the
-    time limit. waits: the request may wait for something newer, see `_waits`.
+    method: for metrics. pattern: of its path in the tree. route: None before it is known. caller:
+    None before the token is checked. dry: only the plan is asked for. made: the id of the record
+    that the handler has returned, else "". replayed: the answer is that of an earlier request with
+    the same Idempotency-Key. own_id: svcd's id of the request; request_id: the one that the caller
+    sees, its own choice when it has sent one. timer: of the time limit.
     """
 
     __slots__ = (
         "answered",
         "caller",
+        "dry",
         "made",
         "method",
         "own_id",
@@ -34,11 +41,10 @@ class Exchange:
         "replayed",
         "request",
         "request_id",
+        "route",
         "started",
         "tenant",
         "timer",
-        "waits",
-        "writes",
     )
 
     def __init__(self, request: Any, own_id: str, given_id: str, started: float) -> None:
@@ -46,16 +52,22 @@ class Exchange:
         self.own_id = own_id
         self.request_id = given_id or own_id
         self.started = started
-        self.method = ""
+        self.method = _METHODS.get(request.method, "other")
         self.pattern = "unknown"
         self.tenant = ""
         self.answered = False
         self.caller: Caller | None = None
-        self.writes = False
+        self.route: Route | None = None
+        self.dry = False
         self.made = ""
         self.replayed = False
         self.timer: IDelayedCall | None = None
-        self.waits = False
+
+    @property
+    def writes(self) -> bool:
+        """Whether the audit log has the request when it is accepted."""
+        route = self.route
+        return route is not None and route.changes and route.spec.audited and not self.dry
 
 
 def record_of(x: Exchange, status: int, addresses: Addresses) -> dict[str, object]:

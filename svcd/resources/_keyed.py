@@ -5,35 +5,54 @@ The handler of the request that acts keeps its answer, in the transaction of its
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+
+from attrs import frozen
 
 from svcd.errors import ServiceUnavailable, SvcdError
+from svcd.model.cloud import Caller
 from svcd.model.idempotency import KeyedRequest
 from svcd.ports.store import Store
-from svcd.resources._route import Call, Route
+from svcd.resources._exchange import Exchange
+from svcd.resources._query import is_dry_run
+from svcd.resources._route import Route
 
 T = TypeVar("T")
 
 
-def keyed_request(
-    request: Any,
-    made: Route,
-    call: Call,
-    values: dict[str, str],
-    keys: Sequence[bytes],
-    now: float,
-) -> KeyedRequest:
-    """The request with its key, for `once`. now: epoch seconds. Raises ValidationError."""
+def is_dry(args: Mapping[bytes, Sequence[bytes]], route: Route) -> bool:
+    """Whether only the plan of the request is asked for. Raises ValidationError."""
+    return route.changes and is_dry_run(args, route.plan is not None, route.version)
+
+
+@frozen
+class Kept:
+    """The JSON of an answer to an earlier request with the same key."""
+
+    text: bytes
+
+
+def keyed(
+    x: Exchange, route: Route, caller: Caller, values: Mapping[str, str], now: float
+) -> KeyedRequest | None:
+    """The request with its Idempotency-Key; None without one, and where there is nothing to keep.
+
+    now: epoch seconds. Raises ValidationError.
+    """
+    request = x.request
+    keys = request.requestHeaders.getRawHeaders(b"Idempotency-Key")
+    if keys is None or x.dry or not route.spec.creates:
+        return None
     content = b""
     if request.content is not None:
         content = request.content.read()
         request.content.seek(0)
     return KeyedRequest.of(
         keys,
-        tenant_id=call.tenant_id,
-        user_id=call.caller.user_id,
-        route=f"{made.method} {made.pattern}",
+        tenant_id=caller.tenant_id,
+        user_id=caller.user_id,
+        route=f"{route.method} {route.pattern}",
         path=values,
         query=request.args,
         body=content,
@@ -41,8 +60,8 @@ def keyed_request(
     )
 
 
-async def once(store: Store, keyed: KeyedRequest, act: Callable[[], Awaitable[T]]) -> T | bytes:
-    """The result of `act`; the JSON of the first answer when another request has the key.
+async def once(store: Store, keyed: KeyedRequest, act: Callable[[], Awaitable[T]]) -> T | Kept:
+    """The result of `act`; the first answer when another request has the key.
 
     A request that fails looks again: a twin of it may have succeeded meanwhile, or its own
     commit, whose answer was lost. When it cannot look, it does not blame the caller: a name that is
@@ -60,4 +79,4 @@ async def once(store: Store, keyed: KeyedRequest, act: Callable[[], Awaitable[T]
                     raise
             if kept is None:
                 raise
-    return kept
+    return Kept(kept)

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from attrs import field, frozen
 from klein import Klein
-from twisted.internet.defer import Deferred
-from twisted.web.http_headers import Headers
 
 from svcd.errors import SvcdError
-from svcd.model.cloud import Caller
-from svcd.model.idempotency import KeyedRequest
-from svcd.model.requests import Limits
 from svcd.model.shapes import Shape
 from svcd.model.wire import View
-from svcd.ports.store import Also, Page, R, Tx
-from svcd.resources._addresses import Addresses, Origin
-from svcd.resources._answers import JSON, encode
-from svcd.resources._policy import Needs, Policy
+from svcd.resources._answers import JSON
+from svcd.resources._policy import Needs
 from svcd.resources._query import DRY_RUN, Queries, Query
-from svcd.runtime.audit import Audit
-from svcd.runtime.same_origin import SameOrigin
 from svcd.web import routing
 from svcd.web.routing import Endpoint, HasRoutes, endpoints
 
@@ -58,9 +49,9 @@ class Spec:
     creates: a caller may send an Idempotency-Key, and the handler keeps its answer under it by
     `Call.keeping`. plan: the method that serves the request with `?dry_run=true` (v1.1) in place of
     the handler; it returns a plan and changes nothing.
-    query: the query parameters. login: the handler logs a user in or out: it finds out where the
-    request comes from by `Call.origin`, names the user by `Call.act_as` or `Call.authorize`, and
-    the audit log has its result. audited: the audit log has each accepted WRITE.
+    query: the query parameters. login: the handler logs a user in or out: it names the user by
+    `Call.act_as` or `Call.bearer`, and the audit log has its result. audited: the audit log has
+    each accepted WRITE.
 
     For the description alone: operation: the id of the operation, "" for one made of the handler's
     name. raises: errors beside those that the door itself raises. media: the media type of a plain
@@ -102,7 +93,7 @@ class Route(Endpoint):
     """A route of the door. handler, exists, plan: bound methods.
 
     limit: most bytes of a body, None for `max_json_bytes`. wrapper: the JSON text before and after
-    the result.
+    the result. version: "1.1" or "1.0".
     """
 
     spec: Spec
@@ -111,6 +102,12 @@ class Route(Endpoint):
     plan: Callable[..., Awaitable[View]] | None
     limit: int | None
     wrapper: tuple[bytes, bytes]
+    version: str
+
+    @property
+    def changes(self) -> bool:
+        """Whether a request of it changes something."""
+        return self.spec.needs is Needs.WRITE or self.spec.login
 
 
 def route(
@@ -204,6 +201,7 @@ def bound(resource: HasRoutes, sizes: Mapping[str, int]) -> Iterator[Route]:
             plan=getattr(resource, spec.plan) if spec.plan else None,
             limit=sizes[spec.limit] if spec.limit else None,
             wrapper=(b"", b"") if key is None else (b'{"' + key.encode() + b'":', b"}"),
+            version="1.1" if each.pattern.startswith("/v1.1") else "1.0",
         )
 
 
@@ -214,120 +212,3 @@ def rows_of(resources: Iterable[type[HasRoutes]]) -> Iterator[tuple[str, str, Ne
             spec: Spec = getattr(cls, rule.endpoint).__dict__[_SPEC]
             (method,) = set(rule.methods or ()) - {"HEAD"}
             yield method, rule.rule, spec.needs
-
-
-class Call:
-    """A request as its handler sees it, without the path and the body.
-
-    version: "1.0" or "1.1". gone: whether the caller has disconnected. keyed: with an
-    Idempotency-Key, else None. headers: of the answer, in addition to those of every answer.
-    renew: checks the token again, and returns the call with the roles that the caller has now;
-    raises Unauthorized, Forbidden, ServiceUnavailable. origin, act_as, authorize: only of a login;
-    where the request comes from, a function that sets the user of its audit record, and one that
-    checks the token of the request, which may be of any tenant.
-    query: the values of the query parameters that the route declares. head: whether the caller
-    asks only for the headers of the answer.
-    """
-
-    __slots__ = (
-        "_args",
-        "_left",
-        "_policy",
-        "_queries",
-        "act_as",
-        "authorize",
-        "caller",
-        "gone",
-        "head",
-        "headers",
-        "keyed",
-        "origin",
-        "query",
-        "renew",
-        "tenant_id",
-        "version",
-    )
-    renew: Callable[[], Awaitable[Call]]
-    origin: Origin
-    act_as: Callable[[Caller], None]
-    authorize: Callable[[], Awaitable[Caller]]
-
-    def __init__(
-        self,
-        caller: Caller,
-        version: str,
-        args: Mapping[bytes, Sequence[bytes]],
-        policy: Policy,
-        gone: Callable[[], bool],
-        left: Callable[[], Deferred[None]],
-        queries: Queries,
-    ) -> None:
-        self.caller = caller
-        self.gone = gone
-        self.keyed: KeyedRequest | None = None
-        self.head = False
-        self.headers: dict[str, str] = {}
-        self.query: Mapping[str, Any] = {}
-        self._left = left
-        self._queries = queries
-        self.tenant_id = caller.tenant_id
-        self.version = version
-        self._args = args
-        self._policy = policy
-
-    @property
-    def hides_credentials(self) -> bool:
-        """Whether the answer masks credentials of data sources and binaries, and tokens."""
-        return self._policy.hides_credentials(self.caller.roles)
-
-    def keeping(self, view: Callable[[R], View]) -> Also[R] | None:
-        """For the transaction that adds a record: keeps its answer under the Idempotency-Key.
-
-        view: the answer for the record. None when the request has no key.
-        """
-        if self.keyed is None:
-            return None
-
-        async def keep(tx: Tx, record: R) -> None:
-            await self.keep(tx, view(record))
-
-        return keep
-
-    async def keep(self, tx: Tx, answer: View) -> None:
-        """Keep `answer` under the Idempotency-Key, if the request has one."""
-        if self.keyed is not None:
-            await tx.kept_answers.add(self.keyed, encode(answer))
-
-    def read_query(self, headers: Headers) -> None:
-        """Read and check `query`. headers: of the request. Raises ValidationError."""
-        self.query = self._queries.read(self._args, self.version, headers)
-
-    @property
-    def page(self) -> Page:
-        """The page that a request for a list asks for."""
-        return self._queries.page(self.query)
-
-    def when_left(self, work: Callable[[], None]) -> None:
-        """Call `work` when the caller disconnects, or when the request has been answered."""
-        self._left().addBoth(lambda _: work())
-
-
-@frozen(kw_only=True)
-class Options:
-    """The settings of the door.
-
-    policy: who may send which request. same_origin: the check of requests of browsers. addresses:
-    of callers. audit: None when it is off. stall_s: the door disconnects a peer that reads nothing
-    of a download for so many seconds. sizes: most bytes of a body, by the `limit` names of routes.
-    """
-
-    policy: Policy
-    same_origin: SameOrigin
-    addresses: Addresses = field(factory=Addresses)
-    audit: Audit | None = None
-    request_timeout_s: float = 60.0
-    stall_s: float = 60.0
-    max_json_bytes: int = 1_048_576
-    limits: Limits = field(factory=Limits)
-    access_log: bool = True
-    sizes: Mapping[str, int] = field(factory=dict)

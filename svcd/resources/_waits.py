@@ -16,7 +16,7 @@ from twisted.internet.interfaces import IReactorTime
 from svcd.errors import ServiceUnavailable
 from svcd.ports.store import Store
 from svcd.resources._bodies import Disconnected
-from svcd.resources._route import Call
+from svcd.resources._call import Call
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from svcd.model.requests import Limits
 from svcd.resources._addresses import Addresses
 from svcd.resources._policy import Needs, Policy
-from svcd.resources._rest import Rest
-from svcd.resources._route import Options, rows_of
+from svcd.resources._rest import Options, Rest
+from svcd.resources._route import rows_of
 from svcd.resources._site import ApiSite
 from svcd.resources.cloud_offer import CloudOffers
 from svcd.resources.cluster_templates import ClusterTemplates

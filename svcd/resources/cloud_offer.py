@@ -23,8 +23,9 @@ from svcd.model.wire_cloud import (
     CloudQuota,
 )
 from svcd.ports.cloud import Access
+from svcd.resources._call import Call
 from svcd.resources._faults import as_answerable
-from svcd.resources._route import Call, route
+from svcd.resources._route import route
 from svcd.resources.dependencies import ApiServices
 from svcd.runtime.coalesce import Coalescer
 from svcd.runtime.tasks import gather, with_deadline

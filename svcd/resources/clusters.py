@@ -19,8 +19,9 @@ from svcd.model.cluster import ClusterEvent
 from svcd.model.ids import ClusterId
 from svcd.model.requests import NewCluster, ScaleRequest
 from svcd.model.wire_plans import ClusterPlan
+from svcd.resources._call import Call
 from svcd.resources._query import WAIT, Query, paged
-from svcd.resources._route import Call, route
+from svcd.resources._route import route
 from svcd.resources.dependencies import ApiServices
 
 _LIST = paged(

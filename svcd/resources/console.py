@@ -12,10 +12,11 @@ from klein import Klein
 from svcd.errors import NotFound
 from svcd.model import wire
 from svcd.resources._answers import Answer
+from svcd.resources._call import Call
 from svcd.resources._console_files import PAGE, files
 from svcd.resources._paths import shown
 from svcd.resources._policy import Needs
-from svcd.resources._route import Call, route
+from svcd.resources._route import route
 from svcd.resources.dependencies import ApiServices
 
 

@@ -9,8 +9,9 @@ from svcd.model import wire
 from svcd.model.cloud import Caller, Project
 from svcd.model.ids import TenantId, iso_seconds, timestamp
 from svcd.model.requests import PasswordLogin
+from svcd.resources._call import Call
 from svcd.resources._policy import Needs
-from svcd.resources._route import Call, route
+from svcd.resources._route import route
 from svcd.resources.dependencies import ApiServices
 
 
@@ -55,12 +56,13 @@ class ConsoleLogin:
                 " console.password_login); log in with a token"
             )
         call.act_as(Caller(tenant_id=TenantId(""), user_id="", user_name=body.user))
-        if not call.origin.is_secure:
+        origin = call.origin()
+        if not origin.is_secure:
             raise Forbidden(
                 "a password must not travel without encryption: open the console with https, or"
                 " log in with a token"
             )
-        found = await self._identity.log_in(body, call.origin.address)
+        found = await self._identity.log_in(body, origin.address)
         tenant = TenantId("") if found.project is None else found.project.id
         call.act_as(Caller(tenant_id=tenant, user_id=found.user_id, user_name=found.user_name))
         call.headers["Cache-Control"] = "no-store"
@@ -91,7 +93,7 @@ class ConsoleLogin:
         """
         if self._identity is None:
             raise NotFound("log-out not found: with auth.mode=none there are no tokens")
-        caller = await call.authorize()
+        caller = await call.bearer()
         assert caller.token is not None
         await self._identity.log_out(caller.token)
 

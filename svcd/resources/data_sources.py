@@ -13,8 +13,9 @@ from svcd.model import wire_jobs
 from svcd.model.ids import DataSourceId
 from svcd.model.requests import NewDataSource
 from svcd.model.wire_plans import RecordPlan
+from svcd.resources._call import Call
 from svcd.resources._query import paged
-from svcd.resources._route import Call, route
+from svcd.resources._route import route
 from svcd.resources.dependencies import ApiServices
 
 _LIST = paged("name", "type", "url")

@@ -12,8 +12,9 @@ from svcd.model.cloud import Image
 from svcd.model.requests import RegisterImage, Tags
 from svcd.ports.cloud import Access, CloudError, CloudSession
 from svcd.ports.faults import Fault
+from svcd.resources._call import Call
 from svcd.resources._query import Query, paged
-from svcd.resources._route import Call, route
+from svcd.resources._route import route
 from svcd.resources.dependencies import ApiServices
 
 _TAGS = Query("tags", "only images with all these tags", many=True, always=True)

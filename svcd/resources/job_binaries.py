@@ -24,8 +24,9 @@ from svcd.model.wire_plans import RecordPlan
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.resources._answers import Download
+from svcd.resources._call import Call
 from svcd.resources._query import paged
-from svcd.resources._route import Call, route
+from svcd.resources._route import route
 from svcd.resources.dependencies import ApiServices
 from svcd.workflow.binaries import Binaries
 

@@ -27,8 +27,9 @@ from svcd.model.ids import JobBinaryInternalId, timestamp
 from svcd.model.job import JobBinaryInternal
 from svcd.resources._answers import Download
 from svcd.resources._bodies import Body
+from svcd.resources._call import Call
 from svcd.resources._query import paged
-from svcd.resources._route import RAW, Call, route
+from svcd.resources._route import RAW, route
 from svcd.resources.dependencies import ApiServices
 from svcd.workflow.binaries import Binaries
 

@@ -12,9 +12,10 @@ from svcd.model import wire_jobs
 from svcd.model.execution_log import LogPart
 from svcd.model.ids import ExecutionId
 from svcd.resources._answers import Answer
+from svcd.resources._call import Call
 from svcd.resources._policy import Needs
 from svcd.resources._query import WAIT, Query, paged
-from svcd.resources._route import Call, route
+from svcd.resources._route import route
 from svcd.resources.dependencies import ApiServices
 
 _OFFSET = Query("offset", "only the text from this byte on", most=2**53)

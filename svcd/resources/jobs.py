@@ -23,9 +23,10 @@ from svcd.model.job import Job, JobBinary
 from svcd.model.requests import ExecuteRequest, NewJob
 from svcd.model.wire_plans import ExecutionPlan, RecordPlan
 from svcd.ports.store import Tx
+from svcd.resources._call import Call
 from svcd.resources._lists import ROWS, Reading, items
 from svcd.resources._query import paged
-from svcd.resources._route import Call, route
+from svcd.resources._route import route
 from svcd.resources.dependencies import ApiServices
 
 _LIST = paged("name", "type")

@@ -12,8 +12,9 @@ from svcd.model import wire
 from svcd.model.ids import NodeGroupTemplateId
 from svcd.model.requests import NewNodeGroupTemplate
 from svcd.model.wire_plans import RecordPlan
+from svcd.resources._call import Call
 from svcd.resources._query import paged
-from svcd.resources._route import Call, route
+from svcd.resources._route import route
 from svcd.resources.dependencies import ApiServices
 
 _LIST = paged("name", "plugin_name", "engine_version", "flavor_id")

@@ -9,7 +9,8 @@ from klein import Klein
 
 from svcd.model import wire
 from svcd.ports.store import Page
-from svcd.resources._route import Call, route
+from svcd.resources._call import Call
+from svcd.resources._route import route
 from svcd.resources.dependencies import ApiServices
 
 

@@ -18,8 +18,9 @@ from svcd.model.convert import convert
 from svcd.model.requests import NewClusterTemplate
 from svcd.model.template import ConfigValue
 from svcd.resources._bodies import Body
+from svcd.resources._call import Call
 from svcd.resources._query import Query
-from svcd.resources._route import Call, Raw, route
+from svcd.resources._route import Raw, route
 from svcd.resources.dependencies import ApiServices
 
 

@@ -9,8 +9,9 @@ from klein import Klein
 from svcd.errors import ServiceUnavailable
 from svcd.model import wire
 from svcd.resources._answers import Answer
+from svcd.resources._call import Call
 from svcd.resources._policy import Needs
-from svcd.resources._route import Call, route
+from svcd.resources._route import route
 from svcd.resources.dependencies import ApiServices
 from svcd.runtime import metrics
 

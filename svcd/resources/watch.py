@@ -11,10 +11,11 @@ from klein import Klein
 
 from svcd.errors import ValidationError
 from svcd.model.changes import CLUSTER_EVENTS, KINDS
+from svcd.resources._call import Call
 from svcd.resources._feeds import View, Watcher, bye
 from svcd.resources._paths import shown
 from svcd.resources._query import Query
-from svcd.resources._route import Call, route
+from svcd.resources._route import route
 from svcd.resources._streams import Outlet, Stream
 from svcd.resources.dependencies import ApiServices
 
@@ -60,7 +61,8 @@ class Watch:
         watchers: list[Watcher] = []
 
         async def access() -> bool:
-            return (await call.renew()).hides_credentials
+            await call.renew()
+            return call.hides_credentials
 
         def begin(outlet: Outlet) -> None:
             watchers.append(Watcher(outlet, view, access, self._clock.seconds()))

@@ -148,14 +148,14 @@ class EndTests(WatchCase):
         peer.watch()
         rest: Any = peer.rest
         errors: list[Exception] = [ServiceUnavailable("identity is down")]
-        found = rest._authorize
+        found = rest._callers.authenticate
 
         async def authorize(x: Any, tenant: str | None) -> Any:
             if errors:
                 raise errors[0]
             return await found(x, tenant)
 
-        rest._authorize = authorize
+        rest._callers.authenticate = authorize
         peer.advance(50)
         self.assertNotIn("bye", peer.events)
         errors.clear()
@@ -186,7 +186,7 @@ class EndTests(WatchCase):
             asked.append(Deferred())
             await asked[-1]
 
-        rest._authorize = authorize
+        rest._callers.authenticate = authorize
         peer.advance(31)
         self.assertEqual(len(asked), 1)
         self.assertEqual(peer.body.count(b":\n"), 2)
@@ -279,7 +279,7 @@ class EndTests(WatchCase):
         async def authorize(x: Any, tenant: str | None) -> Any:
             raise KeyError("bug")
 
-        rest._authorize = authorize
+        rest._callers.authenticate = authorize
         peer.advance(6)
         self.assertEqual(len(self.flushLoggedErrors(KeyError)), 1)
         self.assertRegex(peer.frames[-1].data["reason"], r"internal error, incident \w+")

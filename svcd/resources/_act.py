@@ -1,0 +1,80 @@
+"""The last stages of a request: the handler acts, and its result becomes the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from twisted.internet.defer import Deferred
+
+from svcd.model.requests import Limits
+from svcd.model.shapes import Shape
+from svcd.resources._answers import Answer, Download, encode
+from svcd.resources._body_rules import raw_body, refuse_if_gone
+from svcd.resources._call import Call
+from svcd.resources._exchange import Exchange
+from svcd.resources._keyed import Kept
+from svcd.resources._route import Raw, Route
+from svcd.resources._streams import Stream
+
+Reply: TypeAlias = Answer | Download | Stream
+
+
+async def act(
+    x: Exchange, route: Route, call: Call, values: Mapping[str, str], body: Any, limits: Limits
+) -> object:
+    """The result of the handler, or of the method that plans in its place, after the last checks.
+
+    They are: the id in the path, the presence of the caller, the query and the shape of the body.
+    body: its file, None for a route without one. limits: of shapes.
+    """
+    if route.exists is not None:
+        await route.exists(call, **values)
+    if body is not None:  # the connection may be lost since it has come
+        refuse_if_gone(body)
+    call.query = route.spec.query.read(x.request.args, route.version, x.request.requestHeaders)
+    arguments: dict[str, Any] = dict(values)
+    shape = route.spec.body
+    if isinstance(shape, Shape):
+        arguments["body"] = shape.decode(body.read() if body else b"", limits)
+    elif isinstance(shape, Raw):
+        arguments["body"] = raw_body(x.request)
+    if x.dry and route.plan is not None:
+        return await route.plan(call, **arguments)
+    result = route.run(call, **arguments)
+    return await result if isinstance(result, Deferred) else result
+
+
+def reply_of(x: Exchange, route: Route, call: Call, result: object) -> Reply:
+    """The answer for the result of a request."""
+    if isinstance(result, Kept):
+        x.replayed = True
+        return _wrapped(result.text, route, {"Idempotent-Replayed": "true"})
+    if x.writes:
+        x.made = getattr(result, "id", "")
+    if x.dry:
+        return Answer(200, b'{"plan":' + encode(result) + b"}")
+    if isinstance(result, (Download, Stream)):
+        return result
+    if isinstance(result, Answer):
+        if call.headers:
+            result.headers = {**(result.headers or {}), **call.headers}
+        return result
+    return _wrapped(result, route, call.headers or None)
+
+
+def _wrapped(result: object, route: Route, headers: Mapping[str, str] | None) -> Answer:
+    """The answer with a record, a list of them, or their JSON; without a body for a 204."""
+    status = route.spec.success
+    if status == 204:
+        return Answer(204, headers=headers)
+    before, after = route.wrapper
+    parts: tuple[bytes, ...]
+    if isinstance(result, bytes):
+        parts = (before, result, after)
+    elif isinstance(result, list) and result and isinstance(result[0], bytes):
+        between = [part for each in result[1:] for part in (b",", each)]
+        parts = (before, b"[", result[0], *between, b"]", after)
+    else:
+        parts = (before, encode(result), after)
+    return Answer(status, b"".join(parts), headers=headers)

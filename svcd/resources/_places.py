@@ -1,0 +1,80 @@
+"""Where the path of a request leads: the stage before the token is checked, and the one after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from attrs import field, frozen
+
+from svcd.errors import MethodNotAllowed, NotFound
+from svcd.resources._answers import Answer
+from svcd.resources._paths import decoded, shown, tenant_in
+from svcd.resources._policy import Needs
+from svcd.resources._route import Route
+from svcd.web.tree import Leaf, Tree, allowed, segments_of
+
+_JSON_SUFFIX: Final = b".json"
+
+
+@frozen
+class Place:
+    """The place of a path in the tree.
+
+    tenant: of the path, None without one. pattern: of the routes. routes: by their methods; empty
+    for an unknown path, and for one with a malformed value. values: of the other names in the path.
+    is_open: no token is needed. suffix: whether `.json` was removed from the path.
+    """
+
+    tenant: str | None
+    pattern: str = "unknown"
+    routes: Mapping[bytes, Route] = field(factory=dict)
+    values: Mapping[str, str] = field(factory=dict)
+    is_open: bool = False
+    suffix: bool = False
+
+
+def find(
+    tree: Tree[Route], path: bytes, method: bytes
+) -> tuple[Leaf[Route], tuple[bytes, ...], bool] | None:
+    """The leaf of a path, the values in the path, and whether the suffix `.json` was removed."""
+    segments = segments_of(path)
+    if segments is None:
+        return None
+    if segments[-1].endswith(_JSON_SUFFIX):
+        found = tree.find([*segments[:-1], segments[-1][: -len(_JSON_SUFFIX)]], method)
+        if found is not None:
+            route = found[0].methods.get(method)
+            if route is None or route.spec.suffix:
+                return (*found, True)
+    found = tree.find(segments, method)
+    return None if found is None else (*found, False)
+
+
+def place_of(tree: Tree[Route], path: bytes, method: bytes) -> Place:
+    """The place of `path`. An unknown path may have a tenant too: its token is checked first."""
+    found = find(tree, path, method)
+    if found is None:
+        return Place(tenant_in(path))
+    leaf, raw, suffix = found
+    route = leaf.methods.get(method) or next(iter(leaf.methods.values()))
+    is_open = route.spec.needs is Needs.OPEN
+    values = decoded(route.names, raw)
+    if values is None:
+        return Place(None, route.pattern, is_open=is_open)
+    tenant = None if is_open else values.pop("tenant_id")
+    return Place(tenant, route.pattern, leaf.methods, values, is_open, suffix)
+
+
+def route_at(place: Place, request: Any) -> Route | Answer:
+    """The route of `request`, or the answer to OPTIONS. Raises NotFound, MethodNotAllowed."""
+    if not place.routes:
+        raise NotFound(f"path {shown(request.path)} not found")
+    method: bytes = request.method
+    route = place.routes.get(method)
+    if route is not None:
+        return route
+    allow = {"Allow": allowed(place.routes)}
+    if method == b"OPTIONS":
+        return Answer(200, headers=allow)
+    raise MethodNotAllowed(f"{shown(method)} is not a method of this path", allow)
