@@ -12,7 +12,6 @@ from collections.abc import (
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from attrs import field, frozen
-from twisted.internet.defer import Deferred
 
 from svcd.errors import ServiceUnavailable
 from svcd.model.changes import Changes, Cursor
@@ -477,14 +476,6 @@ class Store(Protocol):
         This holds for the commits of all daemons. The message of another daemon takes some ten
         milliseconds, and it may be lost, so look again from time to time. The returned function
         ends the calls.
-        """
-        ...
-
-    def changed(self, tenant_id: TenantId) -> Deferred[None]:
-        """Fires once, after the next commit that has changed a record or an event of the tenant.
-
-        See `on_change`. Cancel it when it is not needed any more. Ask for it before you read, so
-        that no commit between the read and the wait is missed.
         """
         ...
 

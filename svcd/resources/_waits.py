@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorTime
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 from svcd.errors import ServiceUnavailable
 from svcd.ports.store import Store
@@ -34,43 +34,41 @@ class _Wait:
     def __init__(self, clock: IReactorTime) -> None:
         self.over = False
         self._clock = clock
-        self._changed = False
-        self._calm = False
-        self._pause: Deferred[None] | None = None
+        self._bell: Deferred[None] = Deferred()
+        self._timer: IDelayedCall | None = None
+
+    def change(self) -> None:
+        """Something of the tenant has changed: look soon."""
+        self._ring_in(_CALM_S)
 
     def end(self) -> None:
         """End the pause, and make it the last one."""
         self.over = True
-        self._wake()
-
-    def change(self) -> None:
-        """Something of the tenant has changed: end the pause, or the next one."""
-        self._changed = True
-        if not self._calm:
-            self._wake()
+        self._ring()
 
     async def pause(self, seconds: float) -> None:
-        """Wait for `seconds`, for a change, or for the end."""
-        if not self._changed:
-            await self._sleep(seconds)
-        if self._changed:
-            self._calm = True
-            await self._sleep(_CALM_S)
-            self._calm = self._changed = False
+        """Wait for `seconds`, for a change since the last pause, or for the end."""
+        self._ring_in(seconds)
+        await self._bell
+        self._bell = Deferred()
 
-    async def _sleep(self, seconds: float) -> None:
-        if self.over or seconds <= 0:
-            return
-        pause = self._pause = Deferred()
-        timer = self._clock.callLater(seconds, self._wake)
-        await pause
-        if timer.active():
+    def close(self) -> None:
+        """Forget the timer."""
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
+
+    def _ring_in(self, seconds: float) -> None:
+        """Ring after `seconds`, or at the time of the timer when that is earlier."""
+        timer = self._timer
+        if timer is not None and timer.active():
+            if timer.getTime() <= self._clock.seconds() + seconds:
+                return
             timer.cancel()
+        self._timer = self._clock.callLater(seconds, self._ring)
 
-    def _wake(self) -> None:
-        pause, self._pause = self._pause, None
-        if pause is not None:
-            pause.callback(None)
+    def _ring(self) -> None:
+        if not self._bell.called:
+            self._bell.callback(None)
 
 
 class Waits:
@@ -100,8 +98,7 @@ class Waits:
 
         read: answers whether its result has something newer, and the result. It is called once, and
         while the request waits after changes of the tenant's rows and every `look_s` seconds.
-        Raises ServiceUnavailable when too many requests of the
-        tenant wait, and Disconnected.
+        Raises ServiceUnavailable when too many requests of the tenant wait, and Disconnected.
         """
         seconds = call.query["wait"] or 0
         wait, end = _Wait(self._clock), self._clock.seconds() + seconds
@@ -123,5 +120,6 @@ class Waits:
                 is_newer, result = await read()
         finally:
             ignore()
+            wait.close()
             del self._open[wait]
         return result

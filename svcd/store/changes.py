@@ -25,7 +25,6 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from attrs import evolve, frozen
-from twisted.internet.defer import Deferred
 
 from svcd.model.changes import Change, Changes, Cursor, Word
 from svcd.model.ids import timestamp
@@ -277,17 +276,6 @@ class Signals:
                 self._calls.pop(tenant_id, None)
 
         return end
-
-    def next(self, tenant_id: str) -> Deferred[None]:
-        """Fires at the next change. It may be cancelled."""
-        changed: Deferred[None] = Deferred(lambda _: end())
-
-        def fire() -> None:
-            end()
-            changed.callback(None)
-
-        end = self.on(tenant_id, fire)
-        return changed
 
     def fire(self, tenants: Iterable[str]) -> None:
         """The rows of `tenants` have changed."""

@@ -272,9 +272,6 @@ class SqlStore:
     def on_change(self, tenant_id: str, call: Callable[[], None]) -> Callable[[], None]:
         return self._signals.on(tenant_id, call)
 
-    def changed(self, tenant_id: str) -> Deferred[None]:
-        return self._signals.next(tenant_id)
-
     def heard(self, sender: str, tenants: Sequence[str]) -> None:
         """The daemon `sender` has announced changes of `tenants`."""
         if sender != self._holder:
