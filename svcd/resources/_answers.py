@@ -1,4 +1,4 @@
-"""Answers as values, their header lines, and the one form of every error.
+"""Answers as values, and the one form of every error.
 
 Source: interface, "Errors": the body has exactly `error_code`, `error_name`, `error_message`.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
+from typing import Final
 
 import msgspec
 from attrs import define, frozen
@@ -21,9 +22,11 @@ _MOST_CHARACTERS = 16_384
 _encoder = msgspec.json.Encoder()
 encode = _encoder.encode
 
-STATUS_LINES: Mapping[int, bytes] = {
-    s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus
-} | {413: b"HTTP/1.1 413 Content Too Large\r\n", 414: b"HTTP/1.1 414 URI Too Long\r\n"}
+REASONS: Final[Mapping[int, bytes]] = {s.value: s.phrase.encode() for s in HTTPStatus} | {
+    413: b"Content Too Large",
+    414: b"URI Too Long",
+}
+"""Texts of status lines."""
 
 
 @define(slots=True)
@@ -62,23 +65,16 @@ def error_answer(error: SvcdError) -> Answer:
     return Answer(error.status, body, JSON, error.headers or None)
 
 
-def header_lines(headers: Mapping[str, str]) -> bytes:
-    """Header lines. A carriage return or line feed inside a value becomes a space."""
-    lines = [
-        f"{name}: {value}".replace("\r", " ").replace("\n", " ") for name, value in headers.items()
-    ]
-    return "".join(line + "\r\n" for line in lines).encode("utf-8", "replace")
-
-
 def raw_error(error: SvcdError, request_id: str) -> bytes:
     """A whole response for input that is not a readable request. Its connection closes after it."""
     answer = error_answer(error)
-    return b"".join(
-        (
-            STATUS_LINES[answer.status],
-            b"Server: svcd\r\nContent-Type: application/json\r\nConnection: close\r\n",
-            header_lines({"X-Request-Id": request_id, **error.headers}),
-            b"Content-Length: %d\r\n\r\n" % len(answer.body),
-            answer.body,
-        )
-    )
+    lines = [
+        f"HTTP/1.1 {answer.status} {REASONS[answer.status].decode()}",
+        "Server: svcd",
+        "Content-Type: application/json",
+        "Connection: close",
+        f"X-Request-Id: {request_id}",
+        *(f"{name}: {value}" for name, value in error.headers.items()),
+        f"Content-Length: {len(answer.body)}",
+    ]
+    return "".join(f"{line}\r\n" for line in lines).encode() + b"\r\n" + answer.body

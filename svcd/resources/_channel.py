@@ -25,9 +25,9 @@ from twisted.internet.interfaces import (
     IHalfCloseableDescriptor,
     IHalfCloseableProtocol,
 )
-from twisted.internet.tcp import Connection as TcpConnection
 from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel
+from twisted.web.http_headers import Headers
 from zope.interface import implementer
 
 from svcd.errors import (
@@ -244,6 +244,19 @@ class ApiChannel(HTTPChannel):
         self._stop_timer()
         super().allContentReceived()
 
+    # ---- answering ----
+
+    def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Headers) -> None:
+        """Write the head of an answer, with the lines of every answer first."""
+        request = self.requests[-1]
+        if self.site.draining or (request.early and not request.complete):
+            self.persistent = False
+        headers.removeHeader(b"Connection")
+        close = b"" if self.persistent else b"Connection: close\r\n"
+        lines = [b"%b: %b\r\n" % (n, v) for n, vs in headers.getAllRawHeaders() for v in vs]
+        status = b"HTTP/1.1 %b %b\r\n" % (code, reason)
+        self.transport.writeSequence((status, self.site.common_lines(), close, *lines, b"\r\n"))
+
     # ---- refusing ----
 
     def _respondToBadRequestAndDisconnect(self) -> None:
@@ -298,20 +311,6 @@ class ApiChannel(HTTPChannel):
         inner = getattr(self.transport, "transport", self.transport)  # below TLS
         waiting: int = len(getattr(inner, "dataBuffer", b"")) + getattr(inner, "_tempDataLen", 0)
         return waiting - int(getattr(inner, "offset", 0))
-
-    def write_now(self, data: bytes) -> None:
-        """Write `data`, without the reactor when the connection is idle.
-
-        The way through the reactor takes three times as long as the system call.
-        """
-        transport = self.transport
-        if isinstance(transport, TcpConnection) and not transport.TLS and not self._pending():
-            sent = transport.writeSomeData(data)
-            if sent == len(data):
-                return
-            if isinstance(sent, int) and sent > 0:
-                data = data[sent:]
-        transport.write(data)  # it finds a broken connection again
 
     def _unregister(self) -> None:
         if not self._unregistered:

@@ -1,30 +1,29 @@
 # mypy: allow-untyped-calls
-"""The sending of answers: whole ones, downloads and streams. The door has chosen the answer before.
-
-A request of `_site` gets its header lines in one write. A request in memory has Twisted's methods.
-"""
+"""The sending of answers that the door has chosen: whole ones, downloads and streams."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from svcd.resources._answers import INERT, Answer, Download, header_lines
+from svcd.resources._answers import INERT, REASONS, Answer, Download
 from svcd.resources._bodies import PIECE_BYTES, Disconnected, Sender
 from svcd.resources._exchange import Exchange
 from svcd.resources._negotiate import takes_gzip
 from svcd.resources._running import Running
-from svcd.resources._site import ApiRequest
+from svcd.resources._site import LARGE_ANSWER_BYTES, ApiRequest
 from svcd.resources._streams import Outlet, Stream
 
 log = Logger()
 
-_BODILESS = (204, 304)
+_LIVE: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+"""Headers of a stream: no proxy may keep it."""
+_BODILESS: Final = (204, 304)
 """Statuses of answers without a body and its headers."""
 
 
@@ -52,31 +51,28 @@ def packed(request: Any, answer: Answer) -> Answer:
 
 def respond(request: Any, answer: Answer, request_id: str) -> None:
     """Send the whole `answer`."""
-    status, body = answer.status, answer.body
-    if isinstance(request, ApiRequest):
-        if status in _BODILESS:
-            lines = b"X-Request-Id: %b\r\n" % request_id.encode()
-        else:
-            lines = b"Content-Type: %b\r\nContent-Length: %d\r\nX-Request-Id: %b\r\n" % (
-                answer.content_type,
-                len(body),
-                request_id.encode(),
-            )
-        if answer.headers:
-            lines += header_lines(answer.headers)
-        request.respond(status, lines, body)
-        return
     if request._disconnected:
         return
-    request.setResponseCode(status)
-    request.setHeader(b"X-Request-Id", request_id.encode())
-    for name, value in (answer.headers or {}).items():
-        request.setHeader(name.encode(), value.encode())
-    if status not in _BODILESS:
-        request.setHeader(b"Content-Type", answer.content_type)
-        request.setHeader(b"Content-Length", b"%d" % len(body))
-        request.write(body)
+    body = b"" if answer.status in _BODILESS else answer.body
+    size = {} if answer.status in _BODILESS else _kind(answer.content_type, len(body))
+    own = {"X-Request-Id": request_id, **(answer.headers or {})}
+    _begin(request, answer.status, {**size, **own})
+    request.write(body)
+    if isinstance(request, ApiRequest) and len(body) > LARGE_ANSWER_BYTES:
+        request.channel.unsent(len(body))
     request.finish()
+
+
+def _kind(content_type: bytes, size: int) -> dict[str, str]:
+    """The headers of a body of `size` bytes."""
+    return {"Content-Type": content_type.decode(), "Content-Length": str(size)}
+
+
+def _begin(request: Any, status: int, headers: Mapping[str, str]) -> None:
+    """Set status and headers of an answer. A line end inside a value becomes a space."""
+    request.setResponseCode(status, REASONS[status])
+    for name, value in headers.items():
+        request.setHeader(name, value)
 
 
 class Delivery:
@@ -107,23 +103,12 @@ class Delivery:
     def download(self, x: Exchange, download: Download) -> None:
         """Start a download. It runs until it is complete or the caller disconnects."""
         request = x.request
-        if isinstance(request, ApiRequest):
-            lines = b"Content-Type: %b\r\nContent-Length: %d\r\nX-Request-Id: %b\r\n" % (
-                download.content_type,
-                download.size,
-                x.request_id.encode(),
-            )
-            lines += header_lines(INERT)
-            request.respond(200, lines, b"", last=False)
-        else:
-            request.setHeader(b"X-Request-Id", x.request_id.encode())
-            request.setHeader(b"Content-Type", download.content_type)
-            request.setHeader(b"Content-Length", b"%d" % download.size)
-            for name, value in INERT.items():
-                request.setHeader(name.encode(), value.encode())
         if request._disconnected:
             self._finished(x, 200)
             return
+        kind = _kind(download.content_type, download.size)
+        _begin(request, 200, {**kind, "X-Request-Id": x.request_id, **INERT})
+        request.write(b"")  # sends the headers
         self._running.begun()
 
         def done(result: Any) -> None:
@@ -145,30 +130,13 @@ class Delivery:
         self._finished(x, 200)
         if request._disconnected:
             return
-        head = request.method == b"HEAD"
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        if isinstance(request, ApiRequest):
-            chunked = request.clientproto == b"HTTP/1.1"
-            if chunked:
-                headers["Transfer-Encoding"] = "chunked"
-            else:  # the end of the connection is the end of the answer
-                request.channel.persistent = False
-            lines = b"Content-Type: %b\r\nX-Request-Id: %b\r\n" % (
-                stream.content_type,
-                x.request_id.encode(),
-            )
-            request.respond(200, lines + header_lines(headers), b"", last=head)
-            request.chunked = int(chunked)  # so that `finish` ends the chunks
-        else:
-            request.setHeader(b"X-Request-Id", x.request_id.encode())
-            request.setHeader(b"Content-Type", stream.content_type)
-            for name, value in headers.items():
-                request.setHeader(name.encode(), value.encode())
-            if head:
-                request.finish()
-            else:
-                request.write(b"")  # sends the headers
-        if head:
+        kind = {"Content-Type": stream.content_type.decode(), "X-Request-Id": x.request_id}
+        _begin(request, 200, {**kind, **_LIVE})
+        if request.clientproto == b"HTTP/1.1":  # Twisted does not say it to HEAD
+            request.setHeader(b"Transfer-Encoding", b"chunked")
+        request.write(b"")  # sends the headers
+        if request.method == b"HEAD":
+            request.finish()
             return
         self._running.begun()
         self._streams[stream] = None

@@ -31,7 +31,7 @@ from svcd.model.ids import TenantId
 from svcd.ports.store import Store, Tx
 from svcd.resources._answers import encode
 from svcd.resources._change_records import Rendered, rendered
-from svcd.resources._streams import Outlet, Piece
+from svcd.resources._streams import Outlet
 from svcd.runtime.tasks import Backoff, KeyedTasks, gather, incident_id
 
 log = Logger()
@@ -265,10 +265,10 @@ class Feeds:
         now_s = self._clock.seconds()
         if now_s >= feed.beat_at:
             feed.beat_at = now_s + HEARTBEAT_S
-            beats: dict[Cursor | None, Piece] = {}
+            beats: dict[Cursor | None, bytes] = {}
             for cursor, each in feed.open():
                 if cursor not in beats:
-                    beats[cursor] = Piece(b":\n%b\n" % _id(cursor))
+                    beats[cursor] = b":\n%b\n" % _id(cursor)
                 each.outlet.write(beats[cursor])
         for _, each in list(feed.open()):
             if not each.outlet.paused:
@@ -312,7 +312,7 @@ class Feeds:
 _LOST: Final = "the cursor is too old, or of another database: list anew"
 
 
-def bye(reason: str) -> Piece:
+def bye(reason: str) -> bytes:
     """The last piece of a stream."""
     return _frame("bye", {"reason": reason}, None)
 
@@ -345,7 +345,7 @@ def _deliver(
         after = here if part is None else part.cursor
         behind = behind or after != here
         room = cursor is None or cursor in parts
-        made: dict[View, Piece | None] = {}
+        made: dict[View, bytes | None] = {}
         for each in [each for each in group if room and each.view.hides in texts]:
             view = each.view
             if view not in made:
@@ -360,8 +360,8 @@ def _deliver(
     return behind
 
 
-def _frame(event: str, data: Mapping[str, object], cursor: Cursor | None) -> Piece:
-    return Piece(b"%bevent: %b\ndata: %b\n\n" % (_id(cursor), event.encode(), encode(data)))
+def _frame(event: str, data: Mapping[str, object], cursor: Cursor | None) -> bytes:
+    return b"%bevent: %b\ndata: %b\n\n" % (_id(cursor), event.encode(), encode(data))
 
 
 def _id(cursor: Cursor | None) -> bytes:
@@ -370,7 +370,7 @@ def _id(cursor: Cursor | None) -> bytes:
 
 def _piece(
     start: Cursor | None, part: Changes | None, here: Cursor, texts: Rendered, view: View
-) -> Piece | None:
+) -> bytes | None:
     """What a watcher at `start` gets for the changes `part`; None when `view` shows none."""
     if start is None:
         return _frame("hello", {}, here)
@@ -386,4 +386,4 @@ def _piece(
         cursor = part.cursor if last else start.at(change, part.until)
         word = KINDS[change.kind].encode()
         frames.append(b"%bevent: %b\ndata: %b\n\n" % (_id(cursor), word, text))
-    return Piece(b"".join(frames)) if frames else None
+    return b"".join(frames) if frames else None

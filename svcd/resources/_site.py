@@ -27,7 +27,7 @@ from twisted.web.resource import IResource
 from twisted.web.server import Request, Site
 
 from svcd.errors import ContentTooLarge, ServiceUnavailable, SvcdError
-from svcd.resources._answers import STATUS_LINES, raw_error
+from svcd.resources._answers import raw_error
 from svcd.resources._bodies import Disconnected, StreamedBody
 from svcd.resources._channel import ApiChannel
 from svcd.runtime.metrics import Metrics
@@ -72,6 +72,7 @@ class ApiRequest(Request):
 
     channel: ApiChannel
     content: Any
+    defaultContentType = None
     early = False
     complete = False
     too_large: int | None = None
@@ -170,25 +171,6 @@ class ApiRequest(Request):
         """Pass the request to the door, which never raises."""
         self.site = self.channel.site
         self.site.door.render(self)
-
-    def respond(self, status: int, lines: bytes, body: bytes, last: bool = True) -> None:
-        """Write an answer in one call. lines: header lines. last: no more of the body follows."""
-        if self._disconnected or self.finished:
-            return
-        channel = self.channel
-        if channel.site.draining or (self.early and not self.complete):
-            channel.persistent = False
-        self.startedWriting = 1
-        self.code = status
-        head = self.method == b"HEAD"
-        close = b"" if channel.persistent else b"Connection: close\r\n"
-        parts = (STATUS_LINES[status], channel.site.common_lines(), close, lines, b"\r\n")
-        channel.transport.writeSequence(parts if head else (*parts, body))
-        if len(body) > LARGE_ANSWER_BYTES:
-            channel.unsent(len(body))
-        if last:
-            self.finished = 1
-            self._cleanup()
 
     def crowded(self) -> bool:
         """Whether the limit of unsent bytes is reached, so that no large answer may follow."""

@@ -2,7 +2,7 @@
 """Answers without an end: one reader's side of a stream of events.
 
 The pieces of a stream are encoded once for all its readers. A reader that does not keep up holds
-references to pieces, up to a bound. Beyond the bound the connection is aborted.
+pieces, up to a bound. Beyond the bound the connection is aborted.
 """
 
 from __future__ import annotations
@@ -19,16 +19,6 @@ from svcd.resources._site import ApiRequest
 
 _MOST_WAITING: Final = 1 << 20
 """Bytes that may wait for one reader, beside those in the buffers of its connection."""
-
-
-class Piece:
-    """A piece of a stream. chunk: the piece as a chunk of HTTP/1.1."""
-
-    __slots__ = ("chunk", "plain")
-
-    def __init__(self, plain: bytes) -> None:
-        self.plain = plain
-        self.chunk = b"%x\r\n%b\r\n" % (len(plain), plain)
 
 
 @frozen(kw_only=True, eq=False)
@@ -56,36 +46,33 @@ class Outlet:
     def __init__(self, request: Any, gone: Callable[[], None]) -> None:
         self._request = request
         self._gone = gone
-        self._raw = isinstance(request, ApiRequest)
-        self._channel = request.channel
-        self._chunked = self._raw and bool(request.chunked)
-        self._waiting: deque[Piece] = deque()
+        self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
         self.paused = False
         self.open = True
         request.notifyFinish().addErrback(lambda _: self._close())
         request.registerProducer(self, True)
-        if self._raw:
-            self._channel.answer_until_closed(request, self.abort)
+        if isinstance(request, ApiRequest):
+            request.channel.answer_until_closed(request, self.abort)
 
-    def write(self, piece: Piece) -> None:
+    def write(self, piece: bytes) -> None:
         """Send `piece`, or keep it until the connection takes it."""
         if not self.open:
             return
         if not self.paused:
-            self._send(piece)
+            self._request.write(piece)
             return
         self._waiting.append(piece)
-        self._waiting_bytes += len(piece.plain)
+        self._waiting_bytes += len(piece)
         if self._waiting_bytes > _MOST_WAITING:
             self.abort()
 
-    def end(self, last: Piece) -> None:
+    def end(self, last: bytes) -> None:
         """Send `last` and complete the answer; abort when the reader does not keep up."""
         if self.paused:
             self.abort()
         if self.open:
-            self._send(last)
+            self._request.write(last)
             self._request.unregisterProducer()
             self._close()
             self._request.finish()
@@ -94,16 +81,7 @@ class Outlet:
         """Close the connection; what waits is lost."""
         if self.open:
             self._close()
-            if self._raw:
-                self._channel.abort()
-            else:
-                self._channel.loseConnection()
-
-    def _send(self, piece: Piece) -> None:
-        if self._raw:
-            self._channel.write_now(piece.chunk if self._chunked else piece.plain)
-        else:
-            self._request.write(piece.plain)
+            self._request.channel.transport.abortConnection()
 
     def _close(self) -> None:
         if self.open:
@@ -120,8 +98,8 @@ class Outlet:
         self.paused = False
         while self._waiting and not self.paused and self.open:
             piece = self._waiting.popleft()
-            self._waiting_bytes -= len(piece.plain)
-            self._send(piece)
+            self._waiting_bytes -= len(piece)
+            self._request.write(piece)
 
     def stopProducing(self) -> None:
         """The connection was lost."""

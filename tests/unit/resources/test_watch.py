@@ -99,8 +99,8 @@ class StreamTests(WatchCase):
         peer.add(name="a")
         peer.advance(0.0)
         self.assertEqual(peer.transport.value().count(b"event: "), 1)
-        pieces = []
-        peer.channel.transport.write = pieces.append
+        pieces: list[bytes] = []
+        peer.channel.transport.writeSequence = lambda parts: pieces.append(b"".join(parts))
         for name in "bcd":
             peer.add(name=name)
         peer.advance(0.09)
