@@ -11,10 +11,6 @@ handler cannot write an answer without its resource.
 
 Note: at once. Klein makes a Deferred of every coroutine. `at_once` runs a handler that never waits
 (SQLite, memory) to its end directly, without a Deferred.
-
-Note: bound at need. When werkzeug binds a rule to a map, it compiles the rule's matcher and two
-builders of URLs. That took a quarter of the import of svcd, and the tree needs none of them. So the
-map of an app lists its rules, and binds them when something first matches by the map.
 """
 
 from __future__ import annotations
@@ -49,8 +45,6 @@ def route(app: Klein, methods: Sequence[str], *rules: str) -> Callable[[F], F]:
     A rule has plain segments and `<name>` segments, and may end with `<path:name>`.
     """
 
-    _bind_at_need(app)
-
     def decorate(function: F) -> F:
         handler: Callable[..., Any] = function
         if inspect.iscoroutinefunction(function):
@@ -64,25 +58,6 @@ def route(app: Klein, methods: Sequence[str], *rules: str) -> Callable[[F], F]:
         return function
 
     return decorate
-
-
-def _bind_at_need(app: Klein) -> None:
-    """Let the map of `app` bind its rules when they are first matched. See the head of the file."""
-    url_map: Any = app.url_map
-    if "iter_rules" in vars(url_map):
-        return
-    add, bind, iter_rules = url_map.add, url_map.bind, url_map.iter_rules
-    waiting: list[Any] = []
-
-    def listed(endpoint: str | None = None) -> Iterator[Any]:
-        return (r for r in (*iter_rules(), *waiting) if endpoint in (None, r.endpoint))
-
-    def matching(*args: Any, **more: Any) -> Any:
-        while waiting:
-            add(waiting.pop(0))
-        return bind(*args, **more)
-
-    url_map.add, url_map.bind, url_map.iter_rules = waiting.append, matching, listed
 
 
 @frozen(kw_only=True, eq=False)

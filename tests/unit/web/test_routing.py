@@ -83,37 +83,6 @@ class RoutingTests(SynchronousTestCase):
             ],
         )
 
-    def test_a_map_binds_its_rules_when_it_is_matched(self) -> None:
-        """The tree needs no bound rule, and Klein still serves the same routes by its map."""
-
-        class Few:
-            app = Counted()
-
-            @route(app, ["GET"], "/few", "/few/<number>")
-            def few(self, call: str, number: str = "") -> str:
-                return number
-
-        class Root:
-            app = Counted()
-            app.route("/few/<number>", methods=["PUT"])(lambda self, call, number: number)
-
-            @route(app, ["GET"], "/few")
-            def few(self, call: str) -> str:
-                return ""
-
-        served = Serving(Few())
-        served.compile()
-        rules = list(Few.app.url_map.iter_rules())
-        self.assertEqual([rule.map for rule in rules], [None, None])
-        adapter = Few.app.url_map.bind("a")
-        self.assertEqual(adapter.match("/few/3", "GET"), ("few", {"number": "3"}))
-        self.assertCountEqual([each.pattern for each in endpoints(Few())], [r.rule for r in rules])
-        self.assertEqual([rule.map for rule in rules], [Few.app.url_map] * 2)
-        self.assertEqual(
-            [rule.rule for rule in Root.app.url_map.iter_rules()], ["/few/<number>", "/few"]
-        )
-        self.assertEqual([r.rule for r in Root.app.url_map.iter_rules("few")], ["/few"])
-
     def test_a_handler_that_waits_is_a_deferred(self) -> None:
         """One that does not wait costs none."""
         waits = self.run_(b"POST", b"books")
