@@ -37,7 +37,6 @@ from svcd.errors import (
     SvcdError,
     UriTooLong,
 )
-from svcd.resources._answers import raw_error
 
 if TYPE_CHECKING:
     from svcd.resources._site import ApiRequest, ApiSite
@@ -48,12 +47,8 @@ _FLUSH_S = 15.0
 """A closing connection whose peer accepts no data for so long (or for the idle time) is aborted."""
 _FIRST_S = 2.0
 """How long a stop waits for the first request of a connection."""
-_LINGER_BYTES = 16 * 1024 * 1024
-"""A lingering close discards so many bytes, then it aborts the connection."""
 _MAX_REQUEST_LINE = 16_384
 """Bytes of a request line."""
-_MAX_BLANK_LINES = 4
-"""Blank lines before a request."""
 _MAX_LENGTH_DIGITS = 20
 """Characters of the value of Content-Length."""
 
@@ -79,15 +74,12 @@ class ApiChannel(HTTPChannel):
         self._in_body = False
         self._lingering = False
         self._half_closed = False
-        self._discarded = 0
         self._timer: IDelayedCall | None = None
         self._body_bytes = 0
-        self._blank_lines = 0
         self._unregistered = False
         self._unsent = 0
         self._closing: IDelayedCall | None = None
         self._asked = False
-        self._first: IDelayedCall | None = None
 
     # ---- life ----
 
@@ -98,9 +90,8 @@ class ApiChannel(HTTPChannel):
     def connectionLost(self, reason: Failure) -> None:  # type: ignore[override]
         self._stop_timer()
         self._all_sent()
-        for timer in (self._closing, self._first):
-            if timer is not None and timer.active():
-                timer.cancel()
+        if self._closing is not None and self._closing.active():
+            self._closing.cancel()
         super().connectionLost(reason)
         self.site.closed(self)
 
@@ -142,21 +133,13 @@ class ApiChannel(HTTPChannel):
             self.persistent = False
             if not self.requests and not self._lingering:
                 self.loseConnection()
-        elif self._first is None:  # Twisted's parser would ignore the request without `persistent`
-            self._first = self.callLater(_FIRST_S, self._close_unused)
-
-    def _close_unused(self) -> None:
-        self._first = None
-        if not self.requests and not self._lingering:
-            self.loseConnection()
+        else:  # Twisted's parser would ignore the request without `persistent`
+            self.setTimeout(_FIRST_S)
 
     # ---- reading ----
 
     def dataReceived(self, data: bytes) -> None:
         if self._lingering:
-            self._discarded += len(data)
-            if self._discarded > _LINGER_BYTES:
-                self.abort()
             return
         if self._in_body:
             self._body_bytes += len(data)
@@ -170,14 +153,8 @@ class ApiChannel(HTTPChannel):
     def lineReceived(self, line: bytes) -> None:
         if self._lingering:
             return
-        if not self._in_header:
-            if not line:
-                self._blank_lines += 1
-                if self._blank_lines > _MAX_BLANK_LINES:
-                    self.refuse(BadRequest("blank lines in place of a request"))
-                return
+        if line and not self._in_header:
             self._in_header = True
-            self._blank_lines = 0
             if len(line) > _MAX_REQUEST_LINE:
                 self.refuse(
                     UriTooLong(f"the request line is longer than {_MAX_REQUEST_LINE} bytes")
@@ -271,7 +248,7 @@ class ApiChannel(HTTPChannel):
             request.body_failed(error)
             return
         self.site.refused(error)
-        self.transport.write(raw_error(error, self.site.new_request_id()))
+        self.transport.write(self.site.raw_error(error))
         self.linger()
 
     def linger(self) -> None:
@@ -304,7 +281,7 @@ class ApiChannel(HTTPChannel):
             self.abort()
 
     def _flush_s(self) -> float:
-        return min(_FLUSH_S, float(self.timeOut or _FLUSH_S))
+        return min(_FLUSH_S, float(self.site.timeOut or _FLUSH_S))
 
     def _pending(self) -> int:
         """Bytes that the transport still has to send."""

@@ -138,7 +138,7 @@ class Rest(Routed[Route]):
         return f"{self._prefix}{self._count:x}"
 
     def body_rule(self, method: bytes, uri: bytes) -> tuple[int, bool]:
-        """See `_site.Door`."""
+        """Most bytes of the body of such a request, and whether the handler streams it."""
         if method in (b"GET", b"HEAD", b"DELETE"):
             return self._options.max_json_bytes, False
         found = find(self.tree, uri.partition(b"?")[0], method)
@@ -149,7 +149,7 @@ class Rest(Routed[Route]):
         return limit, route.spec.streams
 
     def end_streams(self) -> None:
-        """See `_site.Door`."""
+        """End all answers that would go on without an end."""
         self._delivery.end_streams()
 
     def idle(self) -> Deferred[None]:

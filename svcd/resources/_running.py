@@ -1,4 +1,4 @@
-"""The work of the door that still runs: a drain waits for its end."""
+"""What the door still has open: a drain waits for its end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from twisted.internet.defer import Deferred
 
 
 class Running:
-    """Counts handlers, downloads and streams."""
+    """Counts connections; or handlers, downloads and streams."""
 
     def __init__(self) -> None:
         self._count = 0

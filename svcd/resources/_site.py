@@ -15,23 +15,24 @@ import io
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IAddress, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.http import datetimeToString
-from twisted.web.resource import IResource
 from twisted.web.server import Request, Site
 
 from svcd.errors import ContentTooLarge, ServiceUnavailable, SvcdError
 from svcd.resources._answers import raw_error
 from svcd.resources._bodies import Disconnected, StreamedBody
 from svcd.resources._channel import ApiChannel
-from svcd.runtime.metrics import Metrics
+from svcd.resources._running import Running
 from svcd.runtime.tasks import DeadlineExceeded, with_deadline
+
+if TYPE_CHECKING:
+    from svcd.resources._rest import Rest
 
 log = Logger()
 
@@ -39,26 +40,6 @@ LARGE_ANSWER_BYTES = 65_536
 """The server counts the unsent bytes of answers that are larger than this."""
 _IN_MEMORY_BYTES = 65_536
 """A larger body that is not streamed goes to a file, so that slow peers do not fill memory."""
-
-
-class Door(Protocol):
-    """The methods of the resource that the site calls."""
-
-    metrics: Metrics
-
-    def body_rule(self, method: bytes, uri: bytes) -> tuple[int, bool]:
-        """Most bytes of the body of such a request, and whether the handler streams it."""
-        ...
-
-    def new_request_id(self) -> str: ...
-    def render(self, request: Any) -> object: ...
-    def end_streams(self) -> None:
-        """End all answers that would go on without an end."""
-        ...
-
-    def idle(self) -> Deferred[None]:
-        """Fires when no handler runs any more."""
-        ...
 
 
 class ApiRequest(Request):
@@ -212,10 +193,7 @@ class _Refusing(ApiChannel):
 
     def connectionMade(self) -> None:
         self.transport.write(
-            raw_error(
-                ServiceUnavailable("too many connections; try again", 1),
-                self.site.new_request_id(),
-            )
+            self.site.raw_error(ServiceUnavailable("too many connections; try again", 1))
         )
         self.transport.loseConnection()
 
@@ -239,8 +217,7 @@ class ApiSite(Site):
 
     def __init__(
         self,
-        resource: IResource,
-        door: Door,
+        door: Rest,
         clock: IReactorTime,
         *,
         header_deadline_s: float = 10.0,
@@ -249,9 +226,7 @@ class ApiSite(Site):
         max_connections: int = 20_000,
         most_unsent_bytes: int = 268_435_456,
     ) -> None:
-        super().__init__(
-            resource, reactor=clock, timeout=idle_timeout_s, parsePOSTFormSubmission=False
-        )
+        super().__init__(door, reactor=clock, timeout=idle_timeout_s, parsePOSTFormSubmission=False)
         self.door = door
         self.draining = False
         self.header_deadline_s = header_deadline_s
@@ -261,7 +236,7 @@ class ApiSite(Site):
         self._max_connections = max_connections
         self._clock = clock
         self._channels: set[ApiChannel] = set()
-        self._empty: list[Deferred[None]] = []
+        self._open = Running()
         self._second = -1
         self._common = b""
 
@@ -295,6 +270,7 @@ class ApiSite(Site):
     def opened(self, channel: ApiChannel) -> None:
         """`channel` was opened."""
         self._channels.add(channel)
+        self._open.begun()
         self.door.metrics.connections(len(self._channels))
         if self.draining:
             channel.close_when_idle()
@@ -303,14 +279,11 @@ class ApiSite(Site):
         """`channel` was closed."""
         self._channels.discard(channel)
         self.door.metrics.connections(len(self._channels))
-        if not self._channels:
-            empty, self._empty = self._empty, []
-            for each in empty:
-                each.callback(None)
+        self._open.ended()
 
-    def new_request_id(self) -> str:
-        """An id for the answer to an unreadable request."""
-        return self.door.new_request_id()
+    def raw_error(self, error: SvcdError) -> bytes:
+        """The answer to an unreadable request."""
+        return raw_error(error, self.door.new_request_id())
 
     def refused(self, error: SvcdError) -> None:
         """Count an unreadable request in the metrics."""
@@ -344,13 +317,5 @@ class ApiSite(Site):
         return True
 
     async def _all_ended(self) -> None:
-        await self._no_channels()
+        await self._open.idle()
         await self.door.idle()
-
-    def _no_channels(self) -> Deferred[None]:
-        gone: Deferred[None] = Deferred()
-        if self._channels:
-            self._empty.append(gone)
-        else:
-            gone.callback(None)
-        return gone

@@ -117,7 +117,6 @@ def _built(services: ApiServices, families: Iterable[type], listens: str) -> tup
         rest.add(family(services))
     site = ApiSite(
         rest,
-        rest,
         services.clock,
         header_deadline_s=server.header_deadline_s,
         min_body_rate_bytes=server.min_body_rate_bytes,
