@@ -1,8 +1,8 @@
 # mypy: allow-untyped-calls
-"""Bodies that are too large for memory: uploads as an async iterator, downloads as a producer.
+"""Bodies of requests that are too large for memory, as async iterators.
 
-This module holds at most a few pieces of a body. An upload pauses its connection while the reader
-is slower. A download pauses while the buffer of the connection is full.
+This module holds at most a few pieces of a body. A body pauses its connection while the reader is
+slower.
 """
 
 from __future__ import annotations
@@ -13,11 +13,6 @@ from collections.abc import AsyncIterator, Callable
 from typing import IO
 
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IPushProducer, IReactorTime
-from twisted.web.http import Request
-from zope.interface import implementer
-
-from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 
 PIECE_BYTES = 262_144
 """Size of one piece of a body; only the last piece is smaller."""
@@ -141,56 +136,3 @@ class StreamedBody(Body):
             self._paused = False
             self._resume()
         return piece
-
-
-@implementer(IPushProducer)
-class Sender:
-    """Writes pieces to a request as fast as its connection takes them.
-
-    stall_s: a connection that accepts no data for so many seconds counts as lost.
-    """
-
-    def __init__(self, request: Request, clock: IReactorTime, stall_s: float) -> None:
-        self._request = request
-        self._clock = clock
-        self._stall_s = stall_s
-        self._stopped = False
-        self._paused = False
-        self._turn: Deferred[None] | None = None
-
-    async def send(self, pieces: AsyncIterator[bytes]) -> None:
-        """Write all `pieces`. Raises Disconnected, and the errors of the iterator."""
-        self._request.registerProducer(self, True)
-        try:
-            async for piece in pieces:
-                if self._paused and not self._stopped:
-                    await self._drained()
-                if self._stopped:
-                    raise Disconnected
-                self._request.write(piece)
-        finally:
-            if not self._stopped:
-                self._request.unregisterProducer()
-
-    async def _drained(self) -> None:
-        self._turn = Deferred()
-        try:
-            await with_deadline(self._clock, self._stall_s, "the reader", self._turn)
-        except DeadlineExceeded:
-            raise Disconnected from None
-
-    def pauseProducing(self) -> None:
-        self._paused = True
-
-    def resumeProducing(self) -> None:
-        self._paused = False
-        self._wake()
-
-    def stopProducing(self) -> None:
-        self._stopped = True
-        self._wake()
-
-    def _wake(self) -> None:
-        turn, self._turn = self._turn, None
-        if turn is not None:
-            turn.callback(None)

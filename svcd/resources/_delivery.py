@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Final
 
 from twisted.internet.defer import Deferred
@@ -12,7 +12,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from svcd.resources._answers import INERT, REASONS, Answer, Download
-from svcd.resources._bodies import PIECE_BYTES, Disconnected, Sender
+from svcd.resources._bodies import PIECE_BYTES, Disconnected
 from svcd.resources._exchange import Exchange
 from svcd.resources._negotiate import takes_gzip
 from svcd.resources._running import Running
@@ -146,9 +146,12 @@ class Delivery:
             stream.gone()
             self._running.ended()
 
-        stream.begin(Outlet(request, gone))
-        if isinstance(request, ApiRequest) and request.channel.site.draining:
-            stream.end()
+        outlet = Outlet(request, gone)
+        stream.begin(outlet)
+        if isinstance(request, ApiRequest):
+            request.channel.answer_until_closed(request, outlet.abort)
+            if request.channel.site.draining:
+                stream.end()
 
     def forget(self, download: Download) -> None:
         """Close `download` without sending it."""
@@ -162,19 +165,25 @@ class Delivery:
         Deferred.fromCoroutine(_closed(download)).addBoth(done)
 
     async def _pump(self, request: Any, download: Download) -> None:
-        gone = request.notifyFinish()
+        """Send the pieces of `download`. Raises Disconnected, and the errors of their source."""
         site = request.channel.site if isinstance(request, ApiRequest) else None
         if site is not None:
             site.unsent_bytes += PIECE_BYTES
-        sender = Sender(request, self._clock, self._stall_s)
-        gone.addErrback(lambda _: sender.stopProducing())
         try:
             if request.method != b"HEAD":
-                await sender.send(download.pieces)
+                await self._send(Outlet(request), download.pieces)
         finally:
             if site is not None:
                 site.unsent_bytes -= PIECE_BYTES
             await _closed(download)
+
+    async def _send(self, outlet: Outlet, pieces: AsyncIterator[bytes]) -> None:
+        try:
+            async for piece in pieces:
+                await outlet.ready(self._clock, self._stall_s)
+                outlet.write(piece)
+        finally:
+            outlet.release()
 
 
 async def _closed(download: Download) -> None:

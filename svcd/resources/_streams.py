@@ -1,5 +1,5 @@
 # mypy: allow-untyped-calls
-"""Answers without an end: one reader's side of a stream of events.
+"""Answers that are sent piece by piece: downloads, and streams of events without an end.
 
 The pieces of a stream are encoded once for all its readers. A reader that does not keep up holds
 pieces, up to a bound. Beyond the bound the connection is aborted.
@@ -12,10 +12,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from attrs import frozen
-from twisted.internet.interfaces import IPushProducer
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IPushProducer, IReactorTime
 from zope.interface import implementer
 
-from svcd.resources._site import ApiRequest
+from svcd.resources._bodies import Disconnected
+from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 
 _MOST_WAITING: Final = 1 << 20
 """Bytes that may wait for one reader, beside those in the buffers of its connection."""
@@ -37,23 +39,22 @@ class Stream:
 
 @implementer(IPushProducer)
 class Outlet:
-    """One reader of a stream.
+    """The reader of an answer that is sent piece by piece.
 
-    gone: called once, when the reader has disconnected, was aborted, or `end` was called.
-    paused: the connection takes no data now. open: before the end.
+    gone: called once, when the reader has disconnected, was aborted, or after the last piece.
+    paused: the connection takes no data now. open: until `gone`.
     """
 
-    def __init__(self, request: Any, gone: Callable[[], None]) -> None:
+    def __init__(self, request: Any, gone: Callable[[], None] = lambda: None) -> None:
         self._request = request
         self._gone = gone
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
+        self._turn: Deferred[None] | None = None
         self.paused = False
         self.open = True
         request.notifyFinish().addErrback(lambda _: self._close())
         request.registerProducer(self, True)
-        if isinstance(request, ApiRequest):
-            request.channel.answer_until_closed(request, self.abort)
 
     def write(self, piece: bytes) -> None:
         """Send `piece`, or keep it until the connection takes it."""
@@ -67,15 +68,34 @@ class Outlet:
         if self._waiting_bytes > _MOST_WAITING:
             self.abort()
 
+    async def ready(self, clock: IReactorTime, stall_s: float) -> None:
+        """Wait until the connection takes data.
+
+        Raises Disconnected when the reader has gone, or takes none for `stall_s`.
+        """
+        if self.paused and self.open:
+            self._turn = Deferred()
+            try:
+                await with_deadline(clock, stall_s, "the reader", self._turn)
+            except DeadlineExceeded:
+                raise Disconnected from None
+        if not self.open:
+            raise Disconnected
+
     def end(self, last: bytes) -> None:
         """Send `last` and complete the answer; abort when the reader does not keep up."""
         if self.paused:
             self.abort()
         if self.open:
             self._request.write(last)
+            self.release()
+            self._request.finish()
+
+    def release(self) -> None:
+        """No piece follows."""
+        if self.open:
             self._request.unregisterProducer()
             self._close()
-            self._request.finish()
 
     def abort(self) -> None:
         """Close the connection; what waits is lost."""
@@ -88,6 +108,12 @@ class Outlet:
             self.open = False
             self._waiting.clear()
             self._gone()
+            self._wake()
+
+    def _wake(self) -> None:
+        turn, self._turn = self._turn, None
+        if turn is not None and not turn.called:
+            turn.callback(None)
 
     def pauseProducing(self) -> None:
         """The buffers of the connection are full."""
@@ -100,6 +126,7 @@ class Outlet:
             piece = self._waiting.popleft()
             self._waiting_bytes -= len(piece)
             self._request.write(piece)
+        self._wake()
 
     def stopProducing(self) -> None:
         """The connection was lost."""
