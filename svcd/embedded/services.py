@@ -29,7 +29,7 @@ from twisted.web.server import NOT_DONE_YET
 from zope.interface import implementer
 
 from svcd.embedded.faults import GARBAGE, Effect, Fault, Faults
-from svcd.web.routing import Endpoint, Routed, at_once, endpoints
+from svcd.web.routing import Endpoint, Routed, endpoints
 
 log = Logger()
 
@@ -220,17 +220,14 @@ class ServiceResource(Routed[Endpoint], Generic[C]):
         return reply
 
     def _answer(self, request: Request, segments: list[bytes]) -> None:
+        gone: list[object] = []
+        request.notifyFinish().addErrback(gone.append)
         reply = self._perform(request, segments)
-        if isinstance(reply, Deferred):
-            gone: list[object] = []
-            request.notifyFinish().addErrback(gone.append)
-            reply.addCallback(lambda done: None if gone else send(request, done))
-        else:
-            send(request, reply)
+        reply.addCallback(lambda done: None if gone else send(request, done))
 
-    def _perform(self, request: Request, segments: list[bytes]) -> Reply | Deferred[Reply]:
+    def _perform(self, request: Request, segments: list[bytes]) -> Deferred[Reply]:
         """Perform the request; every fault becomes an answer of the service."""
-        return at_once(self._performed(self._call(request), segments))
+        return Deferred.fromCoroutine(self._performed(self._call(request), segments))
 
     async def _performed(self, call: C, segments: list[bytes]) -> Reply:
         try:

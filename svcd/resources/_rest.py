@@ -58,7 +58,7 @@ from svcd.runtime.audit import Audit
 from svcd.runtime.metrics import Metrics
 from svcd.runtime.same_origin import SameOrigin
 from svcd.runtime.tasks import incident_id
-from svcd.web.routing import HasRoutes, Routed, at_once
+from svcd.web.routing import HasRoutes, Routed
 
 log = Logger()
 
@@ -162,40 +162,24 @@ class Rest(Routed[Route]):
         """Answer `request`, at once or when its handler has ended."""
         x = Exchange(request, self.new_request_id(), _given_id(request), self._clock.seconds())
         self.metrics.request_started()
-        token = logs.request_id.set(x.request_id)
-        tenant = logs.tenant.set("")
-        try:
-            answer = at_once(self._serve(x))
-        except Exception as error:
-            self._fail(x, error)
-        else:
-            if isinstance(answer, Deferred):
-                self._carry_on(x, answer)
-            else:
-                self._answer(x, answer)
-        finally:
-            logs.tenant.reset(tenant)
-            logs.request_id.reset(token)
+        self._running.begun()
+        work = Deferred.fromCoroutine(self._serve(x))
+        if not work.called and not getattr(request, "early", False):
+            x.timer = self._clock.callLater(self._options.request_timeout_s, self._late, x)
+        work.addBoth(self._ended, x)
         return NOT_DONE_YET
 
-    def _carry_on(self, x: Exchange, work: Deferred[Reply]) -> None:
-        self._running.begun()
-        if not getattr(x.request, "early", False):
-            x.timer = self._clock.callLater(self._options.request_timeout_s, self._late, x)
-
-        def done(result: Any) -> None:
-            if x.timer is not None and x.timer.active():
-                x.timer.cancel()
-            try:
-                with logs.about(request=x.request_id, tenant=x.tenant):
-                    if isinstance(result, Failure):
-                        self._fail(x, cast("Exception", result.value))
-                    else:
-                        self._answer(x, result)
-            finally:
-                self._running.ended()
-
-        work.addBoth(done)
+    def _ended(self, result: Reply | Failure, x: Exchange) -> None:
+        if x.timer is not None and x.timer.active():
+            x.timer.cancel()
+        try:
+            with logs.about(request=x.request_id, tenant=x.tenant):
+                if isinstance(result, Failure):
+                    self._fail(x, cast("BaseException", result.value))
+                else:
+                    self._answer(x, result)
+        finally:
+            self._running.ended()
 
     def _late(self, x: Exchange, waited: bool = False) -> None:
         """The time is over. A request that may wait for something newer has that time too."""
@@ -216,8 +200,10 @@ class Rest(Routed[Route]):
     # ---- the stages ----
 
     async def _serve(self, x: Exchange) -> Reply:
-        """Take `x` through the stages, in the order of the checks."""
+        """Take `x` through the stages, in the order of the checks, in a context of its own."""
         options = self._options
+        logs.request_id.set(x.request_id)
+        logs.tenant.set("")
         self._refuse_foreign_page(x)
         place = self._locate(x)
         caller = await self._authenticate(x, place)

@@ -8,29 +8,22 @@ compiles the tree when the first request needs it, or when `compile` asks for it
 
 A handler gets the `call` that its resource makes from the request, and not Klein's request. So a
 handler cannot write an answer without its resource.
-
-Note: at once. Klein makes a Deferred of every coroutine. `at_once` runs a handler that never waits
-(SQLite, memory) to its end directly, without a Deferred.
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
-import types
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from attrs import frozen
 from klein import Klein
 from klein.resource import KleinResource
-from twisted.internet.defer import Deferred
 
 from svcd.web.tree import Tree, names_in
 
 F = TypeVar("F", bound=Callable[..., Any])
-T = TypeVar("T")
 
 
 class HasRoutes(Protocol):
@@ -46,15 +39,8 @@ def route(app: Klein, methods: Sequence[str], *rules: str) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        handler: Callable[..., Any] = function
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            def handler(self: object, call: object, **values: object) -> Any:
-                return at_once(function(self, call, **values))
-
         for rule in rules:
-            app.route(rule, methods=list(methods))(handler)
+            app.route(rule, methods=list(methods))(function)
         return function
 
     return decorate
@@ -66,7 +52,7 @@ class Endpoint:
 
     app: bound to the object that has the handler. endpoint: name of the handler there. methods:
     with HEAD where they have GET. method: the first of them. names: names of the rule's variables.
-    run: `run(call, **values)` is the handler's result, or a Deferred of it when the handler waits.
+    run: `run(call, **values)` is the handler's result, or a Deferred of it for a coroutine.
     """
 
     app: Klein
@@ -150,33 +136,3 @@ class Routed(KleinResource, ABC, Generic[E]):
     @abstractmethod
     def render(self, request: Any) -> Any:
         """Answer `request`, see IResource."""
-
-
-def at_once(work: Coroutine[Any, Any, T]) -> T | Deferred[T]:
-    """The result of `work`, or a Deferred of it when `work` waits."""
-    try:
-        waits_for = work.send(None)
-    except StopIteration as stop:
-        result: T = stop.value
-        return result
-    return Deferred.fromCoroutine(_rest_of(work, waits_for))
-
-
-@types.coroutine
-def _rest_of(work: Coroutine[Any, Any, T], waits_for: Any) -> Generator[Any, Any, T]:
-    """The rest of `work`, which has been started and now waits for `waits_for`."""
-    while True:
-        thrown: BaseException | None = None
-        got = None
-        try:
-            got = yield waits_for
-        except GeneratorExit:  # dropped without an end: `work` may be closed already
-            work.close()
-            raise
-        except BaseException as error:
-            thrown = error
-        try:
-            waits_for = work.send(got) if thrown is None else work.throw(thrown)
-        except StopIteration as stop:
-            result: T = stop.value
-            return result

@@ -8,7 +8,7 @@ from klein import Klein
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.web.routing import Endpoint, Routed, at_once, endpoints, route
+from svcd.web.routing import Endpoint, Routed, endpoints, route
 
 
 class Counted(Klein):
@@ -68,8 +68,8 @@ class RoutingTests(SynchronousTestCase):
 
     def test_what_klein_knows_is_what_is_served(self) -> None:
         """Every rule and method of the map, by Klein's own `execute_endpoint`."""
-        self.assertEqual(self.run_(b"GET", b"books"), "all for me")
-        self.assertEqual(self.run_(b"HEAD", b"volumes"), "all for me")
+        self.assertEqual(self.successResultOf(self.run_(b"GET", b"books")), "all for me")
+        self.assertEqual(self.successResultOf(self.run_(b"HEAD", b"volumes")), "all for me")
         self.assertEqual(self.run_(b"DELETE", b"books", b"7"), "7")
         self.assertEqual(Counted.ran, ("list", "list", "one"))
         rules = [(each.pattern, each.method, each.methods) for each in endpoints(self.shelf)]
@@ -143,29 +143,3 @@ class RoutingTests(SynchronousTestCase):
 
         error = self.assertRaises(TypeError, Bare, self.shelf)
         self.assertIn("endpoints_of, render", str(error))
-
-
-class AtOnceTests(SynchronousTestCase):
-    def test_a_failure_in_place_is_raised(self) -> None:
-        """As by a plain function."""
-
-        async def fail() -> None:
-            raise KeyError("x")
-
-        self.assertRaises(KeyError, at_once, fail())
-
-    def test_a_failure_of_what_is_waited_for_reaches_the_coroutine(self) -> None:
-        """It may go on from there."""
-        waits: Deferred[None] = Deferred()
-
-        async def work() -> str:
-            try:
-                await waits
-            except KeyError:
-                return "caught"
-            return "not"
-
-        result = at_once(work())
-        assert isinstance(result, Deferred)
-        waits.errback(KeyError("x"))
-        self.assertEqual(self.successResultOf(result), "caught")
