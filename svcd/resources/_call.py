@@ -50,6 +50,11 @@ class Call:
         """The page that a request for a list asks for."""
         return self._route.spec.query.page(self.query)
 
+    @property
+    def head(self) -> bool:
+        """Whether the caller asks only for the headers of the answer."""
+        return bool(self._exchange.request.method == b"HEAD")
+
     # ---- the connection ----
 
     def gone(self) -> bool:
