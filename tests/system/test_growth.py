@@ -172,7 +172,8 @@ class JobWorkTests(SynchronousTestCase):
             {
                 "identity POST /v3/users/<user_id>/application_credentials": 1,
                 "engine GET oozie/v1/admin": 1,  # whether it is the cluster's own
-                "engine PUT webhdfs": 5,  # the folder, and for each of two files place and content
+                # the folder; place and content of the script, the action, the values, the class
+                "engine PUT webhdfs": 9,
                 "engine POST oozie/v1/jobs": 1,
                 "engine GET oozie/v1/job": 1,
             },

@@ -9,14 +9,16 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
 from svcd.model.job import DataSource, JobConfigs, JobType
 from svcd.model.template import ConfigValue
-from svcd.ports.engine import LauncherLimits
 from svcd.workflow.decide import arguments
+
+if TYPE_CHECKING:
+    from svcd.ports.engine import LauncherLimits  # the commands, too, import this module
 
 MAIN_CLASS: Final = "edp.java.main_class"
 JAVA_OPTS: Final = "edp.java.java_opts"
