@@ -318,8 +318,8 @@ class _Slow:
             return
         of_scalars = not scalars and _takes_scalars(typing.get_args(_bare(item))[1])
         for key, each in value.items():
-            if wrong := name_fault(key):
-                yield f"{path}{step(key)}: {wrong}"
+            if _CONTROL.search(key):
+                yield f"{path}{step(key)}: {name_fault(key)}"
                 continue
             kind = type(each)
             if scalars and kind in _SCALARS and not (kind is str and controls.search(each)):

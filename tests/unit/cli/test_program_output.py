@@ -116,7 +116,6 @@ class FailedSparkTests(SynchronousTestCase):
         self.assertEqual(text.count(failed), 1)
         self.assertIn(f"\nFailing Oozie Launcher, {failed}\n==> ", text)
         killed = self.shown_of("pyspark-oom-container")
-        self.assertEqual(killed.count("beyond the 'PHYSICAL' memory limit."), 1)
         self.assertEqual(killed.count("Container killed on request. Exit code is 143"), 1)
 
     def test_the_output_of_the_programs_is_whole(self) -> None:
