@@ -78,19 +78,18 @@ def gather(place: Path, flat: str = "") -> LocalInput:
         raise Unusable(f"--input {place}: {_UNREAD}: rename the file")
     if not names:
         raise Unusable(f"--input {place} has no files that Hadoop reads")
-    if flat and not (_are_flat(names) or are_partitions(names)):
+    if flat and not are_partitions(names):
         raise Unusable(f"--input {place} has folders, and {flat}")
     found = [_local(path, name) for name, path in names.items()]
     name = slug(place.resolve().name, 40)
     return LocalInput(prefix=f"{name}-{_digest(found)}", files=found, left=left)
 
 
-def _are_flat(names: Iterable[str]) -> bool:
-    return not any("/" in name for name in names)
-
-
 def are_partitions(names: Iterable[str]) -> bool:
-    """Whether Spark takes the folders of these files for values of columns (`day=1/hour=2`)."""
+    """Whether Spark takes the folders of these files for values of columns (`day=1/hour=2`).
+
+    Files without folders have no columns, and Spark reads them too.
+    """
     folders = [name.split("/")[:-1] for name in names]
     columns = {tuple(each.partition("=")[0] for each in parts) for parts in folders}
     whole = all(all(each.partition("=")[::2]) for parts in folders for each in parts)

@@ -59,7 +59,7 @@ def faults_of(
         wrong = next((w for path in paths if (w := _wrong_scheme(source.type, path, configs))), "")
         if not wrong and job_type in READ_URLS:
             wrong = _wrong_text(source.url, job_type) or (
-                _wrong_input(source.url, paths) if listed else _wrong_output(source.url, job_type)
+                _wrong_input(paths) if listed else _wrong_output(source.url, job_type)
             )
         if wrong:
             yield f"{where}: {wrong}"
@@ -138,7 +138,7 @@ def _wrong_text(url: str, job_type: JobType) -> str:
     return ""
 
 
-def _wrong_input(url: str, paths: list[str]) -> str:
+def _wrong_input(paths: list[str]) -> str:
     for path in paths:
         if not path:
             return "its URL has an empty path beside a comma, which separates the paths of an input"

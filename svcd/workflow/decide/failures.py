@@ -304,9 +304,8 @@ def _placed(text: str, configs: Mapping[str, ConfigValue]) -> str:
     refused = _REFUSED.search(text[:_MOST_READ])
     value = next((each for each in refused.groups() if each), None) if refused else None
     names = [name for name, given in configs.items() if str(given).strip() == value]
-    return ", ".join(f"$.job_configs.configs[{shown(name)}]" for name in names) + (
-        f": {text}" if names else text
-    )
+    places = ", ".join(f"$.job_configs.configs[{shown(name)}]" for name in names)
+    return f"{places}: {text}" if places else text
 
 
 def by_text(text: str) -> Code | None:
