@@ -10,11 +10,11 @@ from pathlib import Path
 from twisted.trial.unittest import TestCase
 
 from svcd.workflow.decide.spark_values import START_PYTHON, path, start_python
-from tests.live.cli.test_given_values import ARGS, CONTROLS, PROGRAM, SHOW, SPARK_FILES, compare
+from tests.live.cli.test_given_values import ARGS, CONTROLS, PROGRAM, SHOW, TASK_FILES, compare
 from tests.support.processes import run
 
 ARCHIVE = "my lib.zip"
-FILES = (PROGRAM, ARCHIVE, *SPARK_FILES, "-rf.py")
+FILES = (PROGRAM, ARCHIVE, *TASK_FILES, "*", "-rf.py")
 
 
 class PythonStarterTests(TestCase):
