@@ -70,7 +70,6 @@ from svcd.workflow.decide import (
     lifecycle,
     rules,
     spark_job,
-    spark_values,
 )
 from svcd.workflow.decide.hints import job_config
 from svcd.workflow.decide.job_configs import shown, xml_fault
@@ -248,7 +247,6 @@ class Jobs:
             broken += arguments.file_faults(record.type, mains, libs)
             if record.type is JobType.SPARK:
                 broken += spark_job.main_faults([each.file for each in mains])
-                broken += spark_values.name_faults(mains, libs)
             if broken:
                 raise InvalidData("\n".join(broken))
 

@@ -56,7 +56,9 @@ LIB: Final = "lib/"
 START_CLASS: Final = "org.svcd.jobs.StartMain"
 """The class that starts the main class of a Java job; its source is in svcd.workflow.runner."""
 _PACKAGE: Final = "org/svcd/jobs/"
-START_JAR: Final = f"{LIB}svcd-start.jar"
+START_JAR: Final = "svcd-start.jar"
+START_PYTHON: Final = "svcd-start.py"
+"""The program of Spark that becomes the Python program of a job."""
 VALUES: Final = "svcd-values"
 """The file from which `START_CLASS` reads its values."""
 SEARCHED: Final = frozenset({".jar", ".zip", ".egg", ".whl"})
@@ -77,20 +79,17 @@ _EACH: Final = 9
 """Bytes that each text costs beside its own: its end, and a pointer to it."""
 _CONTAINERS: Final = frozenset(
     {
-        *(
-            "action.xml",
-            "launcher.xml",
-            "job.xml",
-            "job.jar",
-            "propagation-conf.xml",
-            "container_tokens",
-            "tmp",
-        ),
         *("launch_container.sh", "default_container_executor.sh"),
-        *("default_container_executor_session.sh", VALUES, "svcd-start.jar"),
+        *("default_container_executor_session.sh", "container_tokens", "tmp", VALUES, START_JAR),
     }
 )
-"""Names of a container's own files."""
+"""Names of the own files of any container."""
+_LAUNCHERS: Final = _CONTAINERS.union(
+    ("action.xml", "launcher.xml", "job.xml", "job.jar", "propagation-conf.xml")
+)
+_SPARKS: Final = _CONTAINERS.union(
+    ("__app__.jar", "__pyfiles__", "__spark_conf__", "__spark_libs__", START_PYTHON)
+)
 _MARKS: Final = {mark: f"$(printf '\\{ord(mark):o}')" for mark in ",:*"}
 """Marks in the names of Hadoop's and Spark's lists and paths, and of YARN's links, and the words of
 the shell that stand for each."""
@@ -224,13 +223,22 @@ def file_faults(
             other, id_ = places.setdefault(binary.file, (place, binary.id))
             if id_ != binary.id:
                 yield f"{place}: its file has the same name as that of {other}: give one another"
-            if job_type in _SHARED and binary.file in _CONTAINERS:
+            if _is_taken(job_type, binary.file):
                 yield (
-                    f"{place}: YARN has a file {binary.file} of its own in the program's folder:"
-                    " give the job's file another name"
+                    f"{place}: YARN, Spark or svcd has a file {binary.file} of its own in the"
+                    " program's folder: give the job's file another name"
                 )
             if job_type in _LINKED and binary.file == "*":
                 yield f"{place}: with a file named * Java finds no class: give it another name"
+
+
+def _is_taken(job_type: JobType, name: str) -> bool:
+    """Whether a container of the job has a file of this name of its own."""
+    if job_type in (JobType.JAVA, JobType.SPARK) and name.startswith(_FILE):
+        return True
+    return name in (
+        _SPARKS if job_type is JobType.SPARK else _LAUNCHERS if job_type in _SHARED else ()
+    )
 
 
 def script_fault(job_type: JobType, head: bytes, main: bool) -> str:

@@ -42,6 +42,7 @@ from svcd.model.xml import content
 from svcd.ports.engine import Endpoints
 from svcd.workflow.decide import object_store, pig_job, spark_job
 from svcd.workflow.decide.arguments import (
+    LIB,
     START,
     START_CLASS,
     START_JAR,
@@ -176,10 +177,10 @@ def further_files(work: Work) -> Mapping[str, bytes]:
     if work.type is JobType.SHELL:
         return {START: start_script(files, args, texts(work.configs.params))}
     if work.type is JobType.JAVA:
-        return {VALUES: java_values(files, args), START_JAR: start_jar()}
+        return {VALUES: java_values(files, args), f"{LIB}{START_JAR}": start_jar()}
     if work.type is JobType.PIG:
         values = pig_job.values(work.mains[0], args, _pig_params(work))
-        return {VALUES: values, START_JAR: start_jar()}
+        return {VALUES: values, f"{LIB}{START_JAR}": start_jar()}
     if work.type is JobType.SPARK:
         return spark_job.files(_program(work))
     return {}

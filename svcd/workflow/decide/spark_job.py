@@ -27,6 +27,8 @@ from svcd.model.job import JobConfigs
 from svcd.workflow.decide import spark_values, stalls
 from svcd.workflow.decide.arguments import (
     START_CLASS,
+    START_JAR,
+    START_PYTHON,
     VALUES,
     args_of,
     size_fault,
@@ -177,7 +179,7 @@ def action(program: Program, options: Mapping[str, str]) -> Action:
     made["svcd.spark.main"] = _NO_FILE
     made.setdefault("spark.app.name", program.main_class or _title(program.file))
     if kind == ".py":
-        made["svcd.spark.main"] = f"{folder}/{spark_values.START_PYTHON}"
+        made["svcd.spark.main"] = f"{folder}/{START_PYTHON}"
         return Action(configuration=made, arguments=[])
     if kind == ".jar":
         made["svcd.spark.class"] = START_CLASS
@@ -192,13 +194,13 @@ def files(program: Program) -> Mapping[str, bytes]:
     kind = ending(program.file)
     if kind == ".sql":
         values = spark_values.sql_values({**program.places, **program.params})
-        return {VALUES: values, spark_values.START_JAR: start_jar()}
+        return {VALUES: values, START_JAR: start_jar()}
     args = [*(() if program.is_explicit else program.places.values()), *program.args]
     if kind == ".py":
         starter = spark_values.start_python(program.file, program.libs, args)
-        return {spark_values.START_PYTHON: starter}
+        return {START_PYTHON: starter}
     values = spark_values.main_values(program.file, program.libs, args)
-    return {VALUES: values, spark_values.START_JAR: start_jar()}
+    return {VALUES: values, START_JAR: start_jar()}
 
 
 def _title(name: str) -> str:

@@ -33,24 +33,13 @@ from importlib import resources
 from pathlib import PurePath
 from typing import Final
 
-from svcd.model.job import JobBinary, JobType
+from svcd.model.job import JobType
 from svcd.workflow.decide import arguments
-from svcd.workflow.decide.arguments import SEARCHED, VALUES, fragment, staged, values
+from svcd.workflow.decide.arguments import SEARCHED, START_JAR, VALUES, fragment, values
 
-START_PYTHON: Final = "svcd-start.py"
-START_JAR: Final = "svcd-start.jar"
 SQL_CLASS: Final = "org.svcd.jobs.StartSql"
 """The class that starts a script in SQL; its source is in svcd.workflow.runner."""
-OWN_NAMES: Final = frozenset(
-    {
-        *("__app__.jar", "__pyfiles__", "__spark_conf__", "__spark_libs__"),
-        *("container_tokens", "launch_container.sh", "default_container_executor.sh"),
-        *("default_container_executor_session.sh", "tmp", VALUES, START_PYTHON, START_JAR),
-    }
-)
-"""Names of the own files of a container of Spark."""
 
-_STAGED: Final = staged(0)[:-1]
 _JAR: Final = ".jar"
 _ARCHIVES: Final = SEARCHED - {_JAR}
 """Endings of the libraries that Python searches for modules."""
@@ -111,17 +100,6 @@ def sql_values(variables: Mapping[str, str]) -> bytes:
     words = {_DOLLAR: "$"}
     words |= {n: value.replace("${", f"${{{_DOLLAR}}}{{") for n, value in variables.items()}
     return "".join(f"{name}\0{value}\0" for name, value in words.items()).encode()
-
-
-def name_faults(mains: Sequence[JobBinary], libs: Sequence[JobBinary]) -> Iterator[str]:
-    """Faults of the names of a job's files, with their JSON paths."""
-    for key, binaries in (("mains", mains), ("libs", libs)):
-        for index, name in enumerate(each.file for each in binaries):
-            if name in OWN_NAMES or name.startswith(_STAGED):
-                yield (
-                    f"$.{key}[{index}]: YARN, Spark or svcd has a file {name} of its own in the"
-                    " program's folder: give the job's file another name"
-                )
 
 
 def _places(program: str, libs: Sequence[str]) -> Iterator[tuple[int, str, str]]:

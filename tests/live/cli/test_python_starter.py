@@ -9,7 +9,8 @@ from pathlib import Path
 
 from twisted.trial.unittest import TestCase
 
-from svcd.workflow.decide.spark_values import START_PYTHON, path, start_python
+from svcd.workflow.decide.arguments import START_PYTHON
+from svcd.workflow.decide.spark_values import path, start_python
 from tests.live.cli.test_given_values import ARGS, CONTROLS, PROGRAM, SHOW, TASK_FILES, compare
 from tests.support.processes import run
 

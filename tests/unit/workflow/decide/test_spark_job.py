@@ -10,6 +10,7 @@ from svcd.embedded.oozie_jobs import define_job
 from svcd.model.ids import DataSourceId, ExecutionId, JobBinaryId, TenantId, Timestamp
 from svcd.model.job import Credentials, DataSource, JobBinary, JobConfigs, JobType
 from svcd.ports.engine import Endpoints
+from svcd.workflow.decide.arguments import file_faults
 from svcd.workflow.decide.document import (
     DocumentError,
     Work,
@@ -20,7 +21,6 @@ from svcd.workflow.decide.document import (
 from svcd.workflow.decide.object_store import ObjectStoreAccess
 from svcd.workflow.decide.rules import job_faults
 from svcd.workflow.decide.spark_job import main_faults
-from svcd.workflow.decide.spark_values import name_faults
 
 URL = "${svcdFolder}"
 
@@ -281,9 +281,11 @@ class Faults(SynchronousTestCase):
             )
             for each in names
         ]
-        found = list(name_faults([], libs))
+        found = list(file_faults(JobType.SPARK, [], libs))
         self.assertEqual([each.partition(":")[0] for each in found], ["$.libs[1]", "$.libs[3]"])
         self.assertIn("has a file svcd-start.py of its own", found[0])
+        found = list(file_faults(JobType.JAVA, [], libs))
+        self.assertEqual([each.partition(":")[0] for each in found], ["$.libs[3]"])
 
     def test_params_of_a_program(self) -> None:
         for work in (PY, JAR):
