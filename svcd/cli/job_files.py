@@ -23,8 +23,8 @@ from svcd.model.job import INTERNAL_URL, JobConfigs, JobType
 from svcd.model.names import MAX_NAME
 from svcd.model.redaction import shown_url
 from svcd.workflow.decide import arguments, spark_job
-from svcd.workflow.decide.job_configs import MAIN_CLASS, starts
-from svcd.workflow.decide.rules import WITH_DATA
+from svcd.workflow.decide.job_configs import MAIN_CLASS, starts, unusable
+from svcd.workflow.decide.rules import WITH_DATA, config_faults
 
 DIGITS: Final = 12
 """Hexadecimal digits of a digest in a name."""
@@ -151,12 +151,16 @@ def _program(ending: str) -> str:
     return {".rb": "ruby", ".pl": "perl"}[ending]
 
 
-def spark_faults(
-    file: str, configs: Mapping[str, str], params: Mapping[str, str], args: Sequence[str]
+def value_faults(
+    kind: JobType,
+    file: str,
+    configs: Mapping[str, str],
+    params: Mapping[str, str],
+    args: Sequence[str],
 ) -> Sequence[str]:
-    """What the API would refuse of a Spark job after the upload of its program."""
+    """What the API would refuse of the values of a job after the upload of its program."""
     given = JobConfigs(configs=configs, params=params, args=tuple(args))
-    faults = spark_job.config_faults([file], given)
+    faults = [*unusable(kind, given), *config_faults(kind, [file], given)]
     return [each.removeprefix("$.job_configs.").removeprefix("$.job_configs: ") for each in faults]
 
 

@@ -32,8 +32,8 @@ from svcd.cli.job_files import (
     missing_places,
     pairs,
     slug,
-    spark_faults,
     takes_mains,
+    value_faults,
 )
 from svcd.cli.local_images import register
 from svcd.cli.session import Session
@@ -166,10 +166,9 @@ class Run:
         )  # fmt: skip
         if self._kind.main_class:
             self._configs.setdefault("edp.java.main_class", self._kind.main_class)
-        if self._kind.type is JobType.SPARK:
-            faults = spark_faults(self._main.name, self._configs, self._params, self._args)
-            if faults:
-                raise Unusable("; ".join(faults))
+        values = (self._configs, self._params, self._args)
+        if faults := value_faults(self._kind.type, self._main.name, *values):
+            raise Unusable("; ".join(faults))
         files = [(each.name, each.data) for each in (self._main, *self._libs)]
         if faults := list(files_faults(self._kind.type, files, self._configs)):
             raise Unusable("; ".join(faults))

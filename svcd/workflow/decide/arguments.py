@@ -264,17 +264,22 @@ def script_fault(job_type: JobType, head: bytes, main: bool) -> str:
     return ""
 
 
-def program_fault(job_type: JobType, text: str) -> str:
-    """The reason why no program can get `text` as an argument or variable; "" when it can."""
+def is_process(job_type: JobType, main: str) -> bool:
+    """Whether Linux starts the program, so that its texts have limits; a main class has none."""
+    return job_type is JobType.SHELL or (
+        job_type is JobType.SPARK and PurePath(main).suffix.lower() == ".py"
+    )
+
+
+def program_fault(text: str, limited: bool) -> str:
+    """The reason why no program can get `text` as an argument or variable; "" when it can.
+
+    limited: see `is_process`.
+    """
     wrong = _NOT_A_TEXT.search(text)
     if wrong is not None:
         return f"contains U+{ord(wrong.group()):04X}, which no program can get"
-    return size_fault(text) if job_type is JobType.SHELL else ""  # a main class has no limit
-
-
-def size_fault(text: str) -> str:
-    """The reason why Linux does not hand `text` to a program; "" when it does."""
-    if len(text) * 4 > _MOST_TEXT and len(text.encode()) > _MOST_TEXT:
+    if limited and len(text) * 4 > _MOST_TEXT and len(text.encode()) > _MOST_TEXT:
         return f"has more than {_MOST_TEXT:,} bytes, the limit of Linux; put it into a file"
     return ""
 

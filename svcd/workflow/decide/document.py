@@ -68,11 +68,12 @@ from svcd.workflow.decide.job_configs import (
     SPARK_ARGUMENTS,
     STREAMING_MAPPER,
     STREAMING_REDUCER,
-    faults_of,
+    source_faults,
     xml_fault,
 )
 from svcd.workflow.decide.job_credentials import Logins
 from svcd.workflow.decide.object_store import ObjectStoreAccess
+from svcd.workflow.decide.rules import config_faults
 
 SCHEMA: Final = "uri:oozie:workflow:0.5"
 SHELL_SCHEMA: Final = "uri:oozie:shell-action:0.3"
@@ -140,12 +141,12 @@ class Work:
 def workflow(work: Work) -> bytes:
     """The workflow definition. Raises DocumentError."""
     sources = {"input_id": work.input, "output_id": work.output}
-    faults = list(islice(faults_of(work.type, work.configs, sources), MOST_FAULTS))
-    if work.type is JobType.PIG:
-        faults += pig_job.config_faults(work.configs)
+    faults = [
+        *islice(config_faults(work.type, work.mains, work.configs), MOST_FAULTS),
+        *source_faults(sources),
+    ]
     if work.type is JobType.SPARK:
         faults += spark_job.main_faults(work.mains)
-        faults += spark_job.config_faults(work.mains, work.configs)
     if faults:
         raise DocumentError("\n".join(faults))
     secrets = len(secrets_of([], work.configs))

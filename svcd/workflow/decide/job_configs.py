@@ -108,14 +108,10 @@ def xml_fault(text: str) -> str:
     return "" if found is None else f"contains U+{ord(found.group()):04X}, which XML does not allow"
 
 
-def faults_of(
-    job_type: JobType, configs: JobConfigs, sources: Mapping[str, DataSource | None]
-) -> Iterator[str]:
-    """The faulty values, each with its JSON path.
-
-    sources: data sources by the field of the request that names them.
-    """
-    of_program = partial(arguments.program_fault, job_type)
+def faults_of(job_type: JobType, main: str, configs: JobConfigs) -> Iterator[str]:
+    """The faulty values, each with its JSON path. main: the file name of the program."""
+    limited = arguments.is_process(job_type, main)
+    of_program = partial(arguments.program_fault, limited=limited)
     maps = [("configs", configs.configs), ("params", configs.params)]
     if isinstance(configs.args, Mapping):
         maps.append(("args", configs.args))
@@ -132,8 +128,12 @@ def faults_of(
             elif isinstance(value, str) and (wrong := fault(_whole(key, name, value))):
                 step = f".{name}" if _PLAIN.match(name) else f"[{shown(name)}]"
                 yield f"$.job_configs.{key}{step}: {wrong}"
-    if job_type is JobType.SHELL and (wrong := arguments.total_fault(arguments.all_of(configs))):
+    if limited and (wrong := arguments.total_fault(arguments.all_of(configs))):
         yield wrong
+
+
+def source_faults(sources: Mapping[str, DataSource | None]) -> Iterator[str]:
+    """The texts that no definition can hold. sources: by the fields of the request."""
     for key, source in sources.items():
         if source is None:
             continue

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from attrs import frozen
 
-from svcd.model.job import DataSource, JobType
-from svcd.workflow.decide import spark_job
+from svcd.model.job import DataSource, JobConfigs, JobType
+from svcd.workflow.decide import job_configs, pig_job, spark_job
 from svcd.workflow.decide.object_store import container_of
 
 WITH_DATA: Final = frozenset({JobType.PIG, JobType.JAR, JobType.MAP_REDUCE})
@@ -57,6 +57,18 @@ def job_faults(job_type: JobType, mains: Sequence[str], libs: Sequence[str]) -> 
         if twice:
             faults.append(f"$.{name}: given more than once: {', '.join(twice)}")
     return faults
+
+
+def config_faults(job_type: JobType, mains: Sequence[str], configs: JobConfigs) -> Iterator[str]:
+    """The values of `job_configs` that have no way to the program, with their JSON paths.
+
+    mains: the names of the files.
+    """
+    yield from job_configs.faults_of(job_type, mains[0] if mains else "", configs)
+    if job_type is JobType.PIG:
+        yield from pig_job.config_faults(configs)
+    if job_type is JobType.SPARK:
+        yield from spark_job.config_faults(mains, configs)
 
 
 def same_place(one: DataSource | None, other: DataSource | None) -> bool:

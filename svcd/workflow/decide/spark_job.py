@@ -30,10 +30,7 @@ from svcd.workflow.decide.arguments import (
     START_JAR,
     START_PYTHON,
     VALUES,
-    args_of,
-    size_fault,
     start_jar,
-    total_fault,
 )
 from svcd.workflow.decide.engine_text import quoted
 from svcd.workflow.decide.job_configs import MAIN_CLASS, SPARK_ARGUMENTS, shown
@@ -153,13 +150,6 @@ def config_faults(mains: Sequence[str], configs: JobConfigs) -> Iterator[str]:
                 f"$.job_configs.params: the name {shown(name)} is that of a setting: give settings"
                 " of Spark in configs, and the variable another name"
             )
-    if kind == ".py":
-        args = args_of(configs)
-        for index, wrong in enumerate(map(size_fault, args)):
-            if wrong:
-                yield f"$.job_configs.args[{index}]: {wrong}"
-        if wrong := total_fault(args):
-            yield wrong
     for name in sorted(_RESERVED.intersection(configs.configs)):
         yield (
             f'$.job_configs.configs["{name}"]: svcd sets this configuration itself, to run a Spark'

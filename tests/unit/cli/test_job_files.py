@@ -7,7 +7,16 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli import job_files
-from svcd.cli.job_files import Kind, Reuse, Unusable, kind_of, missing_places, slug, with_digest
+from svcd.cli.job_files import (
+    Kind,
+    Reuse,
+    Unusable,
+    kind_of,
+    missing_places,
+    slug,
+    value_faults,
+    with_digest,
+)
 from svcd.model.job import JobType
 
 DIGEST = "3f2a9c0b1d4e" + "0" * 52
@@ -88,14 +97,20 @@ class KindTests(SynchronousTestCase):
             self.assertIn("svcd runs no Hive jobs", text)
             self.assertIn("ends in .sql", text)
 
-    def test_what_a_spark_program_cannot_take(self) -> None:
+    def test_what_a_program_cannot_take(self) -> None:
         """It is known before anything is uploaded."""
-        self.assertEqual(job_files.spark_faults("a.py", {}, {}, ["x"]), [])
+        spark, pig = JobType.SPARK, JobType.PIG
+        self.assertEqual(value_faults(spark, "a.py", {}, {}, ["x"]), [])
         self.assertEqual(
-            job_files.spark_faults("a.py", {}, {"P": "1"}, []),
+            value_faults(spark, "a.py", {}, {"P": "1"}, []),
             ["params: a .py program takes no params; it takes args"],
         )
-        self.assertIn("it takes params", job_files.spark_faults("a.sql", {}, {}, ["x"])[0])
+        self.assertIn("it takes params", value_faults(spark, "a.sql", {}, {}, ["x"])[0])
+        self.assertIn('the name "a b"', value_faults(pig, "a.pig", {}, {"a b": "1"}, [])[0])
+        self.assertEqual(
+            value_faults(JobType.JAR, "a.jar", {}, {}, ["x"]),
+            ["args: a Jar job takes no args; it takes configs"],
+        )
 
     def test_refusals(self) -> None:
         """An ending that says nothing, and a main class of a script."""

@@ -160,9 +160,9 @@ class LocalInputTests(RunCase):
     def test_refused_job_uploads_no_data(self) -> None:
         """The dry run refuses it first."""
         self.file("text/a", "1")
-        said = self.run_it("-c", "oozie.wf.external.id=x")
+        said = self.run_it("--output", "hdfs:///a,b")
         self.assertEqual(said.code, 4, said)
-        self.assertIn("svcd sets this configuration itself; remove it", said.err)
+        self.assertIn("a comma (,), at which Pig splits the name of an output", said.err)
         self.assertEqual(list(self.fake.cloud.core.state.objects.values()), [])
         self.assertNotIn("the job may run already", said.err)
 

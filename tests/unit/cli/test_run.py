@@ -206,6 +206,10 @@ class RefusalTests(RunCase):
                 ("run", pig, "--on", "first", *PLACES, "-p", "A\x1bB=x"),
                 "-p A\\x1bB: control character U+001B in the name is not allowed; remove it",
             ),
+            (
+                ("run", pig, "--on", "first", *PLACES, "-c", "oozie.wf.external.id=x"),
+                "svcd sets this configuration itself; remove it",
+            ),
             (("run", "no.pig", "--on", "first"), "no.pig cannot be read: No such file"),
             (("run", str(self.folder), "--on", "first"), "is a folder: name the file"),
             (
