@@ -195,7 +195,7 @@ def start_jar() -> bytes:
     jar = io.BytesIO()
     with zipfile.ZipFile(jar, "w") as opened:
         for file in sorted(resources.files("svcd.workflow").joinpath("runner").iterdir(), key=str):
-            if not file.name.endswith(".java"):
+            if file.name.endswith((".class", ".type")):
                 name = f"{_PACKAGE}{file.name}"
                 opened.writestr(zipfile.ZipInfo(name), file.read_bytes())
     return jar.getvalue()
