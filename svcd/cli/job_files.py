@@ -236,9 +236,10 @@ def internal(name: str, digest: str, size: int, known: Rows) -> Reuse:
     return Reuse(name=wanted)
 
 
-def plain(name: str) -> str:
-    plain = slug(name)
-    return plain if plain == slug(name, len(name)) else _with_ending(name)
+def plain(file: str) -> str:
+    """The name of the job binary for the first content of a file."""
+    name = slug(file)
+    return name if name == slug(file, len(file)) else _with_ending(file)
 
 
 def binary(file: str, digest: str, internal_id: str, known: Rows) -> Reuse:
@@ -276,15 +277,15 @@ def job(name: str, kind: JobType, mains: Sequence[str], libs: Sequence[str], kno
     """The job of these binaries. mains, libs: ids. known: the jobs of the tenant."""
     by_name = {str(each["name"]): each for each in known}
     wanted = [kind.value, *mains, "", *libs]
-    plain = slug(name)
-    own = with_digest(plain, digest_of(wanted))
-    for each in (plain, own):
+    first = slug(name)
+    own = with_digest(first, digest_of(wanted))
+    for each in (first, own):
         found = by_name.get(each)
         if found is None:
             return Reuse(name=each)
         if content_of(found) == wanted:
             return Reuse(name=each, id=str(found["id"]))
-    raise Unusable(f"the jobs {plain} and {own} exist with other binaries: rename the file")
+    raise Unusable(f"the jobs {first} and {own} exist with other binaries: rename the file")
 
 
 def content_of(row: Mapping[str, Any]) -> Sequence[str]:

@@ -111,10 +111,8 @@ def path(job_type: JobType, name: str, number: int, main: bool) -> str:
     is_jar = name.endswith(".jar") or "." not in name  # Java passes over a .jar that is none
     if job_type is JobType.JAVA:
         return f"{LIB}{staged(number)}{'.jar' if is_jar else ''}"
-    if job_type in _LINKED:
-        folder = "" if job_type is JobType.PIG and main else LIB
-        return f"{folder}{name}" if is_data_name(name) else staged(number)
-    return name
+    folder = "" if job_type is JobType.PIG and main else LIB
+    return f"{folder}{name}" if is_data_name(name) else staged(number)
 
 
 def staged(number: int) -> str:
@@ -131,12 +129,11 @@ def links(files: Sequence[str]) -> Sequence[str]:
     Oozie itself finds the files in `lib`. Hadoop decodes the other names from URLs, and YARN puts
     them between double quotes of a shell. A name that ends in .jar is on the class path.
     """
-    found = []
-    for number, name in enumerate(files):
-        encoded = fragment(name).replace(".", "%2E")  # Oozie would add a name to .so
-        if path(JobType.MAP_REDUCE, name, number, False) == staged(number):
-            found.append(f"{staged(number)}#{encoded}")
-    return found
+    return [
+        f"{staged(number)}#{fragment(name).replace('.', '%2E')}"  # Oozie would add a name to .so
+        for number, name in enumerate(files)
+        if path(JobType.MAP_REDUCE, name, number, False) == staged(number)
+    ]
 
 
 def fragment(name: str) -> str:

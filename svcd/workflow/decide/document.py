@@ -26,7 +26,7 @@ Source: Oozie 5.2.1, workflow schema 0.5, shell-action 0.3 (element order is par
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -180,7 +180,8 @@ def further_files(work: Work) -> Mapping[str, bytes]:
     if work.type is JobType.JAVA:
         return {VALUES: java_values(files, args), f"{LIB}{START_JAR}": start_jar()}
     if work.type is JobType.PIG:
-        values = pig_job.values(work.mains[0], args, _pig_params(work))
+        params = {**_places(work, pig_parameter), **texts(work.configs.params)}
+        values = pig_job.values(work.mains[0], args, params)
         return {VALUES: values, f"{LIB}{START_JAR}": start_jar()}
     if work.type is JobType.SPARK:
         return spark_job.files(_program(work))
@@ -307,10 +308,10 @@ def _pig(work: Work) -> str:
     )
 
 
-def _pig_params(work: Work) -> Mapping[str, str]:
+def _places(work: Work, written: Callable[[str], str]) -> Mapping[str, str]:
+    """The URLs of the data sources, written for the program, by the names of their variables."""
     sources = (("INPUT", work.input), ("OUTPUT", work.output))
-    places = {name: pig_parameter(each.url) for name, each in sources if each is not None}
-    return {**places, **texts(work.configs.params)}
+    return {name: written(source.url) for name, source in sources if source is not None}
 
 
 def _java(work: Work) -> str:
@@ -346,19 +347,18 @@ def _shell(work: Work) -> str:
 
 
 def _spark(work: Work) -> str:
-    action = spark_job.action(_program(work), _configs(work))
-    args = "".join(f"<arg>{_xml(each)}</arg>" for each in action.arguments)
+    configuration, arguments = spark_job.action(_program(work), _configs(work))
+    args = "".join(f"<arg>{_xml(each)}</arg>" for each in arguments)
     main = f"<main-class>{spark_job.SUBMIT_CLASS}</main-class>"
-    return f"<java>{_NODES}{_configuration(action.configuration)}{main}{args}</java>"
+    return f"<java>{_NODES}{_configuration(configuration)}{main}{args}</java>"
 
 
 def _program(work: Work) -> spark_job.Program:
-    sources = (("INPUT", work.input), ("OUTPUT", work.output))
     return spark_job.Program(
         file=work.mains[0],
         main_class=text(work.configs.configs.get(MAIN_CLASS, "")),
         libs=work.libs,
-        places={name: source.url for name, source in sources if source is not None},
+        places=_places(work, str),
         params=texts(work.configs.params),
         args=args_of(work.configs),
         is_explicit=SPARK_ARGUMENTS in work.configs.configs,

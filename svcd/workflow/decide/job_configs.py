@@ -95,7 +95,7 @@ def starts(job_type: JobType, configs: Mapping[str, ConfigValue], name: str) -> 
     configs: of the job. A command such as `python3 mapper.py` starts another program.
     Source: Hadoop 3.4.2 `PipeMapRed.configure`, `PipeMapRed.splitArgs`.
     """
-    if _USES.get(job_type) is not _MAP_REDUCE:
+    if job_type not in (JobType.JAR, JobType.MAP_REDUCE):
         return job_type is JobType.SHELL
     commands = (str(configs.get(each, "")) for each in (STREAMING_MAPPER, STREAMING_REDUCER))
     words = (_FIRST_WORD.search(each) for each in commands)
@@ -147,7 +147,7 @@ def source_faults(sources: Mapping[str, DataSource | None]) -> Iterator[str]:
 
 
 def unusable(job_type: JobType, configs: JobConfigs) -> Iterator[str]:
-    """The values of `configs` that a job of this type would never see, and those that it sees."""
+    """Faults of values that jobs of this type do not take; each names those that they take."""
     uses = _USES.get(job_type)
     if uses is None:
         return

@@ -78,14 +78,6 @@ class Program:
     is_explicit: bool
 
 
-@frozen(kw_only=True)
-class Action:
-    """configuration, arguments: of the action."""
-
-    configuration: Mapping[str, str]
-    arguments: Sequence[str]
-
-
 def ending(name: str) -> str:
     """`.jar`, `.py` or `.sql`; "" for any other name."""
     found = PurePath(name).suffix.lower()
@@ -157,8 +149,11 @@ def config_faults(mains: Sequence[str], configs: JobConfigs) -> Iterator[str]:
         )
 
 
-def action(program: Program, options: Mapping[str, str]) -> Action:
-    """The action of a program. options: configurations of caller and object store."""
+def action(program: Program, options: Mapping[str, str]) -> tuple[Mapping[str, str], Sequence[str]]:
+    """The configuration and the arguments of the action of a program.
+
+    options: configurations of caller and object store.
+    """
     kind = ending(program.file)
     made = {_named(name): value for name, value in options.items()}
     folder = f"${{{FOLDER}}}"
@@ -170,26 +165,24 @@ def action(program: Program, options: Mapping[str, str]) -> Action:
     made.setdefault("spark.app.name", program.main_class or _title(program.file))
     if kind == ".py":
         made["svcd.spark.main"] = f"{folder}/{START_PYTHON}"
-        return Action(configuration=made, arguments=[])
+        return made, []
     if kind == ".jar":
         made["svcd.spark.class"] = START_CLASS
-        return Action(configuration=made, arguments=[program.main_class])
+        return made, [program.main_class]
     made["svcd.spark.class"] = spark_values.SQL_CLASS
-    script = f"{folder}/{spark_values.path(program.file, 0)}"
-    return Action(configuration=made, arguments=[script])
+    return made, [f"{folder}/{spark_values.path(program.file, 0)}"]
 
 
 def files(program: Program) -> Mapping[str, bytes]:
     """What the execution's folder holds for the start of a program."""
     kind = ending(program.file)
-    if kind == ".sql":
-        values = spark_values.sql_values({**program.places, **program.params})
-        return {VALUES: values, START_JAR: start_jar()}
     args = [*(() if program.is_explicit else program.places.values()), *program.args]
     if kind == ".py":
-        starter = spark_values.start_python(program.file, program.libs, args)
-        return {START_PYTHON: starter}
-    values = spark_values.main_values(program.file, program.libs, args)
+        return {START_PYTHON: spark_values.start_python(program.file, program.libs, args)}
+    if kind == ".sql":
+        values = spark_values.sql_values({**program.places, **program.params})
+    else:
+        values = spark_values.main_values(program.file, program.libs, args)
     return {VALUES: values, START_JAR: start_jar()}
 
 
