@@ -52,7 +52,7 @@ from svcd.settings import CloudSettings, Settings
 @click.option(
     "--unmarked",
     is_flag=True,
-    help="also remove objects whose tag names no installation (older releases made them)",
+    help="also remove objects whose tag names no installation, such as server groups",
 )
 @click.option(
     "--younger",

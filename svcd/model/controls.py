@@ -13,8 +13,6 @@ from typing import Final
 _CONTROLS: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
-
-
 _IN_NAME: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 

@@ -13,8 +13,7 @@ The expiry times of one user's trusts in one project differ: the service refuses
 the same expiry time.
 
 INSTALLATION distinguishes daemons that share a tenant, each with a database of its own. It is
-derived from the key that seals the secrets of the database, so it moves with that key. Things
-created by older releases have no INSTALLATION.
+derived from the key that seals the secrets of the database, so it moves with that key.
 """
 
 from __future__ import annotations

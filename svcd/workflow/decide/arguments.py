@@ -14,9 +14,9 @@ its folder with the launcher.
 
 Note: the script. It makes a folder, puts the files there under their own names, and becomes the
 program (`exec`): the process, its group, its signals and its exit code are the program's. The
-program's `$0` is `./NAME`. Its standard input is empty. The folder also has what else is in the
-container's own folder, unless a file of the job has the name. A file is a second link to YARN's
-copy, so that its real path is in this folder, too; on another file system it is a copy.
+program's `$0` is `./NAME`. Its standard input is empty. The folder also has links to the other
+files of the container's folder, unless a file of the job has the name. A file is a second link to
+YARN's copy, so that its real path is in this folder, too; on another file system it is a copy.
 
 Note: the last words of the script. `env` sets the variables, because a shell has variables of its
 own, and refuses names like `A.B`. `env` would take a program `./a=b.sh` for a variable; `nice -n 0`
@@ -75,8 +75,8 @@ _MOST_TEXT: Final = 131_071
 """Bytes of one argument, or of a variable with its name, that Linux hands to a program."""
 _MOST_TEXTS: Final = 1_900_000
 """The same for all together: a quarter of the stack's usual limit, less those of the machine."""
-_EACH: Final = 9
-"""Bytes that each text costs beside its own: its end, and a pointer to it."""
+_END_AND_POINTER: Final = 9
+"""Further bytes for each text."""
 _CONTAINERS: Final = frozenset(
     {
         *("launch_container.sh", "default_container_executor.sh"),
@@ -283,7 +283,10 @@ def program_fault(text: str, limited: bool) -> str:
 
 def total_fault(texts: Sequence[str]) -> str:
     """The reason why Linux does not hand all these texts to a program; "" when it does."""
-    if sum(len(each.encode("utf-8", "surrogatepass")) + _EACH for each in texts) <= _MOST_TEXTS:
+    if (
+        sum(len(each.encode("utf-8", "surrogatepass")) + _END_AND_POINTER for each in texts)
+        <= _MOST_TEXTS
+    ):
         return ""
     return (
         f"$.job_configs: args and params have more than {_MOST_TEXTS:,} bytes, the limit of Linux"

@@ -14,7 +14,7 @@ S = "0123456789abcdef"
 
 class TagTests(SynchronousTestCase):
     def test_tags_are_recognised(self) -> None:
-        """With an installation and, as older releases made them, without."""
+        """With an installation and without one."""
         for installation in (S, ""):
             tag = Tag(C, installation)
             found = [

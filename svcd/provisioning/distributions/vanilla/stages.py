@@ -60,8 +60,6 @@ CHECK_S = 30.0
 CONNECT_S = 300.0
 PORTS_S = 60.0
 
-_ADVICE = "logs are in {logs}; `{start}` on the machine named above starts a daemon that is down"
-
 
 def configure(cluster: Cluster, machines: Sequence[Machine], on: Sequence[InstanceId]) -> Plan:
     chains = tuple(files(cluster, machines, m) for m in machines if m.instance_id in on)
@@ -164,7 +162,7 @@ def _advice(machines: Sequence[Machine]) -> str:
     else:
         logs = layout(own).logs
         start = f"sudo -u {own.runs_as} {daemon(own, 'start', 'NAME')}"
-    return _ADVICE.format(logs=logs, start=start)
+    return f"logs are in {logs}; `{start}` on the machine named above starts a daemon that is down"
 
 
 def _plan(name: str, chains: Sequence[Chain], deadline_s: float, advice: str = "") -> Plan:

@@ -47,7 +47,7 @@ class TestAdvice(SynchronousTestCase):
         )
 
     def test_login_user_runs_them_on_other_machines(self) -> None:
-        """As in clusters of an older release."""
+        """These are folders of the embedded cloud."""
         _, stage = Vanilla().start(MADE, MACHINES, IDS)
         self.assertEqual(
             stage.advice,
