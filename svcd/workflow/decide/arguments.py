@@ -281,12 +281,11 @@ def program_fault(text: str, limited: bool) -> str:
     return ""
 
 
-def total_fault(texts: Sequence[str]) -> str:
-    """The reason why Linux does not hand all these texts to a program; "" when it does."""
-    if (
-        sum(len(each.encode("utf-8", "surrogatepass")) + _END_AND_POINTER for each in texts)
-        <= _MOST_TEXTS
-    ):
+def total_fault(configs: JobConfigs) -> str:
+    """The reason why Linux does not hand all arguments and variables to a program, or ""."""
+    given = [*args_of(configs), *(f"{n}={v}" for n, v in texts(configs.params).items())]
+    sizes = (len(each.encode("utf-8", "surrogatepass")) + _END_AND_POINTER for each in given)
+    if sum(sizes) <= _MOST_TEXTS:
         return ""
     return (
         f"$.job_configs: args and params have more than {_MOST_TEXTS:,} bytes, the limit of Linux"
@@ -302,11 +301,6 @@ def args_of(configs: JobConfigs) -> Sequence[str]:
     if isinstance(configs.args, Mapping):
         return [f"{name}={value}" for name, value in texts(configs.args).items()]
     return configs.args
-
-
-def all_of(configs: JobConfigs) -> Sequence[str]:
-    """The texts that Linux hands to a program: its arguments and variables."""
-    return [*args_of(configs), *(f"{n}={v}" for n, v in texts(configs.params).items())]
 
 
 def texts(values: Mapping[str, ConfigValue]) -> dict[str, str]:

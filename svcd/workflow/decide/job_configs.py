@@ -128,7 +128,7 @@ def faults_of(job_type: JobType, main: str, configs: JobConfigs) -> Iterator[str
             elif isinstance(value, str) and (wrong := fault(_whole(key, name, value))):
                 step = f".{name}" if _PLAIN.match(name) else f"[{shown(name)}]"
                 yield f"$.job_configs.{key}{step}: {wrong}"
-    if limited and (wrong := arguments.total_fault(arguments.all_of(configs))):
+    if limited and (wrong := arguments.total_fault(configs)):
         yield wrong
 
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from svcd.model.job import JobConfigs
-from svcd.workflow.decide.arguments import staged
+from svcd.workflow.decide import arguments
 from svcd.workflow.decide.job_configs import shown
 
 START_CLASS: Final = "org.svcd.jobs.StartPig"
@@ -55,8 +55,8 @@ def values(script: str, args: Sequence[str], params: Mapping[str, str]) -> bytes
     """The values for `START_CLASS`. script: the name of its file. The texts hold no U+0000."""
     first = options_of(args)
     pairs = [text for pair in params.items() for text in pair]
-    words = ["0", _called(script), str(first), *args[:first], str(len(pairs)), *pairs]
-    return "".join(f"{word}\0" for word in (*words, *args[first:])).encode()
+    words = [_called(script), str(first), *args[:first], str(len(pairs)), *pairs, *args[first:]]
+    return arguments.values([], words)
 
 
 def config_faults(configs: JobConfigs) -> Iterator[str]:
@@ -78,5 +78,5 @@ def _called(script: str) -> str:
     configuration, and XML has no control characters.
     """
     if _NO_PATH.search(script):
-        return staged(0)
+        return arguments.staged(0)
     return f"./{script}" if script.startswith("-") else script
