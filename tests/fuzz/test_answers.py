@@ -31,8 +31,9 @@ from svcd.settings import CloudSettings
 from svcd.workflow.decide import failures
 from svcd.workflow.decide.evidence import LAUNCHER, Evidence, LogFile
 from svcd.workflow.decide.lifecycle import status_of
-from svcd.workflow.decide.masking import record_of
+from svcd.workflow.decide.masking import reading
 from tests.fuzz.anything import TREES, few, spoiled
+from tests.support.steps import ended
 from tests.unit.workflow.recorded import record
 
 ORIGIN = "http://peer.test"
@@ -262,9 +263,9 @@ class EngineTests(AnswerCase):
     @given(tree=spoiled(record("job-killed-exception")), diagnosis=st.text(max_size=30))
     def test_records_are_read_whatever_they_hold(self, tree: Any, diagnosis: str) -> None:
         """A failure with a code and a text, a status or none, a stamp or none."""
-        kept = record_of(tree, [Secret("secret")])
+        kept = ended(reading(tree, [Secret("secret")]))
         file = LogFile(place=LAUNCHER, name="stdout", text=diagnosis)
-        told = failures.of_record(kept, Evidence(attempts=[diagnosis], files=[file]))
+        told = ended(failures.judging(kept, Evidence(attempts=[diagnosis], files=[file])))
         self.assertIn(told.code, failures.Code.__members__)
         self.assertLess(len(told.text), 3000)
         for found in (kept.gave_up, kept.held, kept.unlaunched):

@@ -13,6 +13,7 @@ from svcd.workflow.decide import failures
 from svcd.workflow.decide.evidence import LAUNCHER, Evidence, LogFile
 from tests.causes.cells import CELLS, Cell
 from tests.causes.expected import EXPECTED
+from tests.support.steps import ended
 
 ALONE = frozenset({"Shell", "Streaming"})
 NEEDS_MORE = ("hdfs ", "sleep")
@@ -61,6 +62,8 @@ class ScriptTests(TestCase):
             files = [LogFile(place=place, name="stderr", text=stderr)]
             evidence = Evidence(attempts=[failed], files=files)
             action = {"name": "n", "type": kind, "status": "ERROR", "errorMessage": "exit code [1]"}
-            told = failures.of_record(parsed({"status": "KILLED", "actions": [action]}), evidence)
+            told = ended(
+                failures.judging(parsed({"status": "KILLED", "actions": [action]}), evidence)
+            )
             code, begins = EXPECTED[cell.name]
             self.assertEqual((told.code, told.text[: len(begins)]), (code, begins), cell.name)

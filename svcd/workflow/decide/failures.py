@@ -1,6 +1,6 @@
 """Finds the reason of a failed execution in the engine's record and in logs. Pure.
 
-The codes and their advice are in `svcd.model.failures`. `of_record` reads the engine's own record.
+The codes and their advice are in `svcd.model.failures`. `judging` reads the engine's own record.
 `evidence` has the texts of the job history, the logs and YARN: the record has no reason of a
 failing task, and only the exit code of a failing script.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Mapping, Sequence
-from typing import Final, cast
+from typing import Final
 
 from svcd.model.engine_record import Action, Record
 from svcd.model.failures import KNOWN
@@ -183,32 +183,17 @@ def failure(code: Code, step: str, reason: str) -> Failure:
     return Failure(code=code.value, step=step, text=f"{text}; {advice}" if advice else text)
 
 
-def of_record(
+def judging(
     record: Record,
     evidence: Evidence = NOTHING,
     secrets: Sequence[Secret] = (),
     configs: Mapping[str, ConfigValue] = _NO_CONFIGS,
-) -> Failure:
+) -> Generator[None, None, Failure]:
     """The failure in the record of a workflow that ended in `KILLED` or `FAILED`.
 
     evidence: the texts that were read besides. secrets: literal ones of the execution. configs: of
-    its job_configs.
+    its job_configs. It has steps of some milliseconds each.
     """
-    steps = judging(record, evidence, secrets, configs)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return cast(Failure, end.value)
-
-
-def judging(
-    record: Record,
-    evidence: Evidence,
-    secrets: Sequence[Secret],
-    configs: Mapping[str, ConfigValue] = _NO_CONFIGS,
-) -> Generator[None, None, Failure]:
-    """`of_record` in steps of some milliseconds each."""
     action = record.failed
     if action is None:
         if record.status == "KILLED":

@@ -42,20 +42,13 @@ _CONF: Final = "conf"
 _WORD: Final = r"""(?<![^\s=>"'])(?:%s)(?![^\s<"'])"""
 
 
-def masked(record: Mapping[str, object], secrets: Sequence[Secret] = ()) -> dict[str, object]:
-    """A bounded copy of `record` without credentials; all keys of its first `MOST_ENTRIES` stay."""
-    steps = masking(record, secrets)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return cast("dict[str, object]", end.value)
-
-
 def masking(
     record: Mapping[str, object], secrets: Sequence[Secret] = ()
 ) -> Generator[None, None, dict[str, object]]:
-    """`masked` in steps of some milliseconds each. The machines of tenants choose the record."""
+    """A bounded copy of `record` without credentials; all keys of its first `MOST_ENTRIES` stay.
+
+    It has steps of some milliseconds each, because the machines of tenants choose the record.
+    """
     known: set[str] = set()
     for secret in secrets:
         known.update(filter(None, whole_forms(secret.reveal())))
@@ -67,16 +60,11 @@ def masking(
     return cast("dict[str, object]", made)
 
 
-def record_of(raw: Mapping[str, object], secrets: Sequence[Secret]) -> Record:
-    """The engine's answer on a job, masked. secrets: literal ones of the execution.
+def reading(raw: Mapping[str, object], secrets: Sequence[Secret]) -> Generator[None, None, Record]:
+    """The engine's answer on a job, masked in steps. secrets: literal ones of the execution.
 
     The status of the workflow is a word of the engine; a secret of the same letters leaves it.
     """
-    return _record(raw, masked(raw, secrets))
-
-
-def reading(raw: Mapping[str, object], secrets: Sequence[Secret]) -> Generator[None, None, Record]:
-    """`record_of` in steps, see `masking`."""
     return _record(raw, (yield from masking(raw, secrets)))
 
 

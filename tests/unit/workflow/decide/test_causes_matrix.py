@@ -21,6 +21,7 @@ from svcd.workflow.decide.launchers import Sweep, lost
 from tests.causes.cells import CELLS
 from tests.causes.expected import EXPECTED
 from tests.causes.run import FIXTURES, evidence_of
+from tests.support.steps import ended
 
 END = "Exit code of the Shell command 3"
 NAMES = {each.name.lower().replace("/", "-"): each.name for each in CELLS}
@@ -52,7 +53,7 @@ def judged(tree: Any) -> Failure:
     for each in evidence.applications:
         if action is not None and each.is_launcher and launchers.died({"state": each.state}):
             return lost(action, each.text, Sweep())
-    return failures.of_record(record, evidence)
+    return ended(failures.judging(record, evidence))
 
 
 class MatrixTests(SynchronousTestCase):
@@ -126,7 +127,7 @@ class HostileTests(SynchronousTestCase):
         files = [LogFile(place=LAUNCHER, name="stderr", text=f"{'x' * 1990} {secret}\n")]
         action = {"name": "n", "type": "shell", "status": "ERROR", "errorMessage": "exit code [1]"}
         record = parsed({"status": "KILLED", "actions": [action]})
-        text = failures.of_record(record, Evidence(files=files), [Secret(secret)]).text
+        text = ended(failures.judging(record, Evidence(files=files), [Secret(secret)])).text
         self.assertNotIn("correct", text)
         self.assertIn("x ***", text)
 
@@ -138,5 +139,5 @@ class HostileTests(SynchronousTestCase):
         ]
         action = {"name": "n", "type": "shell", "status": "ERROR", "errorMessage": "exit code [1]"}
         record = parsed({"status": "KILLED", "actions": [action]})
-        told = failures.of_record(record, Evidence(files=files))
+        told = ended(failures.judging(record, Evidence(files=files)))
         self.assertEqual((told.code, told.text.partition(";")[0]), ("EXIT_CODE", END))

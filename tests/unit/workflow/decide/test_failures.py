@@ -10,11 +10,12 @@ from svcd.model.job import Failure
 from svcd.workflow.decide import failures
 from svcd.workflow.decide.evidence import LAUNCHER, Ended, Evidence, LogFile
 from svcd.workflow.decide.failures import NOTHING, Code, by_text, failure
+from tests.support.steps import ended
 from tests.unit.workflow.recorded import record
 
 
 def of_record(tree: Mapping[str, Any], evidence: Evidence = NOTHING) -> Failure:
-    return failures.of_record(parsed(tree), evidence)
+    return ended(failures.judging(parsed(tree), evidence))
 
 
 def logged(text: str) -> Evidence:
@@ -517,7 +518,7 @@ class GivingUp(SynchronousTestCase):
             ({"oozie.launcher.queue": "nosuch"}, '$.job_configs.configs["oozie.launcher.queue"]: '),
             ({"oozie.launcher.queue": "other"}, ""),
         ):
-            told = failures.of_record(killed, configs=configs)
+            told = ended(failures.judging(killed, configs=configs))
             self.assertEqual(told.code, "DOCUMENT_REFUSED")
             self.assertEqual(told.text, f"{place}{words}; correct the named value")
 

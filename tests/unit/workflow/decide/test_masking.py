@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.secret import Secret
@@ -7,13 +9,17 @@ from svcd.workflow.decide.masking import (
     MOST_CHARACTERS,
     MOST_ENTRIES,
     MOST_TEXT,
-    masked,
     masked_definition,
     masked_end,
     masked_text,
     masking,
 )
+from tests.support.steps import ended
 from tests.unit.workflow.recorded import record
+
+
+def masked(record: Mapping[str, object], secrets: Sequence[Secret] = ()) -> dict[str, object]:
+    return ended(masking(record, secrets))
 
 
 class Masked(SynchronousTestCase):

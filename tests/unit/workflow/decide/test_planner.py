@@ -16,6 +16,7 @@ from svcd.ports.engine import JobLine
 from svcd.workflow.decide import masking, planner, stalls
 from svcd.workflow.decide.failures import Code, failure
 from svcd.workflow.decide.planner import Due, Memory, News
+from tests.support.steps import ended
 
 S = ExecutionStatus
 NOW_S = 1_767_268_800.0
@@ -122,7 +123,7 @@ class AbsorbedTests(SynchronousTestCase):
     def after(self, row: Execution, status: ExecutionStatus, tree_: Mapping[str, Any]) -> Execution:
         broken = failure(Code.EXCEPTION, "job-node", "no luck")
         bad = broken if status in (S.KILLED, S.FAILED) else None
-        news = News(status=status, record=masking.record_of(tree_, ()), failure=bad)
+        news = News(status=status, record=ended(masking.reading(tree_, ())), failure=bad)
         return planner.absorbed(row, news, NOW_S, MOST_S)
 
     def test_failure_comes_with_the_end(self) -> None:
@@ -277,10 +278,10 @@ class TidyTests(SynchronousTestCase):
         row = running(status=S.KILLED, record=tree("KILLED"))
         self.assertTrue(planner.needs_last_record(row))
         self.assertFalse(planner.needs_last_record(evolve(row, delete_requested=True)))
-        last = masking.record_of(tree("KILLED", endTime="x"), ())
+        last = ended(masking.reading(tree("KILLED", endTime="x"), ()))
         self.assertEqual(planner.completed(row, last).record, last.tree)
         self.assertFalse(planner.needs_last_record(planner.completed(row, last)))
-        other = masking.record_of(tree("SUCCEEDED"), ())
+        other = ended(masking.reading(tree("SUCCEEDED"), ()))
         self.assertIs(planner.completed(row, other), row)
 
     def test_folder_is_left_after_a_quarter_of_an_hour(self) -> None:
@@ -300,13 +301,13 @@ class RecordTests(SynchronousTestCase):
 
     def test_secrets_are_masked_once_for_all(self) -> None:
         raw = {**tree(errorMessage="login secret1 refused"), "conf": "secret1"}
-        found = masking.record_of(raw, [Secret("secret1")])
+        found = ended(masking.reading(raw, [Secret("secret1")]))
         self.assertEqual(found.tree["conf"], "***")
         self.assertEqual(found.actions[0].error_message, "login *** refused")
         self.assertEqual(engine_record.parsed(found.tree), found)
 
     def test_secret_that_is_a_word_of_the_engine_leaves_the_status(self) -> None:
-        self.assertEqual(masking.record_of(tree(), [Secret("RUNNING")]).status, "RUNNING")
+        self.assertEqual(ended(masking.reading(tree(), [Secret("RUNNING")])).status, "RUNNING")
 
     def test_times_are_read_from_http_dates(self) -> None:
         found = engine_record.parsed(tree())
