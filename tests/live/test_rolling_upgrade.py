@@ -50,13 +50,20 @@ class RollingUpgradeTests(SharedCase):
                     ("GET", "/clusters", None), ("POST", "/data-sources", source)
                 ):  # fmt: skip
                     if tenant in self.serving:
+                        self.asked = tenant
                         reply = await send(method, f"{base}{path}", json=body)
+                        self.asked = None
                         self.answers.append((reply.status, reply.body[:300]))
             await sleep(reactor, _PAUSE_S)
 
     async def replace(self, number: int, release: str) -> None:
-        """Stop a daemon and start it again, of another release."""
+        """Stop a daemon and start it again, of another release.
+
+        A request that is sent and not yet accepted would be refused at the stop.
+        """
         self.serving.remove(self.tenants[number])
+        while self.asked is self.tenants[number]:
+            await sleep(reactor, _PAUSE_S)
         daemon = self.daemons[number]
         self.assertEqual((await daemon.stop()).code, 0)
         daemon.environment = {"PYTHONPATH": release}
@@ -72,6 +79,7 @@ class RollingUpgradeTests(SharedCase):
         """No request fails, nothing is made twice, and what the next release wrote stays."""
         self.over = False
         self.answers: list[tuple[int, bytes]] = []
+        self.asked: Tenant | None = None
         expands = self.release(ADDS)
         self.tenants = await self.shared(3, embedded__boot_s="1.0")
         self.serving = list(self.tenants)
