@@ -15,7 +15,7 @@ from attrs import field, frozen
 from msgspec import Meta
 
 from svcd.model import names
-from svcd.model.job import Credentials, JobConfigs, JobType
+from svcd.model.job import Credentials, GivenText, JobConfigs, JobType
 from svcd.model.redaction import url_repr
 from svcd.model.template import (
     DEFAULT_VOLUME_MOUNT_PREFIX,
@@ -50,7 +50,7 @@ AccountPart: TypeAlias = Annotated[
 Password: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
 Text: TypeAlias = Annotated[str, Meta(max_length=4096, extra={"lines": True})]
 """A text for people. `lines`: it may contain tab and line feed, see svcd.model.shapes."""
-FileName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255, extra={"lines": True})]
+FileName: TypeAlias = Annotated[GivenText, Meta(min_length=1, max_length=255)]
 Url: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=_MOST_COUNT)]
 ResizeCount: TypeAlias = Annotated[int, Meta(ge=0, le=_MOST_COUNT)]

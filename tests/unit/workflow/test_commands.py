@@ -107,7 +107,9 @@ class Objects(WorkflowCase):
 
     def test_the_name_of_a_file(self) -> None:
         """Any name that Linux has; without one it is the record's."""
-        for number, name in enumerate(("my data.csv", "_größe.py", "l" * 255, "a\nb")):
+        for number, name in enumerate(
+            ("my data.csv", "_größe.py", "l" * 255, "a\nb", "\x01\r\x7f")
+        ):
             new = NewJobBinary(name=f"n{number}", file_name=name, url="internaldb://i1")
             made = self.run_to_end(self.jobs.create_job_binary(CALLER, new))
             self.assertEqual((made.name, made.file), (f"n{number}", name))
