@@ -90,9 +90,9 @@ _LAUNCHERS: Final = _CONTAINERS.union(
 _SPARKS: Final = _CONTAINERS.union(
     ("__app__.jar", "__pyfiles__", "__spark_conf__", "__spark_libs__", START_PYTHON)
 )
-_MARKS: Final = {mark: f"$(printf '\\{ord(mark):o}')" for mark in ",:*"}
-"""Marks in the names of Hadoop's and Spark's lists and paths, and of YARN's links, and the words of
-the shell that stand for each."""
+_MARKS: Final = re.compile("[,:*\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
+"""Marks in the names of Hadoop's and Spark's lists and paths, and of YARN's links, and characters
+that the XML of Hadoop's configuration loses."""
 _MOST_NAME: Final = 255
 """Bytes of a file's name in Linux."""
 _SAFE_NAME: Final = re.compile(r"[A-Za-z0-9._-]+\Z")
@@ -142,9 +142,13 @@ def fragment(name: str) -> str:
     YARN writes it between double quotes of a shell.
     """
     text = re.sub(r'([\\"$`])', r"\\\1", name)
-    for mark, written in _MARKS.items():
-        text = text.replace(mark, written)
-    return quote(text, safe="")
+    return quote(_MARKS.sub(_printed, text), safe="")
+
+
+def _printed(mark: re.Match[str]) -> str:
+    """Words of a shell that stand for a character."""
+    octal = "".join(f"\\{byte:o}" for byte in mark.group().encode())
+    return f"$(printf '{octal}')"
 
 
 def start_script(files: Sequence[str], args: Sequence[str], variables: Mapping[str, str]) -> bytes:

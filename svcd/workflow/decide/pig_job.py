@@ -36,7 +36,7 @@ _HAVE: Final = frozenset({"d", "debug", "g", "embedded", "t", "optimizer_off"}) 
 }
 _NAME: Final = re.compile(r"_*[A-Za-z][A-Za-z0-9_]*\Z")
 """What Pig replaces after a `$`."""
-_NO_PATH: Final = re.compile(r"\$\{|[\x00-\x1f\x7f-\x9f]")
+_NO_PATH: Final = re.compile(r"\$\{|[\x00-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
 def options_of(args: Sequence[str]) -> int:

@@ -77,6 +77,7 @@ JAVA_FILES = FILES[: FILES.index("job")]
 TASK_FILES = (
     *(each for each in JAVA_FILES if each != "*"),
     *("`id`", "{{x}}", "a#b?c&d;e", "lib.so", "a,b", "a:b", "a\nb", "x*"),
+    *("\x01\x1b\x7f\x85\r", "\ufffe\uffff"),
 )
 """Without the name of Java's pattern for the jars of a folder."""
 SPARK_SHOW = """

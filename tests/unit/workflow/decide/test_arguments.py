@@ -127,7 +127,16 @@ class Paths(SynchronousTestCase):
 
         Names that nothing changes are in `lib`, where a library without an ending may be a jar.
         """
-        files = ("wc", "a.py", "_a.so", "my app.jar", "größe+=.py", '$a`b"c\\.x', "a,b:*")
+        files = (
+            "wc",
+            "a.py",
+            "_a.so",
+            "my app.jar",
+            "größe+=.py",
+            '$a`b"c\\.x',
+            "a,b:*",
+            "\r\uffff",
+        )
         self.assertEqual(path(JobType.JAR, "wc", 0, False), "lib/wc")
         self.assertEqual(path(JobType.JAR, "_a.so", 2, False), "svcd-file-2")
         self.assertEqual(
@@ -139,6 +148,8 @@ class Paths(SynchronousTestCase):
                 "svcd-file-5#%5C%24a%5C%60b%5C%22c%5C%5C%2Ex",
                 "svcd-file-6#a%24%28printf%20%27%5C54%27%29b%24%28printf%20%27%5C72%27%29"
                 "%24%28printf%20%27%5C52%27%29",
+                "svcd-file-7#%24%28printf%20%27%5C15%27%29"
+                "%24%28printf%20%27%5C357%5C277%5C277%27%29",
             ],
         )
 
