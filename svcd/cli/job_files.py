@@ -23,7 +23,7 @@ from svcd.model.job import INTERNAL_URL, JobConfigs, JobType
 from svcd.model.names import MAX_NAME
 from svcd.model.redaction import shown_url
 from svcd.workflow.decide import arguments, spark_job
-from svcd.workflow.decide.job_configs import MAIN_CLASS, starts, unusable
+from svcd.workflow.decide.job_configs import MAIN_CLASS, MOST_FAULTS, starts, unusable
 from svcd.workflow.decide.rules import WITH_DATA, config_faults
 
 DIGITS: Final = 12
@@ -151,17 +151,21 @@ def _program(ending: str) -> str:
     return {".rb": "ruby", ".pl": "perl"}[ending]
 
 
-def value_faults(
-    kind: JobType,
-    file: str,
-    configs: Mapping[str, str],
-    params: Mapping[str, str],
-    args: Sequence[str],
-) -> Sequence[str]:
-    """What the API would refuse of the values of a job after the upload of its program."""
-    given = JobConfigs(configs=configs, params=params, args=tuple(args))
-    faults = [*unusable(kind, given), *config_faults(kind, [file], given)]
-    return [each.removeprefix("$.job_configs.").removeprefix("$.job_configs: ") for each in faults]
+def faults(kind: JobType, files: Sequence[tuple[str, bytes]], given: JobConfigs) -> Iterator[str]:
+    """What the API would refuse of a job after the upload. files: names and content, main first."""
+    seen = set()
+    for number, (name, data) in enumerate(files):
+        if name in seen:
+            yield f"two files of the job are named {name}: rename one of them"
+        seen.add(name)
+        if wrong := arguments.file_name_fault(name) or arguments.taken(kind, name):
+            yield f"{name}: {wrong}"
+        started = starts(kind, given.configs, name)
+        if started and (wrong := arguments.script_fault(kind, data, number == 0)):
+            yield f"{name}: {wrong}"
+    found = [*unusable(kind, given), *config_faults(kind, [files[0][0]], given)]
+    for each in found[:MOST_FAULTS]:
+        yield each.removeprefix("$.job_configs.").removeprefix("$.job_configs: ")
 
 
 def missing_places(kind: JobType, has_input: bool, has_output: bool) -> str:
@@ -259,20 +263,6 @@ def binary(file: str, digest: str, internal_id: str, known: Rows) -> Reuse:
     raise Unusable(f"the binary {wanted} of the project has another content: remove or rename it")
 
 
-def files_faults(
-    kind: JobType, files: Sequence[tuple[str, bytes]], configs: Mapping[str, str]
-) -> Iterator[str]:
-    """What the API would refuse of the files of a job. files: names and content, main first."""
-    seen = set()
-    for number, (name, data) in enumerate(files):
-        if name in seen:
-            yield f"two files of the job are named {name}: rename one of them"
-        seen.add(name)
-        started = starts(kind, configs, name)
-        if started and (wrong := arguments.script_fault(kind, data, number == 0)):
-            yield f"{name}: {wrong}"
-
-
 def job(name: str, kind: JobType, mains: Sequence[str], libs: Sequence[str], known: Rows) -> Reuse:
     """The job of these binaries. mains, libs: ids. known: the jobs of the tenant."""
     by_name = {str(each["name"]): each for each in known}
@@ -332,5 +322,7 @@ def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
             raise Unusable(f"{option} {shown}: expected NAME=VALUE")
         if wrong := name_fault(name):
             raise Unusable(f"{option} {name}: {wrong}")
+        if name in made:
+            raise Unusable(f"{option} {name}: given more than once: keep one")
         made[name] = value
     return made

@@ -26,20 +26,19 @@ from svcd.cli.job_files import (
     Reuse,
     Unusable,
     binary,
-    files_faults,
+    faults,
     job,
     kind_of,
     missing_places,
     pairs,
     slug,
     takes_mains,
-    value_faults,
 )
 from svcd.cli.local_images import register
 from svcd.cli.session import Session
 from svcd.cli.uploads import Program, kept, read, stored
 from svcd.model.choices import listed
-from svcd.model.job import JobType
+from svcd.model.job import JobConfigs, JobType
 
 
 @click.command("run", cls=CommandWithOutput)
@@ -158,7 +157,7 @@ class Run:
         self._data = JobData(session, self._invocation)
         self._configs, self._params = pairs("-c", configs), pairs("-p", params)
         self._args = list(args)
-        self._main = read(file)
+        self._main = read(file, main=True)
         self._libs = [read(each) for each in libs]
         self._kind = kind_of(
             str(file), self._main.data[:4096], self._main.main_class, type_ or "",
@@ -166,12 +165,10 @@ class Run:
         )  # fmt: skip
         if self._kind.main_class:
             self._configs.setdefault("edp.java.main_class", self._kind.main_class)
-        values = (self._configs, self._params, self._args)
-        if faults := value_faults(self._kind.type, self._main.name, *values):
-            raise Unusable("; ".join(faults))
         files = [(each.name, each.data) for each in (self._main, *self._libs)]
-        if faults := list(files_faults(self._kind.type, files, self._configs)):
-            raise Unusable("; ".join(faults))
+        given = JobConfigs(configs=self._configs, params=self._params, args=tuple(args))
+        if wrong := list(faults(self._kind.type, files, given)):
+            raise Unusable("; ".join(wrong))
         lacks = missing_places(self._kind.type, bool(input_), bool(place))
         if lacks:
             raise Unusable(lacks)

@@ -56,8 +56,8 @@ def sum_of(pieces: Iterable[bytes]) -> str:
     return whole.hexdigest()
 
 
-def read(file: Path) -> Program:
-    """The content of a file. Raises Unusable."""
+def read(file: Path, main: bool = False) -> Program:
+    """The content of a file. main: whether it is the program of a job. Raises Unusable."""
     try:
         if file.is_dir():
             raise Unusable(f"{file} is a folder: name the file of the program")
@@ -68,9 +68,11 @@ def read(file: Path) -> Program:
     if len(data) > _MOST_BYTES:
         raise Unusable(f"{file} has more than {_MOST_BYTES >> 20} MiB")
     if not data:
-        raise Unusable(f"{file} is empty")
-    main = _manifest_class(file) if file.suffix.lower() == ".jar" else ""
-    return program(file.name, data, main)
+        raise Unusable(
+            f"{file} is empty, and the API takes no empty file: write a line end into it"
+        )
+    is_jar = main and file.suffix.lower() == ".jar"
+    return program(file.name, data, _manifest_class(file) if is_jar else "")
 
 
 def _manifest_class(file: Path) -> str:

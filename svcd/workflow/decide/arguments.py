@@ -68,8 +68,6 @@ HEAD: Final = 65_536
 
 _LINKED: Final = frozenset({JobType.JAR, JobType.MAP_REDUCE, JobType.PIG})
 """Job types whose tasks have the files: by `links`, or because they are in `LIB`."""
-_SHARED: Final = _LINKED | {JobType.JAVA}
-"""Job types whose programs have their files in the folder of a container."""
 _FILE: Final = "svcd-file-"
 _MOST_TEXT: Final = 131_071
 """Bytes of one argument, or of a variable with its name, that Linux hands to a program."""
@@ -77,19 +75,22 @@ _MOST_TEXTS: Final = 1_900_000
 """The same for all together: a quarter of the stack's usual limit, less those of the machine."""
 _END_AND_POINTER: Final = 9
 """Further bytes for each text."""
-_CONTAINERS: Final = frozenset(
+_FOLDER: Final = frozenset(
     {
-        *("launch_container.sh", "default_container_executor.sh"),
-        *("default_container_executor_session.sh", "container_tokens", "tmp", VALUES, START_JAR),
+        *("container_tokens", "tmp", "launch_container.sh", "default_container_executor.sh"),
+        *("default_container_executor_session.sh", VALUES, START_JAR),
     }
 )
-"""Names of the own files of any container."""
-_LAUNCHERS: Final = _CONTAINERS.union(
-    ("action.xml", "launcher.xml", "job.xml", "job.jar", "propagation-conf.xml")
-)
-_SPARKS: Final = _CONTAINERS.union(
-    ("__app__.jar", "__pyfiles__", "__spark_conf__", "__spark_libs__", START_PYTHON)
-)
+_LAUNCHER_FOLDER: Final = _FOLDER | {
+    *("action.xml", "launcher.xml", "job.xml", "job.jar", "propagation-conf.xml")
+}
+_OWN: Final[Mapping[JobType, frozenset[str]]] = {
+    JobType.JAVA: _LAUNCHER_FOLDER,
+    **dict.fromkeys(_LINKED, _LAUNCHER_FOLDER | {"jobSubmitDir"}),
+    JobType.SPARK: _FOLDER
+    | {"__app__.jar", "__pyfiles__", "__spark_conf__", "__spark_libs__", START_PYTHON},
+}
+"""Names in the folder of a program that YARN, the engine, Spark or svcd itself has there."""
 _MARKS: Final = re.compile("[,:*\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
 """Marks in the names of Hadoop's and Spark's lists and paths, and of YARN's links, and characters
 that the XML of Hadoop's configuration loses."""
@@ -97,6 +98,7 @@ _MOST_NAME: Final = 255
 """Bytes of a file's name in Linux."""
 _SAFE_NAME: Final = re.compile(r"[A-Za-z0-9._-]+\Z")
 _NOT_A_TEXT: Final = re.compile("[\x00\ud800-\udfff]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def path(job_type: JobType, name: str, number: int, main: bool) -> str:
@@ -207,7 +209,9 @@ def start_jar() -> bytes:
 
 def file_name_fault(name: str) -> str:
     """The reason why no file can have the name; "" when one can."""
-    if name in (".", "..") or "/" in name or _NOT_A_TEXT.search(name):
+    if _SURROGATE.search(name):
+        return "the name is not UTF-8: rename the file"
+    if name in (".", "..") or "/" in name or "\0" in name:
         return "no file can have this name: give one without / and U+0000, and not . or .."
     size = len(name.encode())
     return f"has {size} bytes; a name has at most 255" if size > _MOST_NAME else ""
@@ -224,22 +228,21 @@ def file_faults(
             other, id_ = places.setdefault(binary.file, (place, binary.id))
             if id_ != binary.id:
                 yield f"{place}: its file has the same name as that of {other}: give one another"
-            if _is_taken(job_type, binary.file):
-                yield (
-                    f"{place}: YARN, Spark or svcd has a file {binary.file} of its own in the"
-                    " program's folder: give the job's file another name"
-                )
-            if job_type in _LINKED and binary.file == "*":
-                yield f"{place}: with a file named * Java finds no class: give it another name"
+            if wrong := taken(job_type, binary.file):
+                yield f"{place}: {wrong}"
 
 
-def _is_taken(job_type: JobType, name: str) -> bool:
-    """Whether a container of the job has a file of this name of its own."""
-    if job_type in (JobType.JAVA, JobType.SPARK) and name.startswith(_FILE):
-        return True
-    return name in (
-        _SPARKS if job_type is JobType.SPARK else _LAUNCHERS if job_type in _SHARED else ()
-    )
+def taken(job_type: JobType, name: str) -> str:
+    """The reason why no file of such a job can have the name; "" when one can."""
+    is_staged = job_type in (JobType.JAVA, JobType.SPARK) and name.startswith(_FILE)
+    if is_staged or name in _OWN.get(job_type, ()):
+        return (
+            f"YARN, Spark or svcd has a file {name} of its own in the program's folder: give the"
+            " job's file another name"
+        )
+    if job_type in _LINKED and name == "*":
+        return "with a file named * Java finds no class: give it another name"
+    return ""
 
 
 def script_fault(job_type: JobType, head: bytes, main: bool) -> str:
@@ -279,7 +282,7 @@ def program_fault(text: str, limited: bool) -> str:
     """
     wrong = _NOT_A_TEXT.search(text)
     if wrong is not None:
-        return f"contains U+{ord(wrong.group()):04X}, which no program can get"
+        return f"contains U+{ord(wrong.group()):04X}, which no program can get: put it into a file"
     if limited and len(text) * 4 > _MOST_TEXT and len(text.encode()) > _MOST_TEXT:
         return f"has more than {_MOST_TEXT:,} bytes, the limit of Linux; put it into a file"
     return ""

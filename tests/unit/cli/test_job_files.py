@@ -7,17 +7,8 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli import job_files
-from svcd.cli.job_files import (
-    Kind,
-    Reuse,
-    Unusable,
-    kind_of,
-    missing_places,
-    slug,
-    value_faults,
-    with_digest,
-)
-from svcd.model.job import JobType
+from svcd.cli.job_files import Kind, Reuse, Unusable, kind_of, missing_places, slug, with_digest
+from svcd.model.job import JobConfigs, JobType
 
 DIGEST = "3f2a9c0b1d4e" + "0" * 52
 
@@ -49,7 +40,7 @@ class KindTests(SynchronousTestCase):
         """Whatever names the type: the program, and libraries with a first line of a script."""
 
         def told(*files: tuple[str, bytes]) -> list[str]:
-            return list(job_files.files_faults(JobType.SHELL, files, {}))
+            return list(job_files.faults(JobType.SHELL, files, JobConfigs()))
 
         self.assertEqual(told(("go.sh", b"#!/bin/sh\necho \r\n"), ("a.csv", b"\xff\xfea\0")), [])
         self.assertIn("dos2unix", told(("go.sh", b"#!/bin/sh\r\n"))[0])
@@ -60,9 +51,9 @@ class KindTests(SynchronousTestCase):
         )
         mapper = {"edp.streaming.mapper": "./map.py", "edp.streaming.reducer": "python3 red.py"}
         files = [("map.py", b"#!python3\r\n"), ("red.py", b"#!python3\r\n")]
-        (fault,) = job_files.files_faults(JobType.MAP_REDUCE, files, mapper)
+        (fault,) = job_files.faults(JobType.MAP_REDUCE, files, JobConfigs(configs=mapper))
         self.assertTrue(fault.startswith("map.py: its #! line"))
-        self.assertEqual(list(job_files.files_faults(JobType.SPARK, files, {})), [])
+        self.assertEqual(list(job_files.faults(JobType.SPARK, files, JobConfigs())), [])
 
     def test_jar(self) -> None:
         """A main class makes a Java job, a mapper a MapReduce job; without both it is refused."""
@@ -97,20 +88,31 @@ class KindTests(SynchronousTestCase):
             self.assertIn("svcd runs no Hive jobs", text)
             self.assertIn("ends in .sql", text)
 
-    def test_what_a_program_cannot_take(self) -> None:
+    def test_what_the_api_would_refuse(self) -> None:
         """It is known before anything is uploaded."""
-        spark, pig = JobType.SPARK, JobType.PIG
-        self.assertEqual(value_faults(spark, "a.py", {}, {}, ["x"]), [])
+
+        def told(kind: JobType, *names: str, **given: Any) -> list[str]:
+            files = [(name, b"") for name in names]
+            return list(job_files.faults(kind, files, JobConfigs(**given)))
+
+        self.assertEqual(told(JobType.SPARK, "a.py", args=("x",)), [])
         self.assertEqual(
-            value_faults(spark, "a.py", {}, {"P": "1"}, []),
+            told(JobType.SPARK, "a.py", params={"P": "1"}),
             ["params: a .py program takes no params; it takes args"],
         )
-        self.assertIn("it takes params", value_faults(spark, "a.sql", {}, {}, ["x"])[0])
-        self.assertIn('the name "a b"', value_faults(pig, "a.pig", {}, {"a b": "1"}, [])[0])
-        self.assertEqual(
-            value_faults(JobType.JAR, "a.jar", {}, {}, ["x"]),
-            ["args: a Jar job takes no args; it takes configs"],
-        )
+        self.assertIn("it takes params", told(JobType.SPARK, "a.sql", args=("x",))[0])
+        for found, text in (
+            (
+                told(JobType.JAVA, "a.jar", "action.xml"),
+                "action.xml: YARN, Spark or svcd has a file",
+            ),
+            (told(JobType.JAVA, "a.jar", params={"P": "1"}), "params: a Java job takes no params"),
+            (told(JobType.PIG, "a.pig", params={"a-b": "1"}), 'params: the name "a-b" cannot be'),
+            (told(JobType.SHELL, "a.sh", "\udcff"), "\udcff: the name is not UTF-8: rename the"),
+            (told(JobType.SHELL, "a.sh", args=("\udcff",)), "args[0]: contains U+DCFF, which no"),
+            (told(JobType.SHELL, "a.sh", configs={"edp.x": "1"}), 'configs["edp.x"]: a Shell job'),
+        ):
+            self.assertTrue(found[0].startswith(text), found)
 
     def test_refusals(self) -> None:
         """An ending that says nothing, and a main class of a script."""

@@ -163,6 +163,12 @@ class RunTests(RunCase):
         (execution,) = self.executions()
         self.assertEqual(execution["job_configs"]["configs"], {"edp.java.main_class": "org.Tool"})
 
+    def test_a_library_with_any_content(self) -> None:
+        """Only the program of a job is read as a jar."""
+        lib = self.file("data.jar", "no jar")
+        said = self.shown.run("run", self.file("go.sh"), "--on", "first", "--lib", lib)
+        self.assertEqual(said.code, 0, said)
+
     def test_detach(self) -> None:
         """The execution on stdout, at once; scripts take its id or the API's JSON."""
         self.pig("--detach", "-o", "name")
@@ -203,6 +209,10 @@ class RefusalTests(RunCase):
             (("run", pig, "--on", "first"), "a Pig job needs --input and --output, for example"),
             (("run", pig, "--on", "first", *PLACES, "-c", "x"), "-c x: expected NAME=VALUE"),
             (
+                ("run", pig, "--on", "first", *PLACES, "-p", "A=1", "-p", "A=2"),
+                "-p A: given more than once: keep one",
+            ),
+            (
                 ("run", pig, "--on", "first", *PLACES, "-p", "A\x1bB=x"),
                 "-p A\\x1bB: control character U+001B in the name is not allowed; remove it",
             ),
@@ -225,7 +235,7 @@ class RefusalTests(RunCase):
                 ),
                 "two files of the job are named a.py: rename one of them",
             ),
-            (("run", self.file("e.pig", ""), "--on", "first"), "e.pig is empty"),
+            (("run", self.file("e.pig", ""), "--on", "first"), "e.pig is empty, and the API"),
             (("run", self.file("a.jar", "x"), "--on", "first"), "a.jar is not a jar: "),
             (
                 ("run", pig, "--on", "first", "--input", "ftp://x/y", "--output", "hdfs:///o"),

@@ -258,7 +258,8 @@ class Execute(WorkflowCase):
         for configs, told in (
             (
                 JobConfigs(params={"P": "\x00"}),
-                "$.job_configs.params.P: contains U+0000, which no program can get",
+                "$.job_configs.params.P: contains U+0000, which no program can get"
+                ": put it into a file",
             ),
             (
                 JobConfigs(params={"A.B": "x"}),

@@ -15,6 +15,7 @@ from svcd.workflow.decide.arguments import (
     script_fault,
     start_jar,
     start_script,
+    taken,
 )
 from svcd.workflow.decide.job_configs import STREAMING_MAPPER, STREAMING_REDUCER, starts
 
@@ -151,6 +152,22 @@ class Paths(SynchronousTestCase):
                 "svcd-file-7#%24%28printf%20%27%5C15%27%29"
                 "%24%28printf%20%27%5C357%5C277%5C277%27%29",
             ],
+        )
+
+    def test_names_that_are_taken(self) -> None:
+        """By files of YARN, of the engine, of Spark and of svcd in the program's folder."""
+        names = ("action.xml", "jobSubmitDir", "__app__.jar", "svcd-file-7.zip", "tmp", "*", "a")
+        found = {each: [n for n in names if taken(each, n)] for each in JobType}
+        tasks = ["action.xml", "jobSubmitDir", "tmp", "*"]
+        self.assertEqual(
+            found,
+            {
+                JobType.SHELL: [],
+                JobType.HIVE: [],
+                JobType.JAVA: ["action.xml", "tmp"],
+                **dict.fromkeys((JobType.PIG, JobType.JAR, JobType.MAP_REDUCE), tasks),
+                JobType.SPARK: ["__app__.jar", "svcd-file-7.zip", "tmp"],
+            },
         )
 
     def test_places_of_files_without_an_ending(self) -> None:

@@ -499,15 +499,18 @@ class Escaping(SynchronousTestCase):
         self.assertEqual(
             self.refused(evolve(shell, configs=wrong)),
             [
-                "$.job_configs.args[0]: contains U+0000, which no program can get",
-                "$.job_configs.args[1]: contains U+D800, which no program can get",
+                "$.job_configs.args[0]: contains U+0000, which no program can get"
+                ": put it into a file",
+                "$.job_configs.args[1]: contains U+D800, which no program can get"
+                ": put it into a file",
                 f"$.job_configs.args[2]: {long}",
                 f"$.job_configs.args[3]: {long}",
                 "$.job_configs.configs.k: contains U+001B, which XML does not allow",
                 '$.job_configs.params: the name "" is empty',
                 "$.job_configs.params: the name \"a=b\" contains '=', "
                 "which separates a name from its value",
-                "$.job_configs.params.N: contains U+0000, which no program can get",
+                "$.job_configs.params.N: contains U+0000, which no program can get"
+                ": put it into a file",
                 f"$.job_configs.params.V: {long}",
             ],
         )
@@ -541,7 +544,8 @@ class Escaping(SynchronousTestCase):
         self.assertEqual(
             self.refused(evolve(PIG, configs=configs, input=where)),
             [
-                "$.job_configs.args[2]: contains U+D800, which no program can get",
+                "$.job_configs.args[2]: contains U+D800, which no program can get"
+                ": put it into a file",
                 f'$.job_configs.configs["oozie.use.it"]: {xml}',
                 f'$.job_configs.configs["edp.x"]: {xml}',
                 f'$.job_configs.configs: the name "n?" {xml}',
@@ -549,7 +553,8 @@ class Escaping(SynchronousTestCase):
                 '$.job_configs.params: the name "" is empty',
                 "$.job_configs.params: the name \"a=b\" contains '=', "
                 "which separates a name from its value",
-                "$.job_configs.params.V: contains U+0000, which no program can get",
+                "$.job_configs.params.V: contains U+0000, which no program can get"
+                ": put it into a file",
                 f"$.input_id: the url of the data source {xml}",
                 f"$.input_id: the password of the data source {xml}",
             ],
