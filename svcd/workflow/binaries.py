@@ -106,9 +106,10 @@ async def begun(content: AsyncIterator[bytes], least: int) -> tuple[bytes, Async
 
 
 def library_name(name: str, first: bytes) -> str:
-    """The file name under which a library is found by the engine. first: bytes of its content.
+    """The file name under which the engine finds the classes of a library. first: its first bytes.
 
-    The engine puts only `*.jar` on the class path; a binary's name need not end so.
+    The engine puts only `*.jar` on the class path; a file's name need not end so. Programs have the
+    file under its own name, too.
     """
     return f"{name}.jar" if first.startswith(_JAR_START) and "." not in name else name
 

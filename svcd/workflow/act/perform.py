@@ -371,10 +371,15 @@ class _Staging:
         base, user = self._place.webhdfs, self._place.endpoints.user
         try:
             await self._files.make_folders(base, self._folder, user, "700")
-            for number, binary in enumerate((*material.mains, *material.libs)):
+            binaries = (*material.mains, *material.libs)
+            names = {each.file for each in binaries}
+            for number, binary in enumerate(binaries):
                 main = number < len(material.mains)
                 path = arguments.path(material.job.type, binary.file, number, main)
-                await self._copy(row, binary, path, material.job.type, main)
+                first = await self._copy(row, binary, path, material.job.type, main)
+                jar = library_name(binary.file, first)
+                if path == f"{arguments.LIB}{binary.file}" and jar not in names:
+                    await self._copy(row, binary, f"{arguments.LIB}{jar}", material.job.type, main)
             for name, content in further.items():
                 await self._write(name, _once(content), len(content))
         except EngineError as error:
@@ -382,7 +387,8 @@ class _Staging:
 
     async def _copy(
         self, row: Execution, binary: JobBinary, path: str, job_type: JobType, main: bool
-    ) -> None:
+    ) -> bytes:
+        """Write a binary, and return its first bytes."""
         try:
             size, pieces = await self._binaries.open(row.tenant_id, binary)
             first, pieces = await begun(pieces, arguments.HEAD)
@@ -391,9 +397,8 @@ class _Staging:
             if started and (wrong := arguments.script_fault(job_type, first, main)):
                 text = f"job binary {binary.name!r}: {wrong}"
                 raise _Stop(Fail(failure=failures.failure(Code.SYNTAX_ERROR, "staging", text)))
-            if path == f"{arguments.LIB}{binary.file}":
-                path = library_name(path, first)
             await self._write(path, pieces, size)
+            return first
         except (CloudError, NotFound) as error:
             text = f"job binary {binary.name!r} ({shown_url(binary.url)}): {error}"
             raise _stop(error, Code.BINARY_UNREADABLE, text) from None

@@ -103,6 +103,29 @@ class Staging(WorkflowCase):
             path = f"/user/hadoop/svcd/{row.id}/lib/lib{number}.jar"
             self.assertEqual(self.scripted.files.read(path), name.encode())
 
+    def test_a_jar_without_an_ending_keeps_its_name(self) -> None:
+        """A second file is for the class path, unless another file of the job has its name."""
+        row = self.named_like_jars("tool", "both", "both.jar")
+        folder = f"/user/hadoop/svcd/{row.id}/lib"
+        for name, content in (("tool", "0"), ("tool.jar", "0"), ("both", "1"), ("both.jar", "2")):
+            found = self.scripted.files.read(f"{folder}/{name}")
+            self.assertEqual(found, b"PK\x03\x04" + content.encode())
+
+    def named_like_jars(self, *names: str) -> Execution:
+        """A running Pig job with these libraries; each has its number as content."""
+        for number, name in enumerate(names):
+            udf = self.tx(lambda tx: tx.job_binaries.get(TENANT, JobBinaryId("b3")))
+            url = f"objstore-internal://box/{name}"
+            self.add(evolve(udf, id=JobBinaryId(name), name=name, url=url))
+            self.objects.objects[(TENANT, "box", name)] = b"PK\x03\x04%d" % number
+        job = self.tx(lambda tx: tx.jobs.get(TENANT, PIG))
+        self.tx(lambda tx: tx.jobs.remove(TENANT, PIG))
+        self.tx(lambda tx: tx.jobs.add(evolve(job, libs=tuple(map(JobBinaryId, names)))))
+        row = self.execute()
+        self.clock.advance(1)
+        self.assertEqual(self.execution(row.id).status, S.RUNNING)
+        return row
+
     def execution_time(self) -> Timestamp:
         return self.tx(lambda tx: tx.jobs.get(TENANT, PIG)).created_at
 
