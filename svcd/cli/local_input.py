@@ -143,6 +143,11 @@ def _local(path: Path, name: str) -> LocalFile:
         name.encode()
     except UnicodeEncodeError:
         raise Unusable(f"--input: the name {name!r} is not UTF-8: rename the file") from None
+    if "\n" in name or "\r" in name:
+        raise Unusable(
+            f"--input: the name {name!r} has the end of a line, which the object store refuses:"
+            " rename the file"
+        )
     if len(name.encode()) > _MOST_NAME:
         raise Unusable(f"--input {path}: the path has more than {_MOST_NAME} bytes")
     if not path.is_file():

@@ -183,16 +183,27 @@ def launcher_faults(
         (_LAUNCHER_CORES, limits.most_cores, "cores"),
     ):
         name, value = given(names)
-        if most and value.isdecimal() and int(value) > most:
+        size = _size(value)
+        if name == names[0] and value and "${" not in value and (size is None or size < 1):
+            yield f"$.job_configs.configs[{shown(name)}]: expected a number of {unit}, 1 or more"
+        elif most and size is not None and size > most:
             way = (
                 f"give at most {most}"
                 if name == names[0]
                 else f"add {names[0]} with at most {most}"
             )
             yield (
-                f"$.job_configs.configs[{shown(name)}]: the launcher of the job would have {value}"
+                f"$.job_configs.configs[{shown(name)}]: the launcher of the job would have {size}"
                 f" {unit}; on this cluster it has at most {most} in YARN's queue {queue}; {way}"
             )
+
+
+def _size(value: str) -> int | None:
+    """The number that Hadoop reads; None when it reads none."""
+    try:
+        return int(value, 16 if value.lower().startswith(("0x", "-0x")) else 10)
+    except ValueError:
+        return None
 
 
 def _whole(key: str, name: str, value: str) -> str:

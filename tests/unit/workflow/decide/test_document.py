@@ -412,6 +412,9 @@ class JavaAndShell(SynchronousTestCase):
             ({of_maps: "2048"}, [of_maps]),
             ({of_maps: "2048", own: "512"}, []),
             ({own: "${size}"}, []),
+            *(({own: each}, [own]) for each in ("+1217", "0x4C1", "1g", "0", "-5", "1e3")),
+            ({own: ""}, []),
+            ({of_maps: "-1"}, []),
             ({"oozie.launcher.vcores": 8, "mapreduce.map.cpu.vcores": 9}, []),
             ({"mapreduce.map.cpu.vcores": 9}, ["mapreduce.map.cpu.vcores"]),
         ):
