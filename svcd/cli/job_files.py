@@ -22,6 +22,7 @@ from svcd.model.controls import name_fault
 from svcd.model.job import INTERNAL_URL, JobConfigs, JobType
 from svcd.model.names import MAX_NAME
 from svcd.model.redaction import shown_url
+from svcd.model.requests import MAX_JOB_VALUES
 from svcd.workflow.decide import arguments, spark_job
 from svcd.workflow.decide.job_configs import MAIN_CLASS, MOST_FAULTS, starts, unusable
 from svcd.workflow.decide.rules import WITH_DATA, config_faults
@@ -163,6 +164,9 @@ def faults(kind: JobType, files: Sequence[tuple[str, bytes]], given: JobConfigs)
         started = starts(kind, given.configs, name)
         if started and (wrong := arguments.script_fault(kind, data, number == 0)):
             yield f"{name}: {wrong}"
+    for option, count in (("arguments", len(given.args)), ("values of -p", len(given.params))):
+        if count > MAX_JOB_VALUES:
+            yield f"{count:,} {option}; a job has at most {MAX_JOB_VALUES:,}: put them into a file"
     found = [*unusable(kind, given), *config_faults(kind, [files[0][0]], given)]
     for each in found[:MOST_FAULTS]:
         yield each.removeprefix("$.job_configs.").removeprefix("$.job_configs: ")

@@ -110,6 +110,10 @@ class KindTests(SynchronousTestCase):
             (told(JobType.PIG, "a.pig", params={"a-b": "1"}), 'params: the name "a-b" cannot be'),
             (told(JobType.SHELL, "a.sh", "\udcff"), "\udcff: the name is not UTF-8: rename the"),
             (told(JobType.SHELL, "a.sh", args=("\udcff",)), "args[0]: contains U+DCFF, which no"),
+            (
+                told(JobType.SHELL, "a.sh", args=("x",) * 10_001),
+                "10,001 arguments; a job has at mo",
+            ),
             (told(JobType.SHELL, "a.sh", configs={"edp.x": "1"}), 'configs["edp.x"]: a Shell job'),
         ):
             self.assertTrue(found[0].startswith(text), found)
