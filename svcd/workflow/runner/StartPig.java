@@ -205,6 +205,8 @@ public final class StartPig extends PigMain {
   private static final class Parameters extends PreprocessorContext {
     private static final Pattern MARK = Pattern.compile("\uFDD0(.)(.)\uFDD1+");
 
+    private static final String DOLLAR = "\uFDD0\uFDD1\uFDD0";
+
     private static final char FIRST = '\uE000';
     private static final int BASE = 4096;
 
@@ -229,10 +231,14 @@ public final class StartPig extends PigMain {
       return found.toString();
     }
 
-    /** The text with its values; with a parent the text is the value of another parameter. */
+    /**
+     * The text with its values; with a parent the text is the value of another parameter.
+     *
+     * <p>Pig would put a value in the place of the first $NAME, even when a \ is before it.
+     */
     @Override
     public String substitute(String line, String parent) throws ParameterSubstitutionException {
-      String replaced = super.substitute(line, parent);
+      String replaced = super.substitute(line.replace("\\$", DOLLAR), parent).replace(DOLLAR, "$");
       return parent == null ? whole(replaced, "$") : replaced;
     }
 

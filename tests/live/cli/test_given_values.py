@@ -279,6 +279,7 @@ class StartClassTests(TestCase):
         params = {**PIG_PARAMS, **{f"C{n}": text for n, text in enumerate(CONTROLS)}}
         params |= {"SELF": "$SELF${SELF}\\$WORDS", "DECLARED": "%declare WORDS 'x'"}
         lines = [f"'${name}' ${{{name}}}\\$x;\n" for name in params]
+        lines += ["\\$WORDS \\${WORDS} \\$WORDS1 ${WORDS} $WORDS\\$x;\n"]
         script = "".join(lines) + "%default WORDS 'x'\n%declare MORE '<$COLUMN>'\n$MORE"
         (folder / "top.pig").write_text(script)
         values = pig_job.values("top.pig", ["-x", "local", "-debug", "INFO"], params)
@@ -299,6 +300,7 @@ class StartClassTests(TestCase):
         )  # fmt: skip
         found = (folder / "top.pig.substituted").read_bytes().decode()
         wanted = "".join(f"'{text}' {text}$x;\n" for text in params.values())
+        wanted += "$WORDS ${WORDS} $WORDS1 two words two words$x;\n"
         self.assertEqual(found.split("$x;\n"), (wanted + "\n\n<$0 $1.x>\n").split("$x;\n"))
         self.assertFalse((folder / "ran").exists())
 
