@@ -19,10 +19,9 @@ from attrs import frozen
 from svcd.cli.exits import USAGE, CommandError
 from svcd.model.choices import listed
 from svcd.model.controls import name_fault
-from svcd.model.job import INTERNAL_URL, JobConfigs, JobType
+from svcd.model.job import INTERNAL_URL, MAX_JOB_VALUES, JobConfigs, JobType
 from svcd.model.names import MAX_NAME
 from svcd.model.redaction import shown_url
-from svcd.model.requests import MAX_JOB_VALUES
 from svcd.workflow.decide import arguments, spark_job
 from svcd.workflow.decide.job_configs import MAIN_CLASS, MOST_FAULTS, starts, unusable
 from svcd.workflow.decide.rules import WITH_DATA, config_faults

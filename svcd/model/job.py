@@ -31,6 +31,8 @@ GivenValue: TypeAlias = GivenText | int | bool
 
 INTERNAL_URL = "internaldb://"
 """The beginning of the url of a binary that svcd keeps; its id follows."""
+MAX_JOB_VALUES = 10_000
+"""Most configs, args or params of a job: a workflow definition of the usual limit holds fewer."""
 
 
 @frozen(kw_only=True)

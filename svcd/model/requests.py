@@ -15,7 +15,7 @@ from attrs import field, frozen
 from msgspec import Meta
 
 from svcd.model import names
-from svcd.model.job import Credentials, GivenText, JobConfigs, JobType
+from svcd.model.job import MAX_JOB_VALUES, Credentials, GivenText, JobConfigs, JobType
 from svcd.model.redaction import url_repr
 from svcd.model.template import (
     DEFAULT_VOLUME_MOUNT_PREFIX,
@@ -26,8 +26,6 @@ from svcd.model.template import (
 
 MAX_TARGETS = 100
 """Most targets in one object of options: a distribution has about ten services."""
-MAX_JOB_VALUES = 10_000
-"""Most configs, args or params of a job: a workflow definition of the usual limit holds fewer."""
 _MOST_COUNT = 1_000_000
 """Largest count of one group in a request."""
 

@@ -44,7 +44,8 @@ SHOW = (
     f"#!{sys.executable}"
     + """
 import json, os, sys
-files = {n: open(n, errors="replace").read(999) for n in os.listdir(".") if os.path.isfile(n)}
+names = [n for n in os.listdir(".") if os.path.isfile(n)]
+files = {n: open(n, errors="replace", newline="").read(999) for n in names}
 print("SHOWN" + json.dumps({"pid": os.getpid(), "real": os.path.realpath(sys.argv[0]),
                             "args": sys.argv, "environment": dict(os.environ), "files": files,
                             "stdin": sys.stdin.read()}))
@@ -87,7 +88,8 @@ from pyspark.sql import SparkSession
 session = SparkSession.builder.getOrCreate()
 def files(_):
     import _module, in_wheel, in_zip
-    return {n: open(n, errors="replace").read(999) for n in os.listdir(".") if os.path.isfile(n)}
+    names = [n for n in os.listdir(".") if os.path.isfile(n)]
+    return {n: open(n, errors="replace", newline="").read(999) for n in names}
 (task,) = session.sparkContext.parallelize([1], 1).map(files).collect()
 print("SHOWN" + json.dumps({"args": sys.argv, "files": files(0), "task": task,
                             "stdin": sys.stdin.read(), "real": os.path.realpath(__file__)}))

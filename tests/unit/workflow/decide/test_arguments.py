@@ -164,7 +164,7 @@ class Paths(SynchronousTestCase):
             {
                 JobType.SHELL: [],
                 JobType.HIVE: [],
-                JobType.JAVA: ["action.xml", "tmp"],
+                JobType.JAVA: ["action.xml", "svcd-file-7.zip", "tmp"],
                 **dict.fromkeys((JobType.PIG, JobType.JAR, JobType.MAP_REDUCE), tasks),
                 JobType.SPARK: ["__app__.jar", "svcd-file-7.zip", "tmp"],
             },
