@@ -23,7 +23,14 @@ from svcd.model.job import INTERNAL_URL, MAX_JOB_VALUES, JobConfigs, JobType
 from svcd.model.names import MAX_NAME
 from svcd.model.redaction import shown_url
 from svcd.workflow.decide import arguments, spark_job
-from svcd.workflow.decide.job_configs import MAIN_CLASS, MOST_FAULTS, starts, unusable
+from svcd.workflow.decide.job_configs import (
+    MAIN_CLASS,
+    MOST_FAULTS,
+    STREAMING_MAPPER,
+    STREAMING_REDUCER,
+    starts,
+    unusable,
+)
 from svcd.workflow.decide.rules import WITH_DATA, config_faults
 
 DIGITS: Final = 12
@@ -40,12 +47,12 @@ _BY_ENDING: Final[Mapping[str, JobType]] = {
 _OF_HIVE: Final = frozenset({".hql", ".hive"})
 _NEEDS_PROGRAM: Final = frozenset({".rb", ".pl"})
 """Endings of scripts that a shell would misread without a first line that names their program."""
-_CLASSES: Final = frozenset(
+_MAPPERS: Final = frozenset(
     {
         "mapred.mapper.class",
         "mapreduce.map.class",
         "mapreduce.job.map.class",
-        "edp.streaming.mapper",
+        STREAMING_MAPPER,
     }
 )
 """Configurations that name the mapper of a MapReduce job."""
@@ -79,6 +86,7 @@ def kind_of(
     """
     ending = PurePath(file).suffix.lower()
     main = main_class or manifest_class
+    mapper = next((each for each in configs if each in _MAPPERS), "")
     if given:
         found = _given(given)
         if found is JobType.SPARK:
@@ -86,10 +94,14 @@ def kind_of(
         is_java = found is JobType.JAVA or (found is JobType.SPARK and ending == ".jar")
         if is_java and not main and MAIN_CLASS not in configs:
             raise Unusable(f"{file} names no main class in its manifest: give --main-class")
+        if found is JobType.MAP_REDUCE and ending != ".jar" and not mapper:
+            raise Unusable(
+                f"a MapReduce job does not run {file} by itself: give -c {STREAMING_MAPPER}=COMMAND"
+                f" and -c {STREAMING_REDUCER}=COMMAND, for example ./{file}"
+            )
         return Kind(type=found, main_class=main if is_java else "")
     if ending in _OF_HIVE:
         raise Unusable(_NO_HIVE)
-    mapper = next((each for each in configs if each in _CLASSES), "")
     if ending == ".jar":
         if mapper and not main_class:
             return Kind(type=JobType.MAP_REDUCE, why=f"a .jar with {mapper}")
@@ -102,6 +114,8 @@ def kind_of(
         )
     if main_class:
         raise Unusable(f"--main-class is for a .jar, not for {file}")
+    if STREAMING_MAPPER in configs:
+        return Kind(type=JobType.MAP_REDUCE, why=f"a file with {STREAMING_MAPPER}")
     type_ = _BY_ENDING.get(ending)
     if type_ is not None and (type_ is not JobType.SHELL or ending not in _NEEDS_PROGRAM):
         kind = Kind(type=type_, why=f"a {ending} file")

@@ -283,10 +283,11 @@ def _map_reduce(work: Work) -> str:
             f"<streaming><mapper>{_xml(text(mapper))}</mapper>"
             f"<reducer>{_xml(text(reducer))}</reducer></streaming>"
         )
+        made["stream.addenvironment"] = "PYTHONPATH=."  # the program is a link to another folder
     elif mapper is not None or reducer is not None:
         raise DocumentError(
             f"$.job_configs.configs: {STREAMING_MAPPER} and {STREAMING_REDUCER} "
-            "must be given together"
+            "must be given together; cat passes lines on"
         )
     configuration = _configuration({**made, **_apart(given), **given, **_ONE_ATTEMPT})
     files = "".join(f"<file>{each}</file>" for each in links((*work.mains, *work.libs)))

@@ -440,15 +440,17 @@ class RunTests(DaemonCase):
         self.assertEqual(json.loads(row.strip("|")), given)
 
     async def streaming(self) -> None:
-        """A task has the files under their names, and the tasks all files of the input."""
+        """A task has the files, also as modules, and the tasks have all files of the input."""
         folder = Path(self.mktemp()).absolute()
         for name in ("in/a", "in/deep/er/b", "other/c"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(name)
         (folder / "in" / "link").symlink_to("../other")
-        (folder / "map.py").write_text(SHOW.replace("sys.exit(7)", ""), encoding="utf-8")
+        program = SHOW.replace("sys.exit(7)", "").replace("import json", "import _module, json")
+        (folder / "map.py").write_text(program, encoding="utf-8")
+        (folder / "_module.py").write_text("x = 1")
         ended = await self.svcd(
-            *("run", str(folder / "map.py"), "--type", "MapReduce", "--on", "first"),
+            *("run", str(folder / "map.py"), "--lib", str(folder / "_module.py"), "--on", "first"),
             *("--input", str(folder / "in"), "--output", "hdfs:///shown"),
             *("-c", f"edp.streaming.mapper={sys.executable} map.py"),
             *("-c", "edp.streaming.reducer=/bin/cat"),

@@ -72,6 +72,11 @@ class KindTests(SynchronousTestCase):
         self.assertEqual(self.kind("a.txt", given="pig"), Kind(type=JobType.PIG))
         self.assertIn("there are Pig, Jar, MapReduce", self.refusal("a.txt", given="Perl"))
         self.assertIn("give --main-class", self.refusal("a.jar", given="Java"))
+        self.assertIn("give -c edp.streaming.mapper", self.refusal("a.py", given="MapReduce"))
+
+    def test_a_script_with_a_mapper_of_streaming(self) -> None:
+        streaming = Kind(type=JobType.MAP_REDUCE, why="a file with edp.streaming.mapper")
+        self.assertEqual(self.kind("a.py", configs=["edp.streaming.mapper"]), streaming)
 
     def test_spark(self) -> None:
         """A .jar is a program of Spark only when the type is given."""

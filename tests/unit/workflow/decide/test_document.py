@@ -179,8 +179,8 @@ class Jar(SynchronousTestCase):
         self.assertEqual(
             action_of(both),
             f"<map-reduce>{NODES}<streaming><mapper>/bin/cat</mapper>"
-            f"<reducer>/usr/bin/wc</reducer></streaming><configuration>{ONE}</configuration>"
-            "</map-reduce>",
+            f"<reducer>/usr/bin/wc</reducer></streaming><configuration>{ONE}"
+            f"{prop('stream.addenvironment', 'PYTHONPATH=.')}</configuration></map-reduce>",
         )
         text = action_of(evolve(both, libs=("map.py", "my data.csv")))
         self.assertIn("</configuration><file>svcd-file-1#my%20data%2Ecsv</file></map-reduce>", text)
