@@ -15,7 +15,7 @@ import attrs
 from attrs import frozen
 
 from svcd.model import names, requests
-from svcd.model.job import JobConfigs
+from svcd.model.job import GIVEN, JobConfigs
 from svcd.model.shapes import Shape
 from svcd.resources._route import Raw, Route
 from svcd.testing import FakeService
@@ -199,7 +199,8 @@ def _of_hint(top: type, hint: Any, path: tuple[str | int, ...], good: Any) -> It
             yield from _of_class(top, bare, path, good)
             continue
         for meta in getattr(part, "__metadata__", ()):
-            yield from _of_meta(top, meta, path, good)
+            if meta is not GIVEN:
+                yield from _of_meta(top, meta, path, good)
         if typing.get_origin(bare) is tuple:
             yield from _of_hint(top, typing.get_args(bare)[0], (*path, 0), good[0])
 
