@@ -125,7 +125,9 @@ class JobsTests(ConsoleCase):
             page.locator(".field", has_text="Output").get_by_text("are the same folder").wait_for()
             page.get_by_label("Output").select_option(label="out (hdfs:///out)")
             check.click()
-            page.locator(".field", has_text="Parameters").get_by_text("white space").wait_for()
+            page.locator(".field", has_text="Parameters").get_by_text(
+                "cannot be written"
+            ).wait_for()
             page.get_by_label("Parameters").fill("DAY=1=2\nA=")
             check.click()
             page.get_by_text("svcd would accept this").wait_for()
