@@ -123,7 +123,7 @@ class JobExecutions:
 
         With `offset` it is the rest of one text to which svcd only appends; a line of svcd stands
         in place of bytes that are not kept. With `wait` the answer comes when there is more of it.
-        HEAD tells of the kept text at once, and reads nothing for it.
+        HEAD answers from the kept text at once, and reads nothing for it.
         """
         id_ = ExecutionId(execution_id)
         offset = call.query["offset"]

@@ -24,7 +24,7 @@ does nothing but run its operand.
 
 Note: secrets. The script lies in a folder that only the user of HDFS may read. The definition,
 which all users of the engine may read, has none of the values. The launcher prints the script of
-an action to its log, unless the program of the action is not in the container's folder. So it is
+an action in its log, unless the program of the action is not in the container's folder. So it is
 `sh`, and the script is its argument.
 
 Source: Oozie 5.2.1 `ShellMain`, `ShellContentWriter`; POSIX.1-2017; Linux `execve(2)`.

@@ -28,6 +28,6 @@ def thrown(log: str) -> str:
 
 
 def waited(log: str) -> str:
-    """The words of a master that waited in vain for the program's session; "" for others."""
+    """The words of a master whose wait for the program's session ended; "" for others."""
     found = _WAITED.search(log)
     return "" if found is None else f"{found[1]}{NO_SESSION}"
