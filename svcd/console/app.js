@@ -11,7 +11,7 @@ import { Job } from "./job.js";
 import { Jobs } from "./jobs.js";
 import { Launch } from "./launch.js";
 import { Again, Login } from "./login.js";
-import { Empty, Lines, Name, Problem, useTick } from "./parts.js";
+import { Empty, Lines, Name, Problem, useTick, useTitle } from "./parts.js";
 import { to, useRoute } from "./route.js";
 import { Run } from "./run.js";
 import { Runs } from "./runs.js";
@@ -30,6 +30,12 @@ const VIEWS = [
 const WARNING_MS = 5 * 60_000;
 const LIVE = { live: "Live", waiting: "Reconnecting", ended: "Not live" };
 
+function NotFound() {
+  useTitle("Not found");
+  return html`<h1 class="unseen">Not found</h1>
+    <${Empty} title="The console has no such page"><p><a href=${to([])}>Go home</a></p><//>`;
+}
+
 function View({ route }) {
   const [view = "clusters", id] = route.parts;
   if (view === "clusters" && id) return html`<${Cluster} key=${id} id=${id} query=${route.query} />`;
@@ -41,8 +47,7 @@ function View({ route }) {
   if (view === "jobs") return html`<${Jobs} query=${route.query} />`;
   if (view === "launch") return html`<${Launch} />`;
   if (view === "images") return html`<${Images} />`;
-  return html`<h1 class="unseen">Not found</h1>
-    <${Empty} title="The console has no such page"><p><a href=${to([])}>Go home</a></p><//>`;
+  return html`<${NotFound} />`;
 }
 
 function Live() {

@@ -178,10 +178,11 @@ function faultOf(cluster, events, all) {
 export function Cluster({ id, query }) {
   const { cluster: clusters, job_execution: executions, job, events: kept, loaded } = useStore();
   const [question, ask] = useState("");
-  useEffect(() => {
-    openEvents(id);
-  }, [id]);
   const cluster = clusters.get(id);
+  const isKnown = Boolean(cluster);
+  useEffect(() => {
+    if (isKnown) openEvents(id);
+  }, [id, isKnown]);
   useTick(cluster && isBusy(cluster) ? 500 : 30_000);
   useTitle(cluster?.name ?? "Cluster");
   if (!cluster) return loaded && html`<${Missing} what="cluster" list=${[]} id=${id} />`;

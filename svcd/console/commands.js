@@ -18,7 +18,7 @@ export const newRun = "svcd run FILE --on CLUSTER";
 export const why = (id) => `svcd why ${id}`;
 export const cancelRun = (id) => `svcd job cancel ${id}`;
 export const rerun = (id) => `svcd job rerun ${id}`;
-export const followLog = (id, all) => `svcd job logs ${id} -f${all ? " --all" : ""}`;
+export const readLog = (id, { ended, all }) => `svcd job logs ${id}${ended ? "" : " -f"}${all ? " --all" : ""}`;
 
 export const remove = (verb, name) => `svcd ${verb} ${quoted(name)}`;
 export function addBinary(file, name) {

@@ -155,7 +155,7 @@ function NewCluster({ images, all, offer }) {
         ],
         hint: images.length
           ? html`<a href=${to(["images"])}>Images and their tags</a>`
-          : html`No image is registered: <a href=${to(["images"])}>register one</a>.`,
+          : html`<p>No image is registered: <a href=${to(["images"])}>register one</a>.</p>`,
       },
       { name: "user_keypair_id", ...choice("Key pair", keypairs, values.user_keypair_id, "none: you cannot log in") },
       { name: "neutron_management_network", ...choice("Network", networks, network, anyNetwork(source, networks)) },

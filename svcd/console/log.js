@@ -53,7 +53,7 @@ function search(text, wanted) {
   return { all: lines.length, found: found.length, drawn: found.slice(-LINES).map(drawLine).join("") };
 }
 
-export function Log({ id, query }) {
+export function Log({ id, ended, query }) {
   const [{ all: everything, own, leftOut }, set] = useState(NOTHING);
   const [fault, setFault] = useState("");
   const [following, setFollowing] = useState(true);
@@ -96,7 +96,8 @@ export function Log({ id, query }) {
     ${wanted && html`<p class="faint">${found} of ${all} lines</p>`}
     ${found > LINES && html`<p class="faint">The last ${LINES} of ${found} lines.</p>`}
     <pre class="log" ref=${box} tabindex="0" aria-label="Log" dir="ltr" onScroll=${atEnd}>${drawn}</pre>`;
-  const none = everything ? "The programs have written nothing so far." : "The log is empty so far.";
+  const soFar = ended ? "" : " so far";
+  const none = everything ? `The programs have written nothing${soFar}.` : `The log is empty${soFar}.`;
   return html`<${Section} id="log" title="Log" side=${side}>
     ${fault && html`<p class="notice" role="status">The log cannot be read now: <bdi>${plain(fault)}</bdi></p>`}
     ${text ? lines : !fault && html`<p class="faint">${none}</p>`}

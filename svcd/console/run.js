@@ -193,8 +193,8 @@ export function Run({ id, query }) {
     ${waiting && html`<${Waiting} waiting=${waiting} />`}
     <${Phases} run=${run} />
     ${!ended && run.progress !== null && html`<p class="progress"><${Progress} run=${run} /></p>`}
-    <${Log} id=${id} query=${query} />
-    <${Command} text=${commands.followLog(run.id, query.all)} />
+    <${Log} id=${id} ended=${ended} query=${query} />
+    <${Command} text=${commands.readLog(run.id, { ended, all: query.all })} />
     ${Array.isArray(actions) && actions.length > 0 && html`<${Actions} actions=${actions} />`}
     <${Configuration} run=${run} sources=${sources} />
     ${Ask && html`<${Ask} run=${run} close=${() => ask("")} />`}`;

@@ -106,6 +106,9 @@ class ClusterTests(ConsoleCase):
             told.wait_for(state="hidden")
             page.goto("/console/#/clusters/6b0c1cc7-0f4c-4f5e-8c9c-000000000000")
             page.get_by_text("This cluster does not exist").wait_for()
+            self.assertEqual(page.title(), "Cluster · svcd")
+            asked = page.evaluate("performance.getEntriesByType('resource').map((e) => e.name)")
+            self.assertFalse([url for url in asked if "000000000000/events" in url])
             page.get_by_role("link", name="See all clusters").press("Enter")
             page.get_by_text("No clusters yet").wait_for()
             told.wait_for(state="hidden")
@@ -194,6 +197,11 @@ class RunTests(ConsoleCase):
         def walk(page: Any) -> None:
             cluster = self.active(name="a-name-that-is-as-long-as-the-names-can-be-in-here")
             run = self.run_job(self.job("j" * 46), cluster)
+            self.call(
+                "PUT",
+                f"/clusters/{cluster}",
+                {"resize_node_groups": [{"name": "worker", "count": 3}]},
+            )
             self.in_reactor(lambda: self.svcd.advance(20))
             for scheme in ("light", "dark"):
                 page.emulate_media(color_scheme=scheme)
@@ -203,6 +211,7 @@ class RunTests(ConsoleCase):
                     page.locator("main :is(section, .empty, .table, .plan)").first.wait_for()
                     wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
                     self.assertLessEqual(wide, 0, (scheme, view))
+            self.assertEqual(page.title(), "Not found · svcd")
 
         await self.walk(walk, viewport={"width": 360, "height": 780})
 

@@ -12,7 +12,7 @@ from svcd.cli.main import root
 from tests.support.console import ConsoleCase
 
 COMMANDS = """[
-    m.newCluster, m.newRun, m.why(ID), m.cancelRun(ID), m.rerun(ID), m.followLog(ID, true),
+    m.newCluster, m.newRun, m.why(ID), m.cancelRun(ID), m.rerun(ID), m.readLog(ID, { all: true }),
     m.deleteCluster({ name: "my etl" }), m.retryCluster({ name: "etl" }),
     m.scaleCluster({ name: "etl" }, [{ name: "worker", count: 3 }]), m.tunnel("etl", "Spark"),
     m.addBinary("a b.pig", "a-b.pig"), m.remove("binary rm", "a"), m.remove("source rm", "a"),
