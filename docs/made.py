@@ -20,7 +20,7 @@ from svcd.cli.main import root
 from svcd.errors import SvcdError
 from svcd.ports.store import DatabaseFigures
 from svcd.runtime.metrics import Metrics
-from svcd.settings import Settings, schema
+from svcd.settings import schema
 from svcd.testing import FakeService
 
 Json = Mapping[str, Any]
@@ -80,12 +80,11 @@ TEXTS: Final[Mapping[str, Callable[[], str]]] = {
 
 
 def _settings() -> Iterator[str]:
-    defaults = Settings()
     sections: dict[str, list[tuple[str, str, str]]] = {}
-    for key, (kind, text, _) in schema().items():
-        section, _, name = key.partition(".")
-        default = _default(getattr(getattr(defaults, section), name))
-        sections.setdefault(section, []).append((f"`{key}`", default, f"{text} ({_kind(kind)})"))
+    for key, declared in schema().items():
+        section = key.partition(".")[0]
+        row = (f"`{key}`", _default(declared.default), f"{declared.text} ({_kind(declared.kind)})")
+        sections.setdefault(section, []).append(row)
     for section, rows in sections.items():
         yield f"## {section}\n\n{_table(('Setting', 'Default', 'Meaning'), rows)}"
 

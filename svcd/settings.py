@@ -1,7 +1,13 @@
-"""The settings: one schema, three sources (TOML file < `SVCD_*` environment < `--set` flags).
+"""The settings, one declaration each: TOML file < `SVCD_*` environment < `--set` flags.
 
 Every key is `section.name`. An unknown key is an error. Each value keeps its source for
 `svcd config show`. Durations end in `_s` (seconds), sizes in `_bytes`.
+
+Note: settings and constants. A `setting` is what an operator may change, because the right value
+depends on the site: its network, cloud, database, users, amounts. A `constant` has one value that
+is right everywhere; its text says what it bounds. It stands in the same records, so that a test
+gives another value to the constructor of a record or to FakeService. `load` refuses a constant that
+an operator sets, and names the value that holds.
 """
 
 from __future__ import annotations
@@ -9,7 +15,7 @@ from __future__ import annotations
 import functools
 import re
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +50,6 @@ _NOT_SETTINGS = (
     "SVCD_VANILLA_PREFIX",
 )
 """Beginnings of variables that other parts of svcd read: the image, the machines, the tests."""
-_HIDDEN = ("database.url",)
-"""Besides the secrets: their wrong values are not quoted either."""
 
 
 def without_passwords(text: str) -> str:
@@ -53,371 +57,297 @@ def without_passwords(text: str) -> str:
     return _PASSWORDS.sub(lambda m: f"{m[1]}***@" if m[1] else f"{m[2]}***", text)
 
 
-def _doc(text: str) -> dict[str, str]:
-    return {"doc": text}
+@frozen(kw_only=True)
+class Setting:
+    """The declaration of one value of a section.
+
+    kind: its type. text: what it says, with the unit where the name does not end in one. fixed: a
+    constant. masked: stars replace it wherever values are shown. hidden: a wrong value is not
+    quoted. choices: the possible texts. least, most: bounds of a number.
+    """
+
+    kind: Any
+    default: Any
+    text: str
+    fixed: bool = False
+    masked: bool = False
+    hidden: bool = False
+    choices: Sequence[str] = ()
+    least: int = 0
+    most: int = _MOST
+
+
+def setting(
+    default: Any,
+    text: str,
+    *,
+    secret: bool = False,
+    shown: bool | Callable[[Any], str] = True,
+    **rules: Any,
+) -> Any:
+    """A field that operators may set. shown: as the `repr` of attrs. rules: see Setting."""
+    declared = {"text": text, "masked": secret, **rules}
+    return field(default=default, repr=False if secret else shown, metadata=declared)
+
+
+def constant(default: Any, text: str) -> Any:
+    """A field with the same value for every operator. text: what the value bounds."""
+    return field(default=default, metadata={"text": text, "fixed": True})
 
 
 @frozen(kw_only=True)
 class Server:
-    listen: str = field(default="tcp:127.0.0.1:8386", metadata=_doc("endpoint of the API"))
-    admin_listen: str = field(
-        default="",
-        metadata=_doc("endpoint for /metrics and health alone; empty: the API serves them"),
+    listen: str = setting("tcp:127.0.0.1:8386", "endpoint of the API")
+    admin_listen: str = setting(
+        "", "endpoint for /metrics and health alone; empty: the API serves them"
     )
-    state_dir: Path = field(
-        default=Path("state"),
-        metadata=_doc("folder of the daemon's files: database, key, embedded cloud"),
+    state_dir: Path = setting(  # noqa: RUF009
+        Path("state"), "folder of the daemon's files: database, key, embedded cloud"
     )
-    seal_key: str = field(
-        default="",
-        metadata=_doc("file of the key that seals credentials; empty: seal.key in state_dir"),
+    seal_key: str = setting(
+        "", "file of the key that seals credentials; empty: seal.key in state_dir"
     )
-    header_deadline_s: float = field(
-        default=10.0, metadata=_doc("longest time for a request's header to arrive")
+    header_deadline_s: float = constant(10.0, "longest time for a request's header to arrive")
+    min_body_rate_bytes: int = constant(1000, "lowest rate of a request body, bytes a second")
+    idle_timeout_s: float = constant(75.0, "time until an idle connection is closed")
+    request_timeout_s: float = setting(60.0, "longest time of a request")
+    drain_s: float = setting(10.0, "time in which requests in flight may finish at a stop")
+    max_connections: int = setting(20000, "most open connections")
+    max_json_bytes: int = constant(1_048_576, "largest JSON body")
+    max_binary_bytes: int = setting(536_870_912, "largest internal job binary")
+    hosts: tuple[str, ...] = setting(
+        (), "names that callers may use besides loopback addresses; *: any name"
     )
-    min_body_rate_bytes: int = field(
-        default=1000, metadata=_doc("lowest rate of a request body, bytes a second")
+    trusted_proxies: tuple[str, ...] = setting(
+        (), "proxies whose X-Forwarded-For counts: addresses, networks, or unix for a socket file"
     )
-    idle_timeout_s: float = field(
-        default=75.0, metadata=_doc("time until an idle connection is closed")
-    )
-    request_timeout_s: float = field(default=60.0, metadata=_doc("longest time of a request"))
-    drain_s: float = field(
-        default=10.0, metadata=_doc("time in which requests in flight may finish at a stop")
-    )
-    max_connections: int = field(default=20000, metadata=_doc("most open connections"))
-    max_json_bytes: int = field(default=1_048_576, metadata=_doc("largest JSON body"))
-    max_binary_bytes: int = field(default=536_870_912, metadata=_doc("largest internal job binary"))
-    hosts: tuple[str, ...] = field(
-        default=(),
-        metadata=_doc("names that callers may use besides loopback addresses; *: any name"),
-    )
-    trusted_proxies: tuple[str, ...] = field(
-        default=(),
-        metadata=_doc(
-            "proxies whose X-Forwarded-For counts: addresses, networks, or unix for a socket file"
-        ),
-    )
-    hide_credentials: bool = field(
-        default=False,
-        metadata=_doc("mask credentials of data sources and binaries, and tokens of clusters"),
+    hide_credentials: bool = setting(
+        False, "mask credentials of data sources and binaries, and tokens of clusters"
     )
 
 
 @frozen(kw_only=True)
 class Database:
-    url: str = field(
-        default="",
-        repr=False,
-        metadata=_doc("sqlite:///PATH or postgresql://…; empty: a file in state_dir"),
+    url: str = setting(
+        "", "sqlite:///PATH or postgresql://…; empty: a file in state_dir", shown=False
     )
-    connections: int = field(default=8, metadata=_doc("most connections to PostgreSQL"))
-    connect_timeout_s: float = field(
-        default=5.0, metadata=_doc("longest wait for a new connection to PostgreSQL")
+    connections: int = setting(8, "most connections to PostgreSQL", least=1, most=500)
+    connect_timeout_s: float = constant(5.0, "longest wait for a new connection to PostgreSQL")
+    statement_timeout_s: float = constant(15.0, "longest time of one statement in PostgreSQL")
+    wait_s: float = constant(5.0, "longest wait of a request for a free connection, then 503")
+    lease_s: float = setting(5.0, "time after which the others replace a silent daemon", least=3)
+    renew_s: float = constant(1.0, "interval of a daemon's heartbeats")
+    grace_s: float = constant(
+        2.0, "longest time until the last calls of a dead daemon show in the cloud"
     )
-    statement_timeout_s: float = field(
-        default=15.0, metadata=_doc("longest time of one statement in PostgreSQL")
-    )
-    wait_s: float = field(
-        default=5.0, metadata=_doc("longest wait of a request for a free connection, then 503")
-    )
-    lease_s: float = field(
-        default=5.0, metadata=_doc("time after which the others replace a silent daemon")
-    )
-    renew_s: float = field(default=1.0, metadata=_doc("interval of a daemon's heartbeats"))
-    grace_s: float = field(
-        default=2.0,
-        metadata=_doc("longest time until the last calls of a dead daemon show in the cloud"),
-    )
-    rescan_s: float = field(
-        default=5.0, metadata=_doc("interval of searches for work that other daemons have accepted")
+    rescan_s: float = constant(
+        5.0, "interval of searches for work that other daemons have accepted"
     )
 
 
 @frozen(kw_only=True)
 class Auth:
-    mode: str = field(default="none", metadata=_doc("none or keystone"))
-    allow_none: bool = field(
-        default=False,
-        metadata=_doc("allow mode none with a real cloud, or on ports that others can reach"),
+    mode: str = setting("none", "none or keystone", choices=("none", "keystone"))
+    allow_none: bool = setting(
+        False, "allow mode none with a real cloud, or on ports that others can reach"
     )
-    cache_s: float = field(default=300.0, metadata=_doc("time for which svcd trusts a valid token"))
-    negative_cache_s: float = field(
-        default=10.0, metadata=_doc("time for which svcd remembers a refused token")
+    cache_s: float = setting(300.0, "time for which svcd trusts a valid token")
+    negative_cache_s: float = constant(10.0, "time for which svcd remembers a refused token")
+    cache_size: int = constant(10_000, "most valid tokens, and most refused ones, in memory")
+    checks_at_once: int = constant(20, "most tokens that the identity service checks at once")
+    refusals_per_minute: int = constant(
+        300, "refused tokens after which an address has to wait a minute; 0: no limit"
     )
-    cache_size: int = field(
-        default=10_000, metadata=_doc("most valid tokens, and most refused ones, in memory")
+    read_roles: tuple[str, ...] = setting(
+        ("reader", "member", "admin"), "roles of which a caller needs one to read"
     )
-    checks_at_once: int = field(
-        default=20, metadata=_doc("most tokens that the identity service checks at once")
-    )
-    refusals_per_minute: int = field(
-        default=300,
-        metadata=_doc("refused tokens after which an address has to wait a minute; 0: no limit"),
-    )
-    read_roles: tuple[str, ...] = field(
-        default=("reader", "member", "admin"),
-        metadata=_doc("roles of which a caller needs one to read"),
-    )
-    write_roles: tuple[str, ...] = field(
-        default=("member", "admin"),
-        metadata=_doc("roles of which a caller needs one to change anything"),
+    write_roles: tuple[str, ...] = setting(
+        ("member", "admin"), "roles of which a caller needs one to change anything"
     )
 
 
 @frozen(kw_only=True)
 class CloudSettings:
-    kind: str = field(default="embedded", metadata=_doc("embedded or openstack"))
-    listen: str = field(
-        default="tcp:127.0.0.1:8387", metadata=_doc("endpoint of the embedded cloud")
+    kind: str = setting("embedded", "embedded or openstack", choices=("embedded", "openstack"))
+    listen: str = setting("tcp:127.0.0.1:8387", "endpoint of the embedded cloud")
+    auth_url: str = setting("", "URL of the identity service; ends in /v3", shown=url_repr)
+    username: str = setting("", "svcd's own user")
+    password: str = setting("", "password of the user", secret=True)
+    application_credential_id: str = setting(
+        "", "id of an application credential, in place of a password", secret=True
     )
-    auth_url: str = field(
-        default="", repr=url_repr, metadata=_doc("URL of the identity service; ends in /v3")
+    application_credential_secret: str = setting(
+        "", "secret of the application credential", secret=True
     )
-    username: str = field(default="", metadata=_doc("svcd's own user"))
-    password: str = field(
-        default="", repr=False, metadata={"doc": "password of the user", "secret": True}
+    project: str = setting("", "svcd's own project")
+    user_domain: str = setting("default", "domain id of the user")
+    project_domain: str = setting("default", "domain id of the project")
+    region: str = setting("", "region of the catalog; empty: any")
+    interface: str = setting(
+        "public", "public, internal or admin", choices=("public", "internal", "admin")
     )
-    application_credential_id: str = field(
-        default="",
-        repr=False,
-        metadata={"doc": "id of an application credential, in place of a password", "secret": True},
+    job_credentials: str = setting(
+        "application",
+        "application: a job logs in at the object store with an application credential of"
+        " its own; password: with the password of its data source",
+        choices=("application", "password"),
     )
-    application_credential_secret: str = field(
-        default="",
-        repr=False,
-        metadata={"doc": "secret of the application credential", "secret": True},
+    job_roles: tuple[str, ...] = setting(
+        ("member",), "roles of a job's application credential, as far as the user has them"
     )
-    project: str = field(default="", metadata=_doc("svcd's own project"))
-    user_domain: str = field(default="default", metadata=_doc("domain id of the user"))
-    project_domain: str = field(default="default", metadata=_doc("domain id of the project"))
-    region: str = field(default="", metadata=_doc("region of the catalog; empty: any"))
-    interface: str = field(default="public", metadata=_doc("public, internal or admin"))
-    job_credentials: str = field(
-        default="application",
-        metadata=_doc(
-            "application: a job logs in at the object store with an application credential of its"
-            " own; password: with the password of its data source"
-        ),
+    timeout_s: float = setting(30.0, "longest time of one call, body included")
+    trust_roles: tuple[str, ...] = setting(
+        ("member",), "roles that the trust of a cluster carries, if its creator has them"
     )
-    job_roles: tuple[str, ...] = field(
-        default=("member",),
-        metadata=_doc("roles of a job's application credential, as far as the user has them"),
+    calls_at_once: int = setting(20, "most calls in flight")
+    machine_cidrs: tuple[str, ...] = setting(
+        (), "networks of machines that svcd connects to; empty: all but its host and link-local"
     )
-    timeout_s: float = field(default=30.0, metadata=_doc("longest time of one call, body included"))
-    trust_roles: tuple[str, ...] = field(
-        default=("member",),
-        metadata=_doc("roles that the trust of a cluster carries, if its creator has them"),
+    ssh_ports: tuple[str, ...] = setting(("22",), "SSH ports that images may name in _svc_ssh_port")
+    ssh_cidrs: tuple[str, ...] = setting(
+        ("0.0.0.0/0",), "networks that may reach the SSH port of servers; svcd must be in one"
     )
-    calls_at_once: int = field(default=20, metadata=_doc("most calls in flight"))
-    machine_cidrs: tuple[str, ...] = field(
-        default=(),
-        metadata=_doc(
-            "networks of machines that svcd connects to; empty: all but its host and link-local"
-        ),
+    web_cidrs: tuple[str, ...] = setting(
+        (), "networks that may reach Hadoop's pages, and so run programs there"
     )
-    ssh_ports: tuple[str, ...] = field(
-        default=("22",), metadata=_doc("SSH ports that images may name in _svc_ssh_port")
-    )
-    ssh_cidrs: tuple[str, ...] = field(
-        default=("0.0.0.0/0",),
-        metadata=_doc("networks that may reach the SSH port of servers; svcd must be in one"),
-    )
-    web_cidrs: tuple[str, ...] = field(
-        default=(),
-        metadata=_doc("networks that may reach Hadoop's pages, and so run programs there"),
-    )
-    allow_public_web: bool = field(
-        default=False, metadata=_doc("svcd doctor accepts every address in cloud.web_cidrs")
-    )
+    allow_public_web: bool = setting(False, "svcd doctor accepts every address in cloud.web_cidrs")
 
 
 @frozen(kw_only=True)
 class Embedded:
     """The embedded cloud."""
 
-    network: str = field(
-        default="127.1.0.0/16", metadata=_doc("addresses of the loopback machines")
+    network: str = setting("127.1.0.0/16", "addresses of the loopback machines")
+    ssh_port: int = setting(2222, "SSH port of the loopback machines", least=1, most=65_535)
+    boot_s: float = constant(0.0, "time a server stays in BUILD")
+    list_lag_s: float = constant(0.0, "delay until lists show a change")
+    delete_s: float = constant(0.0, "time until a deleted server is gone")
+    volume_s: float = constant(0.0, "time a volume takes to change state")
+    quota_instances: int = setting(
+        0,
+        "most servers of a project; -1: any; 0: one for each 512 MiB of this machine's memory,"
+        " in all projects together",
+        least=-1,
     )
-    ssh_port: int = field(default=2222, metadata=_doc("SSH port of the loopback machines"))
-    boot_s: float = field(default=0.0, metadata=_doc("time a server stays in BUILD"))
-    list_lag_s: float = field(default=0.0, metadata=_doc("delay until lists show a change"))
-    delete_s: float = field(default=0.0, metadata=_doc("time until a deleted server is gone"))
-    volume_s: float = field(default=0.0, metadata=_doc("time a volume takes to change state"))
-    quota_instances: int = field(
-        default=0,
-        metadata=_doc(
-            "most servers of a project; -1: any; 0: one for each 512 MiB of this machine's memory,"
-            " in all projects together"
-        ),
-    )
-    quota_cores: int = field(default=800, metadata=_doc("most virtual processors of a project"))
-    quota_ram_mib: int = field(default=1_638_400, metadata=_doc("most memory of a project, MiB"))
-    quota_volumes: int = field(default=400, metadata=_doc("most volumes of a project"))
-    quota_volume_gib: int = field(
-        default=40_000, metadata=_doc("most volume space of a project, GiB")
-    )
-    quota_floating_ips: int = field(default=50, metadata=_doc("most floating IPs of a project"))
-    token_ttl_s: float = field(default=86_400.0, metadata=_doc("lifetime of a token"))
-    username: str = field(
-        default="demo", metadata=_doc("user of the embedded cloud, named in endpoints.json")
-    )
-    password: str = field(
-        default="",
-        repr=False,
-        metadata={"doc": "its password; empty: random, see endpoints.json", "secret": True},
-    )
-    tenant: str = field(default="demo", metadata=_doc("project of the user: id and name"))
-    image_prefix: str = field(
-        default="", metadata=_doc("software tree of vanilla; empty: state_dir/image/vanilla-3.5.0")
+    quota_cores: int = constant(800, "most virtual processors of a project")
+    quota_ram_mib: int = constant(1_638_400, "most memory of a project, MiB")
+    quota_volumes: int = constant(400, "most volumes of a project")
+    quota_volume_gib: int = constant(40_000, "most volume space of a project, GiB")
+    quota_floating_ips: int = constant(50, "most floating IPs of a project")
+    token_ttl_s: float = constant(86_400.0, "lifetime of a token")
+    username: str = setting("demo", "user of the embedded cloud, named in endpoints.json")
+    password: str = setting("", "its password; empty: random, see endpoints.json", secret=True)
+    tenant: str = setting("demo", "project of the user: id and name")
+    image_prefix: str = setting(
+        "", "software tree of vanilla; empty: state_dir/image/vanilla-3.5.0"
     )
 
 
 @frozen(kw_only=True)
 class Console:
-    enabled: bool = field(
-        default=True, metadata=_doc("serve the web page at /console/ beside the API")
-    )
-    password_login: bool = field(
-        default=True,
-        metadata=_doc("the page may log users in with a password (auth.mode=keystone)"),
+    enabled: bool = setting(True, "serve the web page at /console/ beside the API")
+    password_login: bool = setting(
+        True, "the page may log users in with a password (auth.mode=keystone)"
     )
 
 
 @frozen(kw_only=True)
 class Plugins:
-    enabled: tuple[str, ...] = field(
-        default=("vanilla",), metadata=_doc("enabled distributions, in the order of the list")
+    enabled: tuple[str, ...] = setting(
+        ("vanilla",), "enabled distributions, in the order of the list"
     )
 
 
 @frozen(kw_only=True)
 class Fake:
-    engine_url: str = field(
-        default="",
-        repr=url_repr,
-        metadata=_doc("scripted engine of the fake distribution; empty: the embedded cloud's"),
+    engine_url: str = setting(
+        "", "scripted engine of the fake distribution; empty: the embedded cloud's", shown=url_repr
     )
 
 
 @frozen(kw_only=True)
 class Ssh:
-    connect_timeout_s: float = field(default=10.0, metadata=_doc("longest time of a login"))
-    channels: int = field(default=8, metadata=_doc("most commands at once on one connection"))
-    keepalive_s: float = field(default=30.0, metadata=_doc("idle time before a keep-alive"))
+    connect_timeout_s: float = constant(10.0, "longest time of a login")
+    channels: int = constant(8, "most commands at once on one connection")
+    keepalive_s: float = constant(30.0, "idle time before a keep-alive")
 
 
 @frozen(kw_only=True)
 class Provisioning:
-    on_failure: str = field(
-        default="remove",
-        metadata=_doc("remove or keep the servers of a cluster that could not be made"),
+    on_failure: str = setting(
+        "remove",
+        "remove or keep the servers of a cluster that could not be made",
+        choices=("remove", "keep"),
     )
-    max_nodes: int = field(default=1000, metadata=_doc("most instances of one cluster"))
-    max_groups: int = field(default=100, metadata=_doc("most node groups of one cluster"))
-    machines_at_once: int = field(
-        default=30, metadata=_doc("most machines of a cluster that svcd works on at once")
-    )
-    spawn_deadline_s: float = field(default=1800.0, metadata=_doc("longest time in Spawning"))
-    prepare_deadline_s: float = field(default=900.0, metadata=_doc("longest time in Preparing"))
-    configure_deadline_s: float = field(default=600.0, metadata=_doc("longest time in Configuring"))
-    start_deadline_s: float = field(default=900.0, metadata=_doc("longest time in Starting"))
-    decommission_deadline_s: float = field(
-        default=14_400.0, metadata=_doc("longest time in Decommissioning")
-    )
-    delete_deadline_s: float = field(default=1800.0, metadata=_doc("longest time in Deleting"))
-    poll_s: float = field(
-        default=1.0, metadata=_doc("interval of requests to the cloud while a cluster is built")
-    )
-    transient_poll_s: float = field(
-        default=30.0, metadata=_doc("interval of searches for idle transient clusters")
-    )
-    health_poll_s: float = field(
-        default=300.0, metadata=_doc("interval of health checks of an Active cluster; 0: never")
+    max_nodes: int = constant(1000, "most instances of one cluster")
+    max_groups: int = constant(100, "most node groups of one cluster")
+    machines_at_once: int = constant(30, "most machines of a cluster that svcd works on at once")
+    spawn_deadline_s: float = setting(1800.0, "longest time in Spawning")
+    prepare_deadline_s: float = constant(900.0, "longest time in Preparing")
+    configure_deadline_s: float = constant(600.0, "longest time in Configuring")
+    start_deadline_s: float = constant(900.0, "longest time in Starting")
+    decommission_deadline_s: float = setting(14_400.0, "longest time in Decommissioning")
+    delete_deadline_s: float = setting(1800.0, "longest time in Deleting")
+    poll_s: float = constant(1.0, "interval of requests to the cloud while a cluster is built")
+    transient_poll_s: float = constant(30.0, "interval of searches for idle transient clusters")
+    health_poll_s: float = setting(
+        300.0, "interval of health checks of an Active cluster; 0: never"
     )
 
 
 @frozen(kw_only=True)
 class Workflow:
-    poll_s: float = field(
-        default=5.0, metadata=_doc("interval of status requests for running executions")
+    poll_s: float = setting(5.0, "interval of status requests for running executions")
+    submit_deadline_s: float = constant(900.0, "longest time from Active to the submit")
+    manual_deadline_s: float = constant(
+        300.0, "longest time SUSPENDED with an action in START_MANUAL"
     )
-    submit_deadline_s: float = field(
-        default=900.0, metadata=_doc("longest time from Active to the submit")
+    cancel_s: float = constant(5.0, "longest time of a cancel")
+    unreachable_deadline_s: float = setting(
+        1800.0, "longest time without engine, resource manager or worker; then the execution ends"
     )
-    manual_deadline_s: float = field(
-        default=300.0, metadata=_doc("longest time SUSPENDED with an action in START_MANUAL")
+    job_credential_s: float = setting(
+        604_800.0, "life of a job's application credential; a longer job loses the object store"
     )
-    cancel_s: float = field(default=5.0, metadata=_doc("longest time of a cancel"))
-    unreachable_deadline_s: float = field(
-        default=1800.0,
-        metadata=_doc(
-            "longest time without engine, resource manager or worker; then the execution ends"
-        ),
+    keep_days: int = setting(
+        0, "days after which svcd deletes the record of an ended execution; 0: never"
     )
-    job_credential_s: float = field(
-        default=604_800.0,
-        metadata=_doc(
-            "life of a job's application credential; a longer job loses the object store"
-        ),
-    )
-    keep_days: int = field(
-        default=0,
-        metadata=_doc("days after which svcd deletes the record of an ended execution; 0: never"),
-    )
-    log_bytes: int = field(
-        default=1_048_576, metadata=_doc("most bytes of a job's log in an answer")
-    )
+    log_bytes: int = constant(1_048_576, "most bytes of a job's log in an answer")
 
 
 @frozen(kw_only=True)
 class Limits:
-    answer_bytes: int = field(
-        default=1_048_576, metadata=_doc("largest answer of a cluster's engine or file system")
+    answer_bytes: int = setting(1_048_576, "largest answer of a cluster's engine or file system")
+    rows: int = setting(100_000, "most records of each kind that a tenant may have; 0: no limit")
+    executions: int = setting(10_000, "most job executions of a tenant that have not ended; 0: any")
+    binary_bytes: int = setting(
+        10_737_418_240, "most bytes of a tenant's job binary internals together; 0: any"
     )
-    rows: int = field(
-        default=100_000,
-        metadata=_doc("most records of each kind that a tenant may have; 0: no limit"),
+    clusters: int = setting(1000, "most clusters of a tenant; 0: any")
+    instances: int = setting(10_000, "most instances of a tenant's clusters together; 0: any")
+    watchers: int = setting(1000, "most open watch requests of a tenant at one daemon; 0: any")
+    log_bytes: int = setting(
+        268_435_456,
+        "most bytes of a tenant's kept logs of job executions together, compressed; the oldest"
+        " go first; 0: any",
     )
-    executions: int = field(
-        default=10_000, metadata=_doc("most job executions of a tenant that have not ended; 0: any")
-    )
-    binary_bytes: int = field(
-        default=10_737_418_240,
-        metadata=_doc("most bytes of a tenant's job binary internals together; 0: any"),
-    )
-    clusters: int = field(default=1000, metadata=_doc("most clusters of a tenant; 0: any"))
-    instances: int = field(
-        default=10_000, metadata=_doc("most instances of a tenant's clusters together; 0: any")
-    )
-    watchers: int = field(
-        default=1000, metadata=_doc("most open watch requests of a tenant at one daemon; 0: any")
-    )
-    log_bytes: int = field(
-        default=268_435_456,
-        metadata=_doc(
-            "most bytes of a tenant's kept logs of job executions together, compressed; the oldest"
-            " go first; 0: any"
-        ),
-    )
-    idempotency_keys: int = field(
-        default=10_000,
-        metadata=_doc("most Idempotency-Keys that a tenant may use in 24 hours; 0: any"),
+    idempotency_keys: int = setting(
+        10_000, "most Idempotency-Keys that a tenant may use in 24 hours; 0: any"
     )
 
 
 @frozen(kw_only=True)
 class Logging:
-    format: str = field(default="human", metadata=_doc("human or json"))
-    level: str = field(default="info", metadata=_doc("debug, info, warn or error"))
-    access: bool = field(default=True, metadata=_doc("write one line for each request"))
-    audit: str = field(
-        default="audit.log",
-        metadata=_doc("file of the audit log, relative to state_dir; - for standard output; off"),
+    format: str = setting("human", "human or json", choices=("human", "json"))
+    level: str = setting(
+        "info", "debug, info, warn or error", choices=("debug", "info", "warn", "error")
     )
-    audit_bytes: int = field(
-        default=67_108_864,
-        metadata=_doc("size at which the audit log begins a new file; nine older ones are kept"),
+    access: bool = setting(True, "write one line for each request")
+    audit: str = setting(
+        "audit.log", "file of the audit log, relative to state_dir; - for standard output; off"
+    )
+    audit_bytes: int = constant(
+        67_108_864, "size at which the audit log begins a new file; nine older ones are kept"
     )
 
 
@@ -440,17 +370,6 @@ class Settings:
     log: Logging = field(factory=Logging)
 
 
-_CHOICES: Mapping[str, Sequence[str]] = {
-    "auth.mode": ("none", "keystone"),
-    "cloud.kind": ("embedded", "openstack"),
-    "cloud.interface": ("public", "internal", "admin"),
-    "cloud.job_credentials": ("application", "password"),
-    "provisioning.on_failure": ("remove", "keep"),
-    "log.format": ("human", "json"),
-    "log.level": ("debug", "info", "warn", "error"),
-}
-
-
 @frozen(kw_only=True)
 class Loaded:
     """Settings and the source of each key (`default` for keys that are not given).
@@ -471,36 +390,48 @@ def _sections() -> Mapping[str, Any]:
 
 
 @functools.cache
+def _declared() -> Mapping[str, Setting]:
+    """`section.name` -> its declaration, constants included, in order."""
+    declared: dict[str, Setting] = {}
+    for section, record in _sections().items():
+        kinds = typing.get_type_hints(record)
+        for attribute in attrs.fields(record):
+            declared[f"{section}.{attribute.name}"] = Setting(
+                kind=kinds[attribute.name],
+                default=attribute.default,
+                hidden=attribute.repr is False,
+                **attribute.metadata,
+            )
+    return declared
+
+
+@functools.cache
+def schema() -> Mapping[str, Setting]:
+    """`section.name` -> the declaration of each setting, in order."""
+    return {key: declared for key, declared in _declared().items() if not declared.fixed}
+
+
+@functools.cache
 def _variables() -> Mapping[str, str]:
     """Variable of the environment -> `section.name`."""
     return {"SVCD_" + key.upper().replace(".", "_"): key for key in schema()}
 
 
-@functools.cache
-def schema() -> Mapping[str, tuple[Any, str, bool]]:
-    """`section.name` -> (type, documentation, is it secret), in order."""
-    result: dict[str, tuple[Any, str, bool]] = {}
-    for section in attrs.fields(Settings):
-        kind = _sections()[section.name]
-        hints = typing.get_type_hints(kind)
-        for each in attrs.fields(kind):
-            result[f"{section.name}.{each.name}"] = (
-                hints[each.name],
-                each.metadata.get("doc", ""),
-                bool(each.metadata.get("secret")),
-            )
-    return result
-
-
-def load(config: Path | None, environment: Mapping[str, str], flags: Sequence[str] = ()) -> Loaded:
+def load(
+    config: Path | None,
+    environment: Mapping[str, str],
+    flags: Sequence[str] = (),
+    constants: bool = False,
+) -> Loaded:
     """Read the three sources.
 
-    flags: `section.name=value` texts. Raises SettingsError.
+    flags: `section.name=value` texts. constants: they may be set too, for FakeService.
+    Raises SettingsError.
     """
-    known = schema()
+    known = _declared()
     given: dict[str, tuple[object, str]] = {}
     if config is not None:
-        given.update(_from_file(config, known))
+        given.update(_from_file(config))
     by_variable = _variables()
     unknown: list[str] = []
     for variable, text in environment.items():
@@ -508,7 +439,7 @@ def load(config: Path | None, environment: Mapping[str, str], flags: Sequence[st
         if variable in by_variable:
             given[by_variable[variable]] = (text, f"environment {variable}")
         elif variable.startswith("SVCD_") and section in _sections():
-            given[f"{section}.{name}"] = (text, f"environment {variable}")  # unknown, see below
+            given[f"{section}.{name}"] = (text, f"environment {variable}")  # refused, see below
         elif variable.startswith("SVCD_") and not variable.startswith(_NOT_SETTINGS):
             unknown.append(_ignored(variable, by_variable))
     for flag in flags:
@@ -520,18 +451,29 @@ def load(config: Path | None, environment: Mapping[str, str], flags: Sequence[st
         given[key.strip()] = (text, "--set")
     values: dict[str, dict[str, object]] = {}
     for key, (raw, source) in given.items():
-        if key not in known:
-            near = nearest(key, known)
-            remedy = f"did you mean {near}?" if near else "svcd config show lists all settings"
-            raise SettingsError(f"unknown setting {key} ({source}); {remedy}")
+        if key not in schema() and not (constants and key in known):
+            raise SettingsError(_refusal(key, source))
         section, _, name = key.partition(".")
-        values.setdefault(section, {})[name] = _convert(key, raw, known[key][0], source)
+        values.setdefault(section, {})[name] = _convert(key, raw, known[key], source)
     built = {s: _sections()[s](**v) for s, v in values.items()}
     return Loaded(
         settings=Settings(**built),
-        sources={k: given[k][1] if k in given else "default" for k in known},
+        sources={k: given[k][1] if k in given else "default" for k in schema()},
         unknown=unknown,
     )
+
+
+def _refusal(key: str, source: str) -> str:
+    """The sentence about a key that no operator can set."""
+    declared = _declared().get(key)
+    if declared is not None:
+        return (
+            f"{key} ({source}) is no setting: its value is always {declared.default}"
+            f" ({declared.text})"
+        )
+    near = nearest(key, schema())
+    remedy = f"did you mean {near}?" if near else "svcd config show lists all settings"
+    return f"unknown setting {key} ({source}); {remedy}"
 
 
 def _ignored(variable: str, known: Iterable[str]) -> str:
@@ -541,31 +483,32 @@ def _ignored(variable: str, known: Iterable[str]) -> str:
     return f"the environment variable {variable} names no setting and has no effect; {remedy}"
 
 
-def _from_file(
-    config: Path, known: Mapping[str, tuple[Any, str, bool]]
-) -> dict[str, tuple[object, str]]:
+def _from_file(config: Path) -> dict[str, tuple[object, str]]:
     import tomllib  # here: only with a file
 
     try:
         tree = tomllib.loads(config.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"cannot read settings file {config}: {error}") from None
-    found: dict[str, tuple[object, str]] = {}
+    given: dict[str, tuple[object, str]] = {}
     for section, content in tree.items():
         if not isinstance(content, dict):
             raise SettingsError(f"unknown setting {section} ({config}); settings are in sections")
         for name, value in content.items():
-            found[f"{section}.{name}"] = (value, str(config))
-    return found
+            given[f"{section}.{name}"] = (value, str(config))
+    return given
 
 
-def _convert(key: str, raw: object, kind: Any, source: str) -> object:
+def _convert(key: str, raw: object, declared: Setting, source: str) -> object:
+    """`raw` as a value of the declared kind. Raises SettingsError."""
+
     def wrong(expected: str) -> SettingsError:
         text = f"setting {key} ({source}): expected {expected}, got "
-        if key in _HIDDEN or schema()[key][2]:
+        if declared.hidden:
             return SettingsError(text + "something else (not shown: it may be a secret)")
         return SettingsError(text + without_passwords(repr(raw)))
 
+    kind = declared.kind
     if kind is bool:
         words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
         if isinstance(raw, bool):
@@ -580,16 +523,17 @@ def _convert(key: str, raw: object, kind: Any, source: str) -> object:
             number: int | float = kind(raw)
         except ValueError:
             raise wrong("a whole number" if kind is int else "a number") from None
-        if not 0 <= number < float("inf") and (key, number) != ("embedded.quota_instances", -1):
-            raise wrong("a number that is not negative")
-        if number > _MOST:
-            raise wrong(f"a number of at most {_MOST}")
+        if not number >= declared.least or number == float("inf"):
+            least = f"of at least {declared.least}" if declared.least else "that is not negative"
+            raise wrong(f"a number {least}")
+        if number > declared.most:
+            raise wrong(f"a number of at most {declared.most}")
         return number
     if kind is Path or kind is str:
         if not isinstance(raw, str):
             raise wrong("a text")
-        if key in _CHOICES and raw not in _CHOICES[key]:
-            raise wrong("one of " + ", ".join(_CHOICES[key]))
+        if declared.choices and raw not in declared.choices:
+            raise wrong("one of " + ", ".join(declared.choices))
         return Path(raw) if kind is Path else raw
     items = raw.split(",") if isinstance(raw, str) else raw
     if not isinstance(items, list) or not all(isinstance(i, str) for i in items):

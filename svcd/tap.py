@@ -79,12 +79,10 @@ class Options(usage.Options):
         """The flags, and every setting with its default and meaning."""
         text = super().getUsage(width)
         lines = ["", "Settings (--set, SVCD_SECTION_KEY, or [section] key in the file):"]
-        defaults = load(None, {}).settings
-        for key, (_, meaning, _) in schema().items():
-            section, _, name = key.partition(".")
-            default = getattr(getattr(defaults, section), name)
+        for key, declared in schema().items():
+            default = declared.default
             shown = ",".join(default) if isinstance(default, tuple) else str(default)
-            lines.append(f"  {key:34} {meaning} [{shown}]")
+            lines.append(f"  {key:34} {declared.text} [{shown}]")
         return text + "\n".join(lines) + "\n"
 
 

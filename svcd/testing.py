@@ -140,7 +140,8 @@ class FakeService:
     url, tenant, image_id, flavor_id, keypair: ready for use; the image is registered.
     treq: a treq client for asynchronous code; its URLs are absolute, below `url`.
     faults: rules (FaultRule) that make cloud, engine, HDFS, SSH or store misbehave.
-    settings: `section.key` -> text, as for `--set`. distributions: further distributions that
+    settings: `section.key` -> text, as for `--set`, also for the constants that stand beside the
+    settings in `svcd.settings`. distributions: further distributions that
     `plugins.enabled` can name, as if they were installed as plug-ins.
     """
 
@@ -549,7 +550,8 @@ def _body(data: bytes | str | IO[bytes]) -> Bytes:
 
 
 def _loaded(given: Mapping[str, str]) -> Settings:
-    return load(None, {}, [f"{key}={value}" for key, value in given.items()]).settings
+    flags = [f"{key}={value}" for key, value in given.items()]
+    return load(None, {}, flags, constants=True).settings
 
 
 @functools.cache

@@ -46,16 +46,17 @@ def show(form: str | None, config: Path | None, flags: Sequence[str]) -> None:
 
 def _rows(loaded: Loaded) -> Iterator[Mapping[str, Any]]:
     """The settings, secrets masked, in the order of the schema."""
-    for key, (_, text, secret) in schema().items():
+    for key, declared in schema().items():
         section, _, name = key.partition(".")
         value = getattr(getattr(loaded.settings, section), name)
-        if secret and value:
+        if declared.masked and value:
             value = "***"
         elif isinstance(value, tuple):
             value = [without_passwords(str(each)) for each in value]
         elif not isinstance(value, (bool, int, float)) and value is not None:
             value = without_passwords(str(value))
-        yield {"name": key, "value": value, "source": loaded.sources[key], "description": text}
+        source = loaded.sources[key]
+        yield {"name": key, "value": value, "source": source, "description": declared.text}
 
 
 @config.command("policy", cls=OperatorCommand)

@@ -28,10 +28,6 @@ from svcd.settings import (
 
 _LEAST_ADDRESSES = 32
 """Fewest addresses of `embedded.network`."""
-_MOST_CONNECTIONS = 500
-"""Largest `database.connections`."""
-_RENEWALS = 3
-"""Fewest renewals that fit into one lease."""
 _PORTS = range(1, 65_536)
 _HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*")
 """A name or an address of a host; an address of IPv6 has two colons at least."""
@@ -217,22 +213,6 @@ def check_database(database: Database) -> None:
 
 def _check_postgres(database: Database) -> None:
     _check_userinfo(database.url)
-    if not 1 <= database.connections <= _MOST_CONNECTIONS:
-        raise SettingsError(
-            f"database.connections: expected 1 to {_MOST_CONNECTIONS}, got {database.connections}"
-        )
-    for name in ("connect_timeout_s", "statement_timeout_s", "wait_s"):
-        if getattr(database, name) <= 0:
-            raise SettingsError(f"database.{name}: expected more than 0")
-    for name in ("lease_s", "renew_s", "rescan_s"):
-        if getattr(database, name) <= 0:
-            raise SettingsError(f"database.{name}: expected more than 0")
-    if database.lease_s < _RENEWALS * database.renew_s:
-        raise SettingsError(
-            f"database.lease_s: expected at least {_RENEWALS} times database.renew_s"
-            f" ({_RENEWALS * database.renew_s:g}), got {database.lease_s:g}: a daemon must not"
-            " lose its leases by one late renewal"
-        )
     if find_spec("txpostgres") is None or find_spec("psycopg2") is None:
         raise SettingsError("database.url: PostgreSQL needs: pip install 'svcd[postgresql]'")
 
@@ -259,10 +239,6 @@ def _check_embedded(embedded: Embedded) -> None:
         raise SettingsError(
             f"embedded.network: {network} cannot be used; give an IPv4 network of at least"
             f" {_LEAST_ADDRESSES} addresses, like 127.1.0.0/16"
-        )
-    if embedded.ssh_port not in _PORTS:
-        raise SettingsError(
-            f"embedded.ssh_port: expected a port from 1 to 65535, got {embedded.ssh_port}"
         )
     for name in ("username", "tenant"):
         if not getattr(embedded, name):

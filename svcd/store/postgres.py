@@ -334,8 +334,7 @@ def _meaning(error: psycopg2.Error) -> Exception:
         return InvalidData(f"a value cannot be stored: {line_of(error)}")
     if code == errorcodes.QUERY_CANCELED:
         return ServiceUnavailable(
-            "the database took too long for a statement (database.statement_timeout_s);"
-            " nothing was changed, try again"
+            "the database took too long for a statement; nothing was changed, try again"
         )
     read_only = code == errorcodes.READ_ONLY_SQL_TRANSACTION
     if read_only or isinstance(error, (psycopg2.OperationalError, psycopg2.InterfaceError)):

@@ -112,7 +112,7 @@ class SettingsTests(_Case):
                 f"postgresql://u:{secret}@[::1/db",
                 f"mysql://u:{secret}@127.0.0.1:1/db",
             ):
-                flags = ("--set", f"database.url={url}", "--set", "database.connect_timeout_s=1")
+                flags = ("--set", f"database.url={url}")
                 state = ("--set", f"server.state_dir={self.folder}")
                 self.silent(self.ran("config", "show", *flags))
                 self.silent(self.ran("db", "check", *flags, *state))

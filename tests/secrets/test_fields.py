@@ -24,7 +24,7 @@ class TableTests(SynchronousTestCase):
 
     def test_settings_that_are_secrets_say_so(self) -> None:
         """`svcd config show` and errors hide what is marked."""
-        marked = {key for key, (_, _, secret) in schema().items() if secret}
+        marked = {key for key, declared in schema().items() if declared.masked}
         self.assertEqual(
             marked,
             {

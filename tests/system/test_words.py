@@ -57,8 +57,8 @@ def texts() -> Iterator[tuple[str, str]]:
         root, click.Context(root, info_name="svcd", **root.context_settings)
     ):
         yield f"help of {command}", usage
-    for key, (_, description, _) in schema().items():
-        yield f"setting {key}", description
+    for key, declared in schema().items():
+        yield f"setting {key}", declared.text
     for code, known in KNOWN.items():
         yield f"failure {code}", f"{known.meaning} {known.advice}"
 

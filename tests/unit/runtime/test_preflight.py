@@ -133,8 +133,8 @@ class PreflightTests(SynchronousTestCase):
             ("embedded.network=127.0.0.1/30", "embedded.network: 127.0.0.1/30 has host bits set"),
             ("embedded.network=127.0.1.0/30", "at least 32 addresses"),
             ("embedded.network=fd00::/64", "give an IPv4 network"),
-            ("embedded.ssh_port=0", "expected a port from 1 to 65535, got 0"),
-            ("embedded.ssh_port=99999", "got 99999"),
+            ("embedded.ssh_port=0", "expected a number of at least 1, got '0'"),
+            ("embedded.ssh_port=99999", "expected a number of at most 65535, got '99999'"),
             ("embedded.tenant=", "embedded.tenant is empty"),
             ("embedded.username=", "embedded.username is empty"),
             ("plugins.enabled=", "plugins.enabled is empty"),
@@ -151,10 +151,7 @@ class PreflightTests(SynchronousTestCase):
         self.assertIn("mysql://u:***@host/db", text)
 
     def test_database_limits(self) -> None:
-        """Zero of anything cannot work."""
+        """A lease lasts three heartbeats at least, so that a late one does not end it."""
         url = "database.url=postgresql:///db"
         self.assertIn("connections", self.refused(url, "database.connections=0"))
-        self.assertIn("wait_s", self.refused(url, "database.wait_s=0"))
-        self.assertIn("rescan_s", self.refused(url, "database.rescan_s=0"))
-        late = self.refused(url, "database.lease_s=2", "database.renew_s=1")
-        self.assertIn("at least 3 times database.renew_s (3), got 2", late)
+        self.assertIn("at least 3, got '2'", self.refused(url, "database.lease_s=2"))
