@@ -6,10 +6,11 @@ wrong settings or usage. The commands never print passwords or secrets.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,11 +22,10 @@ from svcd.cli.shared_doctor import SEAL
 from svcd.model.ids import timestamp
 from svcd.settings import Settings
 from svcd.store import migrations
-from svcd.store.database import Row
 from svcd.store.offline import archive, content
 from svcd.store.offline.check import Counted, Fault, check
 from svcd.store.offline.session import OfflineError, current, schema_of, upgrade
-from svcd.store.offline.shape import TableShape, shape
+from svcd.store.offline.sqlite import SqliteSession
 from svcd.store.sealer import FernetSealer, Keys, SealerError, fingerprint, kept_key, key_file
 
 _SHOWN = 200
@@ -77,19 +77,19 @@ def backup(settings: Settings, file: Path) -> int:
     key = key_file(settings)
     session = place.reading("svcd backup")
     try:
-        made = archive.write(session, file, _now(), version(), "+".join(_fingerprints(key)))
+        written = archive.write(session, file, _now(), version(), "+".join(_fingerprints(key)))
         sealed = session.one(SEAL) if "seals" in session.tables() else None
     finally:
         session.close()
     print(f"{place.shown} is backed up to {file}; svcd read the file again and it is complete")
-    _show(made.sums)
-    print(f"  schema {made.head.schema}, {_size(made.bytes)}, SHA-256 {made.sha256}")
+    _show(written.manifest.rows)
+    print(f"  schema {written.manifest.schema}, {_size(written.bytes)}, SHA-256 {written.sha256}")
     if key.exists():
         if sealed:
             FernetSealer(key).open(str(sealed[0]))  # else the wrong key would be kept with it
         print(
             f"Keep a copy of {key} too, in another place: it seals the credentials in the backup\n"
-            f"(fingerprint {made.head.key}); without the key they cannot be recovered."
+            f"(fingerprint {written.manifest.key}); without the key they cannot be recovered."
         )
     else:
         print(f"There is no {key}: the credentials in the backup need the key of its daemon.")
@@ -103,25 +103,24 @@ def backup(settings: Settings, file: Path) -> int:
 @offline
 def restore(settings: Settings, file: Path, replace: bool, verify_only: bool) -> int:
     """Write the rows of a backup into the database; the daemon must be stopped."""
-    manifest = archive.verify(file)
+    manifest = archive.verify(file).manifest
     print(
-        f"{file} is complete: schema {manifest.head.schema}, written {manifest.head.at}"
-        f" by svcd {manifest.head.release}"
+        f"{file} is complete: schema {manifest.schema}, written {manifest.at}"
+        f" by svcd {manifest.release}"
     )
-    _show(manifest.sums)
+    _show(manifest.rows)
     if verify_only:
         return 0
     place = of_settings(settings)
-    reader = archive.Reader(file)
-    try:
-        with held(place), place.filled("svcd restore", replace) as session:
-            content.load(session, reader.shape, reader.rows, lambda: reader.manifest().sums, _now())
-    finally:
-        reader.close()
+    with held(place), contextlib.closing(SqliteSession(file, "look")) as rows_from:
+        rows_from.snapshot()
+        with place.filled("svcd restore", replace) as rows_to:
+            content.copy(rows_from, rows_to, _now())
+            upgrade(rows_to, _now())
     print(f"{place.shown} now has these rows, with schema {migrations.newest()}")
     if place.path is not None and (aside := place.path.with_name(place.path.name + ASIDE)).exists():
         print(f"  the former file is kept as {aside}")
-    _check_key(settings, manifest.head.key)
+    _check_key(settings, manifest.key)
     return 0
 
 
@@ -255,22 +254,15 @@ def _copy(settings: Settings, from_url: str, to_url: str) -> int:
         raise OfflineError(f"{source.shown} is both the source and the target")
     with held(source, target), source.alone("svcd db copy") as rows_from:
         rows_from.snapshot()
-        number = current(rows_from)
-        if not number:
+        if not current(rows_from):
             raise OfflineError(
                 f"{rows_from.where} has no schema of svcd, so it has nothing to copy"
             )
-        of, tally = shape(number), content.Tally()
-
-        def rows_of(table: TableShape) -> Iterator[Row]:
-            for row in content.read(rows_from, table):
-                tally.add(table.name, content.encode_row(row))
-                yield row
-
         with target.filled("svcd db copy", replace=None) as rows_to:
-            content.load(rows_to, of, rows_of, lambda: tally.sums(of), _now())
+            sums = content.copy(rows_from, rows_to, _now())
+            upgrade(rows_to, _now())
     print(f"{source.shown} was copied to {target.shown}; counts and digests are equal")
-    _show(tally.sums(of))
+    _show({table: each.rows for table, each in sums.items()})
     url = target.shown if target.path is None else f"sqlite:///{target.path}"
     print(
         f'Next: set database.url = "{url}" (section [database] of the settings file, or'
@@ -280,9 +272,9 @@ def _copy(settings: Settings, from_url: str, to_url: str) -> int:
     return 0
 
 
-def _show(sums: Mapping[str, content.Sum]) -> None:
-    for name, each in sums.items():
-        print(f"  {name:20} {each.rows:9} rows")
+def _show(rows: Mapping[str, int]) -> None:
+    for table, count in rows.items():
+        print(f"  {table:20} {count:9} rows")
 
 
 def _size(size: int) -> str:

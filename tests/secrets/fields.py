@@ -112,7 +112,7 @@ HARMLESS: Mapping[str, str] = {
     "settings.Server.seal_key": "the name of a file",
     "settings.Workflow.job_credential_s": "a time",
     "store.family.Table.sealed": "the name of a column",
-    "store.offline.archive.Head.key": "a mark that tells nothing of the key",
+    "store.offline.archive.Manifest.key": "a mark that tells nothing of the key",
     "store.offline.shape.TableShape.key": "names of columns",
     "workflow.decide.job_credentials.Login.credential": "a record, see its own fields",
     "workflow.decide.document.Work.configs": "a record, see its own fields",

@@ -24,8 +24,7 @@ from svcd.store.data import DataSources, Internals, JobBinaries, Jobs
 from svcd.store.executions import Executions
 from svcd.store.family import Family
 from svcd.store.job_credentials import Sealed
-from svcd.store.offline.content import read
-from svcd.store.offline.session import BULKY_AT_ONCE, OfflineError, Session, current
+from svcd.store.offline.session import OfflineError, Session, current
 from svcd.store.offline.shape import TableShape, shape
 from svcd.store.sealer import SealerError
 from svcd.store.templates import ClusterTemplates, NodeGroupTemplates
@@ -117,7 +116,7 @@ def check(session: Session, sealer: Sealer | None) -> Iterator[Fault | Counted]:
         if table.name == "pieces":  # checked with their binaries
             rows = int((session.one("select count(*) from pieces") or (0,))[0])
         else:
-            for row in read(session, table):
+            for row in session.rows(table.select):
                 rows += 1
                 yield from _row(session, table, dict(zip(table.columns, row, strict=True)), sealer)
         yield Counted(table=table.name, rows=rows)
@@ -194,7 +193,7 @@ def _sealed(where: str, text: str, kind: Any, sealer: Sealer, remedy: str) -> It
 def _binary(session: Session, where: str, upload_id: str, record: Any) -> Iterator[Fault]:
     remedy = "upload it again under another name, and delete this one; or restore a backup"
     digest, size, wanted = hashlib.sha256(), 0, 0
-    for number, content in session.rows(_PIECES, {"upload_id": upload_id}, at_once=BULKY_AT_ONCE):
+    for number, content in session.rows(_PIECES, {"upload_id": upload_id}):
         if number != wanted:
             yield Fault(where=where, what=f"piece {wanted} is missing", remedy=remedy)
             wanted = number

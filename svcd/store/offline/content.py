@@ -1,12 +1,13 @@
-"""Reads and writes all rows of a database as one stream, with the same digests for both drivers.
+"""Copies all rows of a database into another one, and compares the digests of both.
 
-The digest of a table is the SHA-256 of its rows, each as MessagePack, in the order of their key.
+The digest of a table is the SHA-256 of its rows, each as MessagePack, in the order of their key. It
+is the same in both drivers.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 from attrs import field, frozen, mutable
@@ -14,10 +15,9 @@ from attrs import field, frozen, mutable
 from svcd.store import migrations
 from svcd.store.database import Row
 from svcd.store.offline.session import (
-    BULKY_AT_ONCE,
-    ROWS_AT_ONCE,
     OfflineError,
     Session,
+    current,
     foreign_tables,
     occupied,
     schema_of,
@@ -25,7 +25,7 @@ from svcd.store.offline.session import (
 )
 from svcd.store.offline.shape import Shape, TableShape, shape
 
-encode_row = msgspec.msgpack.Encoder().encode
+_encode = msgspec.msgpack.Encoder().encode
 
 
 @frozen
@@ -37,50 +37,33 @@ class Sum:
 
 
 @mutable
-class Tally:
-    """Counts and digests of a stream of rows, table after table."""
+class _Tally:
+    """Counts and digests the rows of a table while another reads them."""
 
-    rows: dict[str, int] = field(factory=dict)
-    _digests: dict[str, hashlib._Hash] = field(factory=dict)
+    rows: int = 0
+    _digest: hashlib._Hash = field(factory=hashlib.sha256)
 
-    def add(self, table: str, encoded: bytes) -> None:
-        self.rows[table] = self.rows.get(table, 0) + 1
-        self._digests.setdefault(table, hashlib.sha256()).update(encoded)
+    def counted(self, rows: Iterator[Row]) -> Iterator[Row]:
+        for row in rows:
+            self.rows += 1
+            self._digest.update(_encode(row))
+            yield row
 
-    def sums(self, of: Shape) -> dict[str, Sum]:
-        """The sums of every kept table, also of empty ones."""
-        empty = hashlib.sha256()
-        return {
-            each.name: Sum(
-                self.rows.get(each.name, 0), self._digests.get(each.name, empty).hexdigest()
-            )
-            for each in of.kept
-        }
-
-
-def read(session: Session, table: TableShape) -> Iterator[Row]:
-    """The kept rows of `table`, in the order of their key."""
-    return session.rows(table.select, at_once=BULKY_AT_ONCE if table.bulky else ROWS_AT_ONCE)
+    @property
+    def sum(self) -> Sum:
+        return Sum(self.rows, self._digest.hexdigest())
 
 
 def sums(session: Session, of: Shape) -> dict[str, Sum]:
     """The sums of all kept tables. It reads every row once."""
-    tally = Tally()
-    for table in of.kept:
-        for row in read(session, table):
-            tally.add(table.name, encode_row(row))
-    return tally.sums(of)
+    return {table.name: _sum(session, table) for table in of.kept}
 
 
-def differences(wanted: Mapping[str, Sum], found: Mapping[str, Sum]) -> list[str]:
-    """One line for each table whose content differs."""
-    lines = []
-    for name in sorted(wanted.keys() | found.keys()):
-        one, other = wanted.get(name), found.get(name)
-        if one != other:
-            counts = f"{one.rows if one else 'no'} rows wanted, {other.rows if other else 'no'}"
-            lines.append(f"{name}: {counts} found" + ("" if one is None else "; digests differ"))
-    return lines
+def _sum(session: Session, table: TableShape) -> Sum:
+    tally = _Tally()
+    for _ in tally.counted(session.rows(table.select)):
+        pass
+    return tally.sum
 
 
 def refuse_occupied(session: Session, replace: bool | None) -> int:
@@ -105,32 +88,36 @@ def refuse_occupied(session: Session, replace: bool | None) -> int:
     return rows
 
 
-def load(
-    session: Session,
-    of: Shape,
-    rows_of: Callable[[TableShape], Iterator[Row]],
-    wanted: Callable[[], Mapping[str, Sum]],
-    at: str,
-) -> None:
-    """Replace the content of the database by the given rows and verify them, in one transaction.
+def copy(source: Session, target: Session, at: str) -> dict[str, Sum]:
+    """Replace the content of `target` by the rows of `source`, and read them again to compare them.
 
-    rows_of: called once for each table, in the order of `of`. wanted: called after the last row.
-    The caller has called `begin`, and commits. At the end the schema is upgraded to the newest.
-    Raises OfflineError.
+    The schema of `target` becomes that of `source`. The caller has begun both transactions, and
+    commits. Returns the sums of the kept tables. Raises OfflineError.
     """
-    names = {each.name for each in shape(migrations.newest()).every}
-    there = session.tables()
+    of = shape(current(source))
+    there = target.tables()
     for table in reversed(shape(migrations.newest()).every):
-        if table.name in names & there:
-            session.script(f"drop table {table.name};\n")
-    upgrade(session, at, of.number)
+        if table.name in there:
+            target.script(f"drop table {table.name};\n")
+    upgrade(target, at, of.number)
+    copied: dict[str, Sum] = {}
     for table in of.kept:
-        session.insert(table, rows_of(table))
-    faults = differences(wanted(), sums(session, of))
+        tally = _Tally()
+        target.insert(table, tally.counted(source.rows(table.select)))
+        copied[table.name] = tally.sum
+    faults = _differences(copied, sums(target, of))
     if faults:
         raise OfflineError(
-            f"{session.where} holds other rows than svcd has written ({'; '.join(faults)}):"
+            f"{target.where} holds other rows than svcd has written ({'; '.join(faults)}):"
             " nothing was changed; check the disk"
         )
-    upgrade(session, at)
-    session.settle(shape(migrations.newest()).kept)
+    return copied
+
+
+def _differences(written: Mapping[str, Sum], there: Mapping[str, Sum]) -> list[str]:
+    """One line for each table whose content differs."""
+    return [
+        f"{name}: {content.rows} rows written, {there[name].rows} there, or their digests differ"
+        for name, content in written.items()
+        if content != there[name]
+    ]

@@ -35,9 +35,6 @@ _SLACK_S = 2.0
 _LOCK_S = 10.0
 """Longest wait for the lock of a table."""
 _NO_RIGHTS = frozenset({errorcodes.INSUFFICIENT_PRIVILEGE, errorcodes.INVALID_SCHEMA_NAME})
-_INSERT_BYTES = 1_048_576
-"""A batch of rows is sent when it has reached this size, or `_INSERT_ROWS`."""
-_INSERT_ROWS = 200
 _SNAPSHOT = "begin isolation level repeatable read read only"
 _TABLES = "select tablename from pg_tables where schemaname = current_schema()"
 _LOCK = f"select pg_try_advisory_lock({LOCK_KEY}, hashtext(coalesce(current_schema(), '')))"
@@ -123,16 +120,14 @@ class PostgresSession:
     def close(self) -> None:
         self._connection.close()
 
-    def rows(
-        self, text: str, parameters: Mapping[str, object] | None = None, at_once: int = ROWS_AT_ONCE
-    ) -> Iterator[Row]:
+    def rows(self, text: str, parameters: Mapping[str, object] | None = None) -> Iterator[Row]:
         name = f"svcd_{next(self._cursors)}"
         sql, _ = translate(text)
         self._execute(f"declare {name} no scroll cursor for {sql}", parameters or None)
         while True:
-            found = self._execute(f"fetch {at_once} from {name}").fetchall()
-            yield from map(_plain, found)
-            if len(found) < at_once:
+            rows = self._execute(f"fetch {ROWS_AT_ONCE} from {name}").fetchall()
+            yield from map(_plain, rows)
+            if len(rows) < ROWS_AT_ONCE:
                 break
         self._execute(f"close {name}")
 
@@ -146,18 +141,11 @@ class PostgresSession:
     def insert(self, table: TableShape, rows: Iterable[Sequence[Any]]) -> None:
         values = f"({', '.join(['%s'] * len(table.columns))})"
         start = f"insert into {table.name} ({', '.join(table.columns)}) values ".encode()
-        batch: list[bytes] = []
-        size = 0
-        cursor = self._connection.cursor()
-        for row in rows:
+        cursor, left = self._connection.cursor(), iter(rows)
+        while batch := tuple(itertools.islice(left, ROWS_AT_ONCE)):
             with self._named():
-                batch.append(cursor.mogrify(values, tuple(row)))
-            size += len(batch[-1])
-            if size >= _INSERT_BYTES or len(batch) >= _INSERT_ROWS:
-                self._execute(start + b", ".join(batch))
-                batch, size = [], 0
-        if batch:
-            self._execute(start + b", ".join(batch))
+                filled = [cursor.mogrify(values, tuple(row)) for row in batch]
+            self._execute(start + b", ".join(filled))
 
     def tables(self) -> frozenset[str]:
         return frozenset(str(row[0]) for row in self._execute(_TABLES).fetchall())
@@ -165,9 +153,6 @@ class PostgresSession:
     def faults(self) -> Iterator[str]:
         """No faults: the server checks the rows that it reads, and the caller reads every row."""
         return iter(())
-
-    def settle(self, tables: Sequence[TableShape]) -> None:
-        self._execute(f"analyze {', '.join(each.name for each in tables)}")
 
     def _execute(self, sql: str | bytes, parameters: Mapping[str, object] | None = None) -> Any:
         with self._named():

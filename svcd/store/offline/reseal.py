@@ -76,8 +76,8 @@ def _tables(session: Session) -> Sequence[TableShape]:
             f"{session.where} has schema {number}, this release knows {migrations.newest()}:"
             " run svcd db upgrade first"
         )
-    found = [each for each in shape(number).every if not each.bulky]  # callers' binaries
-    return sorted(found, key=lambda each: each.name != "seals")
+    tables = [table for table in shape(number).every if "content" not in table.columns]
+    return sorted(tables, key=lambda table: table.name != "seals")
 
 
 def _keys(session: Session, table: TableShape) -> Iterator[dict[str, object]]:

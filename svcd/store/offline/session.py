@@ -13,10 +13,8 @@ from svcd.store import migrations
 from svcd.store.database import Row
 from svcd.store.offline.shape import TableShape, shape
 
-ROWS_AT_ONCE = 100
-"""Rows of one fetch from PostgreSQL."""
-BULKY_AT_ONCE = 4
-"""Rows of one fetch from a table with large values: pieces of 256 KiB, so about a megabyte."""
+ROWS_AT_ONCE = 16
+"""Rows of one fetch and of one insert: pieces of binaries have 256 KiB, so 4 MiB."""
 
 
 class OfflineError(Exception):
@@ -44,10 +42,8 @@ class Session(Protocol):
     def rollback(self) -> None: ...
     def close(self) -> None: ...
 
-    def rows(
-        self, text: str, parameters: Mapping[str, object] | None = None, at_once: int = ROWS_AT_ONCE
-    ) -> Iterator[Row]:
-        """The rows of one statement, `at_once` in memory. Several iterators may be in use."""
+    def rows(self, text: str, parameters: Mapping[str, object] | None = None) -> Iterator[Row]:
+        """The rows of one statement, a few in memory. Several iterators may be in use."""
         ...
 
     def one(self, text: str, parameters: Mapping[str, object] | None = None) -> Row | None:
@@ -66,10 +62,6 @@ class Session(Protocol):
 
     def faults(self) -> Iterator[str]:
         """The faults that the database itself finds in its storage."""
-        ...
-
-    def settle(self, tables: Sequence[TableShape]) -> None:
-        """Update the planner's statistics after many inserts, before the commit."""
         ...
 
 

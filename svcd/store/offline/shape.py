@@ -38,12 +38,11 @@ select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'
 
 @frozen
 class TableShape:
-    """One table. key: the columns of its primary key, in order. bulky: it holds large values."""
+    """One table. key: the columns of its primary key, in order."""
 
     name: str
     columns: tuple[str, ...]
     key: tuple[str, ...]
-    bulky: bool
 
     @property
     def select(self) -> str:
@@ -91,5 +90,4 @@ def _table(connection: sqlite3.Connection, name: str) -> TableShape:
         name=name,
         columns=tuple(str(row[1]) for row in found),
         key=tuple(column for _, column in keyed),
-        bulky=any(str(row[2]).lower() == "blob" for row in found),
     )

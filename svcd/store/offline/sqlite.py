@@ -17,7 +17,7 @@ from typing import Any, Literal, cast
 from urllib.parse import quote
 
 from svcd.store.database import Row
-from svcd.store.offline.session import ROWS_AT_ONCE, Damaged, OfflineError
+from svcd.store.offline.session import Damaged, OfflineError
 from svcd.store.offline.shape import TableShape
 from svcd.store.sqlite_statements import translate
 
@@ -26,6 +26,7 @@ _BUSY_S = 2.0
 _SHOWN = 100
 """Most faults that the integrity check reports."""
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_FULL = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE})
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _TABLES = "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'"
 
@@ -93,9 +94,7 @@ class SqliteSession:
     def close(self) -> None:
         self._connection.close()
 
-    def rows(
-        self, text: str, parameters: Mapping[str, object] | None = None, at_once: int = ROWS_AT_ONCE
-    ) -> Iterator[Row]:
+    def rows(self, text: str, parameters: Mapping[str, object] | None = None) -> Iterator[Row]:
         with self._named():
             cursor = self._connection.execute(text, cast("dict[str, Any]", parameters or {}))
         while True:
@@ -132,9 +131,6 @@ class SqliteSession:
         for table, row_id, parent, _ in self.rows("pragma foreign_key_check"):
             yield f"row {row_id} of {table} refers to a row of {parent} that does not exist"
 
-    def settle(self, tables: Sequence[TableShape]) -> None:
-        """Do nothing: the daemon's statements use their indexes without statistics."""
-
     def put_aside(self) -> None:
         """Write the journal into the database file and remove it. Only in mode `alone`."""
         with self._named():
@@ -160,8 +156,8 @@ class SqliteSession:
             )
         if code == sqlite3.SQLITE_CANTOPEN:
             return OfflineError(f"{self.where} cannot be opened: {_why(self.path)}")
-        if code == sqlite3.SQLITE_FULL:
-            return OfflineError(f"{self.where} cannot be written: its disk is full; make room")
+        if code in _FULL:
+            return OfflineError(f"{self.where} cannot be written ({error}): make room on its disk")
         return OfflineError(f"{self.where} cannot be used: {error}")
 
 
