@@ -28,7 +28,8 @@ class KeyedRequest:
     """A request with a key, for `ports.KeptAnswerRows`.
 
     identity: project, user, route and key. content: path, query and body; it may hold secrets. at:
-    its time. since: an answer that is not younger has expired.
+    its time. since: an answer that is not younger has expired. hides: the caller's answers mask
+    credentials.
     """
 
     tenant_id: TenantId
@@ -36,6 +37,7 @@ class KeyedRequest:
     content: bytes = field(repr=False)
     at: Timestamp
     since: Timestamp
+    hides: bool = False
 
     @classmethod
     def of(
@@ -49,6 +51,7 @@ class KeyedRequest:
         query: Mapping[bytes, Sequence[bytes]],
         body: bytes,
         now: float,
+        hides: bool = False,
     ) -> Self:
         """keys: the values of the header. Raises ValidationError."""
         key = keys[0].decode("latin-1")
@@ -63,4 +66,5 @@ class KeyedRequest:
             content=_encode([sorted(path.items()), sorted(query.items()), body]),
             at=timestamp(now),
             since=timestamp(now - KEEP_S),
+            hides=hides,
         )

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Self, TypeAlias
 
+import msgspec
 from msgspec import UNSET, Struct, UnsetType, convert
 
 from svcd.model import cloud, cluster, template
@@ -51,6 +52,10 @@ class View(Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+    def encoded(self) -> bytes:
+        """The JSON text."""
+        return msgspec.json.encode(self)
 
 
 class Version(View, frozen=True, kw_only=True):

@@ -35,6 +35,7 @@ from svcd.model.job_credential import JobCredential
 from svcd.model.secret import Secret
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate
 from svcd.model.trust import LooseTrust
+from svcd.model.wire import View
 
 T = TypeVar("T")
 
@@ -494,11 +495,12 @@ async def added(
     store: Store,
     rows: Callable[[Tx], Rows[R, Any]],
     record: R,
-    also: Also[R] | None,
+    answer: Callable[[R], View],
+    key: KeyedRequest | None,
     check: Callable[[Tx], Awaitable[None]] | None = None,
     dry: bool = False,
 ) -> R:
-    """Add `record` to a family, with further writes in the same transaction.
+    """Add `record` to a family, and keep its `answer` under the key in the same transaction.
 
     Raises NameTaken, QuotaExceeded and the errors of `check`, which comes first. dry: raise the
     same errors, and write nothing.
@@ -511,8 +513,8 @@ async def added(
             await rows(tx).check_new(record)
             return
         await rows(tx).add(record)
-        if also is not None:
-            await also(tx, record)
+        if key is not None:
+            await tx.kept_answers.add(key, answer(record).encoded())
 
     await (store.read(work) if dry else store.tx(work))
     return record

@@ -13,8 +13,10 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import QuotaExceeded, ServiceUnavailable, SvcdError
+from svcd.model import wire
 from svcd.model.cloud import Caller
 from svcd.model.cluster import Cluster, ClusterStatus
+from svcd.model.idempotency import KeyedRequest
 from svcd.model.ids import ClusterId
 from svcd.model.requests import (
     NewCluster,
@@ -108,10 +110,17 @@ class Clusters(_Commands):
         self._trusts = Trusts(store, cloud, clock, new_id)
 
     async def create(
-        self, caller: Caller, new: NewCluster, also: Also[Cluster] | None = None, path: str = "$"
+        self,
+        caller: Caller,
+        new: NewCluster,
+        also: Also[Cluster] | None = None,
+        *,
+        key: KeyedRequest | None = None,
+        path: str = "$",
     ) -> Cluster:
         """Accept a cluster. Returns the record in status Waiting with named instances.
 
+        also: further writes in its transaction. key: of the request whose answer is the cluster.
         path: JSON path of `new` in the body of the request.
         Raises the leaves of behaviour 3 (all faults at once), ClusterNameTaken, CloudError,
         PlatformTimeout.
@@ -127,7 +136,7 @@ class Clusters(_Commands):
             trustor_id=trust.trustor_id if trust is not None else None,
         )
         try:
-            await self._add(cluster, trust, also)
+            await self._add(cluster, trust, also, key)
         except ServiceUnavailable:  # the commit may have succeeded
             row = await self._after_doubt(cluster.id, trust)
             if row is None:
@@ -311,7 +320,11 @@ class Clusters(_Commands):
             )
 
     async def _add(
-        self, cluster: Cluster, trust: NewTrust | None, also: Also[Cluster] | None
+        self,
+        cluster: Cluster,
+        trust: NewTrust | None,
+        also: Also[Cluster] | None,
+        key: KeyedRequest | None,
     ) -> None:
         event = events.made(cluster, self._settings, self._clock.seconds())
 
@@ -323,6 +336,8 @@ class Clusters(_Commands):
             await self._controller.notify(tx, cluster.id)
             if also is not None:
                 await also(tx, cluster)
+            if key is not None:
+                await tx.kept_answers.add(key, wire.Cluster.of(cluster).encoded())
 
         await self._store.tx(work)
 
@@ -368,7 +383,7 @@ class Templates(_Commands):
         self,
         caller: Caller,
         new: NewNodeGroupTemplate,
-        also: Also[NodeGroupTemplate] | None = None,
+        key: KeyedRequest | None = None,
         dry: bool = False,
     ) -> NodeGroupTemplate:
         """Create a node group template; dry: only check that it could be created.
@@ -378,13 +393,16 @@ class Templates(_Commands):
         facts = self._reader.plugin(Facts(), new.plugin_name)
         facts = await self._reader.cloud(facts, caller, networks=new.floating_ip_pool is not None)
         record = _accepted(rules.check_node_group_template(new, facts, self._made(caller)))
-        return await added(self._store, lambda tx: tx.node_group_templates, record, also, dry=dry)
+        answer = wire.NodeGroupTemplate.of
+        return await added(
+            self._store, lambda tx: tx.node_group_templates, record, answer, key, dry=dry
+        )
 
     async def create_cluster_template(
         self,
         caller: Caller,
         new: NewClusterTemplate,
-        also: Also[ClusterTemplate] | None = None,
+        key: KeyedRequest | None = None,
         dry: bool = False,
     ) -> ClusterTemplate:
         """Create a cluster template; dry: only check that it could be created.
@@ -403,4 +421,7 @@ class Templates(_Commands):
         record = _accepted(
             rules.check_cluster_template(new, facts, self._bounds, self._made(caller))
         )
-        return await added(self._store, lambda tx: tx.cluster_templates, record, also, dry=dry)
+        answer = wire.ClusterTemplate.of
+        return await added(
+            self._store, lambda tx: tx.cluster_templates, record, answer, key, dry=dry
+        )

@@ -8,10 +8,8 @@ from typing import Any
 from svcd.model.cloud import Caller
 from svcd.model.idempotency import KeyedRequest
 from svcd.model.ids import TenantId
-from svcd.model.wire import View
-from svcd.ports.store import Also, Page, R, Tx
+from svcd.ports.store import Page
 from svcd.resources._addresses import Origin
-from svcd.resources._answers import encode
 from svcd.resources._callers import Callers
 from svcd.resources._exchange import Exchange
 from svcd.resources._route import Route
@@ -20,15 +18,16 @@ from svcd.resources._route import Route
 class Call:
     """A request as its handler sees it, without the path and the body.
 
-    keyed: with an Idempotency-Key, else None. query: the values of the query parameters that the
+    key: of its answer, for the command that makes a record; None without an Idempotency-Key.
+    query: the values of the query parameters that the
     route declares. headers: of the answer, in addition to those of every answer.
     """
 
-    __slots__ = ("_callers", "_exchange", "_route", "caller", "headers", "keyed", "query")
+    __slots__ = ("_callers", "_exchange", "_route", "caller", "headers", "key", "query")
 
     def __init__(self, x: Exchange, callers: Callers, route: Route, caller: Caller) -> None:
         self.caller = caller
-        self.keyed: KeyedRequest | None = None
+        self.key: KeyedRequest | None = None
         self.query: Mapping[str, Any] = {}
         self.headers: dict[str, str] = {}
         self._exchange = x
@@ -64,26 +63,6 @@ class Call:
     def when_left(self, work: Callable[[], None]) -> None:
         """Call `work` when the caller disconnects, or when the request has been answered."""
         self._exchange.request.notifyFinish().addBoth(lambda _: work())
-
-    # ---- the Idempotency-Key ----
-
-    def keeping(self, view: Callable[[R], View]) -> Also[R] | None:
-        """For the transaction that adds a record: keeps its answer under the Idempotency-Key.
-
-        view: the answer for the record. None when the request has no key.
-        """
-        if self.keyed is None:
-            return None
-
-        async def keep(tx: Tx, record: R) -> None:
-            await self.keep(tx, view(record))
-
-        return keep
-
-    async def keep(self, tx: Tx, answer: View) -> None:
-        """Keep `answer` under the Idempotency-Key, if the request has one."""
-        if self.keyed is not None:
-            await tx.kept_answers.add(self.keyed, encode(answer))
 
     # ---- the caller ----
 

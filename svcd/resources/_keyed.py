@@ -1,6 +1,6 @@
 """Requests with an Idempotency-Key at the door: who acts, and who gets an earlier answer.
 
-The handler of the request that acts keeps its answer, in the transaction of its record.
+The command of the request that acts keeps its answer, in the transaction of its record.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import TypeVar
 from attrs import frozen
 
 from svcd.errors import ServiceUnavailable, SvcdError
-from svcd.model.cloud import Caller
 from svcd.model.idempotency import KeyedRequest
 from svcd.ports.store import Store
+from svcd.resources._call import Call
 from svcd.resources._exchange import Exchange
 from svcd.resources._query import is_dry_run
 from svcd.resources._route import Route
@@ -34,7 +34,7 @@ class Kept:
 
 
 def keyed(
-    x: Exchange, route: Route, caller: Caller, values: Mapping[str, str], now: float
+    x: Exchange, route: Route, call: Call, values: Mapping[str, str], now: float
 ) -> KeyedRequest | None:
     """The request with its Idempotency-Key; None without one, and where there is nothing to keep.
 
@@ -50,13 +50,14 @@ def keyed(
         request.content.seek(0)
     return KeyedRequest.of(
         keys,
-        tenant_id=caller.tenant_id,
-        user_id=caller.user_id,
+        tenant_id=call.tenant_id,
+        user_id=call.caller.user_id,
         route=f"{route.method} {route.pattern}",
         path=values,
         query=request.args,
         body=content,
         now=now,
+        hides=call.hides_credentials,
     )
 
 

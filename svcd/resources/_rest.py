@@ -215,7 +215,7 @@ class Rest(Routed[Route]):
         body = body_of(x.request, found, place.suffix, options.max_json_bytes)
         call = Call(x, self._callers, found, caller)
         x.dry = is_dry(x.request.args, found)
-        call.keyed = key = keyed(x, found, caller, place.values, self._clock.seconds())
+        call.key = key = keyed(x, found, call, place.values, self._clock.seconds())
         work = partial(act, x, found, call, place.values, body, options.limits)
         result = await (work() if key is None else once(self._store, key, work))
         return reply_of(x, found, call, result)

@@ -46,8 +46,8 @@ class Spec:
     `Options.sizes`, None for `max_json_bytes`. streams: the handler reads the body while it
     arrives. plain: the handler returns an `Answer` or a `Download`. needs: what the policy asks of
     the caller; an OPEN route has no tenant. suffix: whether `.json` may follow the last segment.
-    creates: a caller may send an Idempotency-Key, and the handler keeps its answer under it by
-    `Call.keeping`. plan: the method that serves the request with `?dry_run=true` (v1.1) in place of
+    creates: a caller may send an Idempotency-Key, and the command keeps the answer under
+    `Call.key`. plan: the method that serves the request with `?dry_run=true` (v1.1) in place of
     the handler; it returns a plan and changes nothing.
     query: the query parameters. login: the handler logs a user in or out: it names the user by
     `Call.act_as` or `Call.bearer`, and the audit log has its result. audited: the audit log has

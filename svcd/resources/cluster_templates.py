@@ -57,9 +57,8 @@ class ClusterTemplates:
     )
     async def create(self, call: Call, body: NewClusterTemplate) -> wire.ClusterTemplate:
         """Create a cluster template."""
-        also = call.keeping(wire.ClusterTemplate.of)
         return wire.ClusterTemplate.of(
-            await self._commands.create_cluster_template(call.caller, body, also)
+            await self._commands.create_cluster_template(call.caller, body, call.key)
         )
 
     async def _plan_new(self, call: Call, body: NewClusterTemplate) -> RecordPlan:

@@ -85,8 +85,7 @@ class Clusters:
         """Accept a new cluster. svcd builds the cluster after the answer."""
         if call.query["image_user"] is not None:
             raise ValidationError("?image_user: only a dry run takes it; register the image first")
-        also = call.keeping(wire.Cluster.of)
-        return wire.Cluster.of(await self._commands.create(call.caller, body, also))
+        return wire.Cluster.of(await self._commands.create(call.caller, body, key=call.key))
 
     async def _plan(self, call: Call, body: NewCluster) -> ClusterPlan:
         user = call.query["image_user"] or ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated
 
 from klein import Klein
@@ -62,8 +61,8 @@ class DataSources:
     )
     async def create(self, call: Call, body: NewDataSource) -> wire_jobs.DataSource:
         """Create a data source. svcd does not check its location."""
-        view = partial(wire_jobs.DataSource.of, hide=call.hides_credentials, created=True)
-        return view(await self._commands.create_data_source(call.caller, body, call.keeping(view)))
+        record = await self._commands.create_data_source(call.caller, body, call.key)
+        return wire_jobs.DataSource.of(record, call.hides_credentials, created=True)
 
     async def _plan_new(self, call: Call, body: NewDataSource) -> RecordPlan:
         made = await self._commands.create_data_source(call.caller, body, dry=True)

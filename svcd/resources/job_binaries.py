@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated
 
 from klein import Klein
@@ -83,8 +82,8 @@ class JobBinaries:
     )
     async def create(self, call: Call, body: NewJobBinary) -> wire_jobs.JobBinary:
         """Create a job binary."""
-        view = partial(wire_jobs.JobBinary.of, hide=call.hides_credentials, created=True)
-        return view(await self._commands.create_job_binary(call.caller, body, call.keeping(view)))
+        record = await self._commands.create_job_binary(call.caller, body, call.key)
+        return wire_jobs.JobBinary.of(record, call.hides_credentials, created=True)
 
     async def _plan_new(self, call: Call, body: NewJobBinary) -> RecordPlan:
         made = await self._commands.create_job_binary(call.caller, body, dry=True)

@@ -96,13 +96,8 @@ class Jobs:
     )
     async def create(self, call: Call, body: NewJob) -> wire_jobs.Job:
         """Create a job."""
-
-        async def keep(tx: Tx, job: Job) -> None:
-            await call.keep(tx, await self._expanded(tx, call, job))
-
-        also = None if call.keyed is None else keep
-        made = await self._commands.create_job(call.caller, body, also)
-        return await self._store.read(lambda tx: self._expanded(tx, call, made))
+        job = await self._commands.create_job(call.caller, body, call.key)
+        return await self._store.read(lambda tx: self._expanded(tx, call, job))
 
     async def _plan_new(self, call: Call, body: NewJob) -> RecordPlan:
         made = await self._commands.create_job(call.caller, body, dry=True)
@@ -144,9 +139,8 @@ class Jobs:
         self, call: Call, job_id: str, body: ExecuteRequest
     ) -> wire_jobs.JobExecution:
         """Accept an execution on a cluster, or on a new transient cluster (additive)."""
-        also = call.keeping(wire_jobs.JobExecution.of)
         return wire_jobs.JobExecution.of(
-            await self._commands.execute(call.caller, JobId(job_id), body, also)
+            await self._commands.execute(call.caller, JobId(job_id), body, call.key)
         )
 
     async def _plan(self, call: Call, job_id: str, body: ExecuteRequest) -> ExecutionPlan:

@@ -57,9 +57,8 @@ class NodeGroupTemplates:
     )
     async def create(self, call: Call, body: NewNodeGroupTemplate) -> wire.NodeGroupTemplate:
         """Create a node group template."""
-        also = call.keeping(wire.NodeGroupTemplate.of)
         return wire.NodeGroupTemplate.of(
-            await self._commands.create_node_group_template(call.caller, body, also)
+            await self._commands.create_node_group_template(call.caller, body, call.key)
         )
 
     async def _plan_new(self, call: Call, body: NewNodeGroupTemplate) -> RecordPlan:

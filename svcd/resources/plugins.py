@@ -150,7 +150,6 @@ class Plugins:
             template_name=template_name,
             flavor_id=call.query["flavor_id"] or "",
         )
-        also = call.keeping(wire.ClusterTemplate.of)
         return wire.ClusterTemplate.of(
-            await self._templates.create_cluster_template(call.caller, new, also)
+            await self._templates.create_cluster_template(call.caller, new, call.key)
         )

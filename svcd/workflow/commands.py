@@ -7,6 +7,7 @@ and log send requests to the engine, for a bounded time. The controller does all
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final
 
 from attrs import asdict, evolve
@@ -23,10 +24,12 @@ from svcd.errors import (
     ServiceUnavailable,
     SvcdError,
 )
+from svcd.model import wire_jobs
 from svcd.model.cloud import Caller
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.execution_log import LogPart
 from svcd.model.failures import KNOWN, Code
+from svcd.model.idempotency import KeyedRequest
 from svcd.model.ids import (
     ClusterId,
     DataSourceId,
@@ -130,7 +133,7 @@ class Jobs:
         self,
         caller: Caller,
         new: NewDataSource,
-        also: Also[DataSource] | None = None,
+        key: KeyedRequest | None = None,
         dry: bool = False,
     ) -> DataSource:
         """Create a data source; dry: only check that it could be created.
@@ -162,13 +165,14 @@ class Jobs:
             credentials=credentials,
             created_at=self._now(),
         )
-        return await added(self._store, lambda tx: tx.data_sources, record, also, dry=dry)
+        answer = partial(wire_jobs.DataSource.of, hide=_hides(key), created=True)
+        return await added(self._store, lambda tx: tx.data_sources, record, answer, key, dry=dry)
 
     async def create_job_binary(
         self,
         caller: Caller,
         new: NewJobBinary,
-        also: Also[JobBinary] | None = None,
+        key: KeyedRequest | None = None,
         dry: bool = False,
     ) -> JobBinary:
         """Create a job binary; dry: only check that it could be created.
@@ -208,10 +212,11 @@ class Jobs:
                 if faults:
                     raise InvalidReference("\n".join(faults))
 
-        return await added(self._store, lambda tx: tx.job_binaries, record, also, check, dry)
+        answer = partial(wire_jobs.JobBinary.of, hide=_hides(key), created=True)
+        return await added(self._store, lambda tx: tx.job_binaries, record, answer, key, check, dry)
 
     async def create_job(
-        self, caller: Caller, new: NewJob, also: Also[Job] | None = None, dry: bool = False
+        self, caller: Caller, new: NewJob, key: KeyedRequest | None = None, dry: bool = False
     ) -> Job:
         """Create a job; dry: only check that it could be created.
 
@@ -227,6 +232,8 @@ class Jobs:
             libs=tuple(JobBinaryId(each) for each in new.libs),
             created_at=self._now(),
         )
+
+        binaries: dict[JobBinaryId, JobBinary] = {}
 
         async def check(tx: Tx) -> None:
             await tx.jobs.refuse_if_full(caller.tenant_id)
@@ -244,13 +251,15 @@ class Jobs:
             get = tx.job_binaries.get
             mains = [await get(caller.tenant_id, each) for each in record.mains]
             libs = [await get(caller.tenant_id, each) for each in record.libs]
+            binaries.update({binary.id: binary for binary in (*mains, *libs)})
             broken += arguments.file_faults(record.type, mains, libs)
             if record.type is JobType.SPARK:
                 broken += spark_job.main_faults([each.file for each in mains])
             if broken:
                 raise InvalidData("\n".join(broken))
 
-        return await added(self._store, lambda tx: tx.jobs, record, also, check, dry)
+        answer = partial(wire_jobs.Job.of, binaries=binaries, hide=_hides(key))
+        return await added(self._store, lambda tx: tx.jobs, record, answer, key, check, dry)
 
     # ---- executions ----
 
@@ -259,7 +268,7 @@ class Jobs:
         caller: Caller,
         job_id: JobId,
         new: ExecuteRequest,
-        also: Also[Execution] | None = None,
+        key: KeyedRequest | None = None,
     ) -> Execution:
         """Create an execution, `Pending`. It starts when its cluster is Active.
 
@@ -268,12 +277,12 @@ class Jobs:
         """
         row = self._new_execution(caller, job_id, new)
         if new.cluster is None:
-            return await self._accept(row, also)
+            return await self._accept(row, key)
         await self._store.read(lambda tx: self._check(tx, row))
 
         async def write(tx: Tx, cluster: Cluster) -> None:
             """Write the execution too: svcd would never delete a cluster without one."""
-            await self._write(tx, evolve(row, cluster_id=cluster.id), also)
+            await self._write(tx, evolve(row, cluster_id=cluster.id), key)
 
         wanted = evolve(new.cluster, is_transient=True)
         cluster = await self._create_cluster(caller, wanted, write)
@@ -311,19 +320,19 @@ class Jobs:
             created_at=self._now(),
         )
 
-    async def _accept(self, row: Execution, also: Also[Execution] | None) -> Execution:
+    async def _accept(self, row: Execution, key: KeyedRequest | None) -> Execution:
         """Check and write the execution in one transaction."""
-        await self._store.tx(lambda tx: self._write(tx, row, also))
+        await self._store.tx(lambda tx: self._write(tx, row, key))
         self._controller.wake(row.id)
         return row
 
-    async def _write(self, tx: Tx, row: Execution, also: Also[Execution] | None) -> None:
+    async def _write(self, tx: Tx, row: Execution, key: KeyedRequest | None) -> None:
         await tx.executions.refuse_if_full(row.tenant_id)
         await self._check(tx, row)
         await tx.executions.add(row)
         await self._rows.notify(tx, row)
-        if also is not None:
-            await also(tx, row)
+        if key is not None:
+            await tx.kept_answers.add(key, wire_jobs.JobExecution.of(row).encoded())
 
     async def refresh(self, caller: Caller, id_: ExecutionId) -> Execution:
         """The execution with its status at the engine now; unchanged when it is not at the engine.
@@ -596,3 +605,8 @@ def _answer(error: EngineError, but: str) -> SvcdError:
     if error.kind in (Fault.UNREACHABLE, Fault.BUSY):
         return ServiceUnavailable(f"the workflow engine cannot be reached; {but}")
     return PlatformError(f"the workflow engine answered with an error ({error.text}); {but}")
+
+
+def _hides(key: KeyedRequest | None) -> bool:
+    """Whether the answer that is kept under the key masks credentials."""
+    return key is not None and key.hides

@@ -125,6 +125,15 @@ class ReplayTests(_Case):
         self.api.delete(f"/jobs/{job}")
         self.assert_replayed(first, self.send(f"/jobs/{job}/execute", {**body, **more}, key=key))
 
+    def test_answer_with_hidden_credentials(self) -> None:
+        """The replay masks them as the first answer does."""
+        self.svcd.restart({"server.hide_credentials": "true"})
+        account = {"user": "u", "password": "p"}
+        source = {**SOURCE, "type": "objstore", "url": "objstore://c/o", "credentials": account}
+        first = self.send("/data-sources", source)
+        self.assertNotIn('"u"', first.body.decode())
+        self.assert_replayed(first, self.send("/data-sources", source))
+
     def test_other_request_with_the_key_is_refused(self) -> None:
         """Also by one blank; the same key on another route is another key."""
         self.send("/data-sources", SOURCE)
