@@ -39,10 +39,10 @@ image: $(VENV)/.run ## Build the software tree; WITHOUT=spark leaves Spark out, 
 
 digests: venv ## Write the digests of all jars of the image again; SPARK=4.2.0 for those of Spark
 	@$(if $(SPARK),:,scripts/need jdk maven)
-	@$(BIN)/python -m svcd.provisioning.distributions.vanilla.image.$(if $(SPARK),pin_archive $(SPARK),pin)
+	@$(BIN)/python scripts/$(if $(SPARK),image-spark-digests $(SPARK),image-digests)
 
 classes: venv ## Write the lists of classes again, after a training run with the tree IMAGE
-	@$(BIN)/python -m svcd.provisioning.distributions.vanilla.image.class_lists $(IMAGE)
+	@$(BIN)/python scripts/image-classes $(IMAGE)
 
 demo: image ## Build a cluster of real Hadoop on this machine, run jobs on it, delete it
 	@$(BIN)/svcd demo --state-dir $(STATE)/demo --image $(IMAGE) $(ARGS)

@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import zipfile
 from functools import cache
 from pathlib import Path
 
@@ -37,6 +38,62 @@ USUAL = (
     HERE.parent / "state" / "image" / f"vanilla-{versions()['hadoop']}",
 )
 RUN_TIMEOUT_S = 240
+
+CLASSES = {
+    "hadoop/lib": (
+        "org.apache.hadoop.hdfs.server.namenode.NameNode",
+        "org.apache.hadoop.hdfs.server.datanode.DataNode",
+        "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager",
+        "org.apache.hadoop.yarn.server.timelineservice.collector.TimelineCollectorManager",
+        "org.apache.hadoop.yarn.server.nodemanager.NodeManager",
+        "org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer",
+        "org.apache.hadoop.mapreduce.v2.app.MRAppMaster",
+        "org.apache.hadoop.mapred.ShuffleHandler",
+        "org.apache.hadoop.streaming.StreamJob",
+        "org.apache.avro.mapred.AvroInputFormat",
+        "org.apache.parquet.pig.ParquetLoader",
+        "org.roaringbitmap.RoaringBitmap",
+    ),
+    "pig/lib": (
+        "org.apache.pig.Main",
+        "org.antlr.runtime.CommonTokenStream",
+        "dk.brics.automaton.Automaton",
+        "org.joda.time.DateTime",
+    ),
+    "oozie/lib": (
+        "org.apache.oozie.server.EmbeddedOozieServer",
+        "org.apache.oozie.cli.OozieCLI",
+        "org.apache.derby.jdbc.EmbeddedDriver",
+        "org.apache.hadoop.yarn.client.api.YarnClient",
+    ),
+    "oozie/sharelib/oozie": ("org.apache.oozie.action.hadoop.LauncherAM",),
+    "oozie/sharelib/pig": (
+        "org.apache.oozie.action.hadoop.PigMain",
+        "org.apache.pig.Main",
+    ),
+    "oozie/sharelib/mapreduce-streaming": (
+        "org.apache.oozie.action.hadoop.StreamingMain",
+        "org.apache.hadoop.streaming.StreamJob",
+    ),
+    "examples": (
+        "org.svcd.examples.WordCount$TokenMapper",
+        "org.svcd.examples.WordCount$SumReducer",
+        "org.svcd.examples.Sleep",
+        "org.svcd.examples.spark.WordCount",
+    ),
+    "spark/jars": (
+        "org.apache.spark.deploy.SparkSubmit",
+        "org.apache.spark.deploy.yarn.ApplicationMaster",
+        "org.apache.spark.deploy.history.HistoryServer",
+        "org.apache.spark.executor.YarnCoarseGrainedExecutorBackend",
+        "org.apache.spark.sql.SparkSession",
+        "org.apache.spark.sql.connect.service.SparkConnectServer",
+        "org.apache.hadoop.hdfs.DistributedFileSystem",
+        "org.svcd.hadoop.LocalAddressSocketFactory",
+        "org.svcd.objstore.ObjStoreFileSystem",
+    ),
+}
+"""Folder of jars to classes that one of its jars has to hold."""
 
 COUNTS = ["den\t2", "macht\t1", "meister\t1", "übung\t1", "übung²\t1"]
 
@@ -326,6 +383,18 @@ class ImageTest(SynchronousTestCase):
         ]
         expected = [*["passes"] * len(PASSING), *refusals, "null"]
         self.assertEqual(done.stdout.splitlines(), expected, done.stderr)
+
+    def test_jars_hold_the_classes_that_clusters_use(self) -> None:
+        """A list of jars that lacks one of them shows here, not in a cluster."""
+        missing = []
+        for folder, classes in CLASSES.items():
+            names: set[str] = set()
+            for jar in (self.prefix / folder).glob("*.jar"):
+                with zipfile.ZipFile(jar) as archive:
+                    names.update(archive.namelist())
+            files = {name: f"{name.replace('.', '/')}.class" for name in classes}
+            missing += [f"{folder}: {name}" for name, file in files.items() if file not in names]
+        self.assertEqual(missing, [])
 
     def test_tree_is_complete(self) -> None:
         """Every script, class and folder is there and `hadoop version` answers."""

@@ -6,11 +6,13 @@ Everything is made in the folder of a build; `build` checks it and puts it in it
 from __future__ import annotations
 
 import shutil
+import tarfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from svcd.provisioning.distributions.vanilla.image import class_data
-from svcd.provisioning.distributions.vanilla.image.classfile import AVRO_RENAMES, adapt_jar
+from svcd.provisioning.distributions.vanilla.image.artifacts import Archive, Artifact
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.jdk import Java
 from svcd.provisioning.distributions.vanilla.image.layout import (
@@ -18,9 +20,28 @@ from svcd.provisioning.distributions.vanilla.image.layout import (
     RECIPE,
     SCRIPTS,
     SPARK_JAVA,
-    own_classes,
 )
+from svcd.provisioning.distributions.vanilla.image.pig_avro import adapt_jar
 from svcd.provisioning.distributions.vanilla.image.programs import compile_jar, make_library
+
+
+def unpack(archive: Archive, members: Sequence[Artifact], file: Path, jars: Path) -> None:
+    """Puts members of Spark's archive into `jars`/CLASS PATH, and removes the archive.
+
+    file: the archive, which has the digest of the recipe. Nothing in it needs another check.
+    Raises: ImageError (a member is not in it).
+    """
+    left = {archive.name_of(member): member for member in members}
+    with tarfile.open(file, "r:gz") as packed:
+        for entry in packed:
+            member = left.pop(entry.name, None)
+            content = packed.extractfile(entry) if member else None
+            if member and content:
+                put(jars / member.folders[0] / member.file, content.read())
+    if left:
+        names = ", ".join(sorted(left)[:3])
+        raise ImageError(f"{archive.file} has no {names}: make digests SPARK=VERSION")
+    file.unlink()
 
 
 def add_spark(stage: Path, jars: Path, jdk: Java, work: Path) -> None:
@@ -39,9 +60,8 @@ def add_spark(stage: Path, jars: Path, jdk: Java, work: Path) -> None:
     # objstore:// and the socket factory of machines that share a host
     link(stage / "hadoop/lib/svcd-hadoop-helpers.jar", stage / "spark/jars")
     lib = f"{stage}/spark/jars/*"
-    if own_classes(folder=SPARK_JAVA):
-        helpers = stage / "spark/jars/svcd-spark-helpers.jar"
-        compile_jar(RECIPE / SPARK_JAVA, helpers, lib, jdk, work)
+    helpers = stage / "spark/jars/svcd-spark-helpers.jar"
+    compile_jar(RECIPE / SPARK_JAVA, helpers, lib, jdk, work)
     examples = RECIPE / "spark/examples"
     compile_jar(examples, stage / "examples/svcd-spark-examples.jar", lib, jdk, work)
     for script in sorted(examples.glob("*.py")):
@@ -88,7 +108,7 @@ def _adapt_pig(folder: Path, stage: Path) -> None:
     """Puts a jar that gets on with Hadoop's Avro in the place of the published one."""
     for jar in folder.glob("pig-[0-9]*.jar"):
         try:
-            adapt_jar(jar, jar.with_name(f"{jar.stem}-svcd.jar"), AVRO_RENAMES)
+            adapt_jar(jar, jar.with_name(f"{jar.stem}-svcd.jar"))
         except (ValueError, zipfile.BadZipFile) as error:
             raise ImageError(f"cannot adapt Pig to Avro: {error}") from error
         _move(jar, stage / "pig/published")  # for the next build

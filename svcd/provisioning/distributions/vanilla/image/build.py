@@ -4,8 +4,8 @@ Note: how a build stays safe to repeat
 
 The recipe is every file of this folder that ends up in the tree or decides about it; its digest is
 the stamp in image.json. A tree with the stamp of the recipe is left alone. Otherwise everything is
-made in a folder beside the prefix, checked there, and exchanged with the prefix in one step, so
-whoever looks at the prefix sees the old tree or the new one. A lock beside the prefix keeps a
+made in a folder beside the prefix, checked there, and put at the prefix at the end, so whoever
+looks at the prefix sees the old tree or the new one. A lock beside the prefix keeps a
 second build out. The tree names no folder of this machine except java/recorded, which is a hint:
 the tree works wherever it is copied.
 
@@ -16,13 +16,10 @@ build fail.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
 import shutil
-import signal
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,27 +28,26 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from svcd.provisioning.distributions.vanilla.image import class_data
-from svcd.provisioning.distributions.vanilla.image.archive import (
-    SETTING,
+from svcd.provisioning.distributions.vanilla.image.artifacts import (
     Archive,
+    Artifact,
     place,
     read_archive,
-    unpack,
-)
-from svcd.provisioning.distributions.vanilla.image.artifacts import (
-    CENTRAL,
-    Artifact,
-    fetch,
-    local_copies,
     read_list,
     take_copies,
 )
-from svcd.provisioning.distributions.vanilla.image.assembly import add_spark, lay_out, link, put
+from svcd.provisioning.distributions.vanilla.image.assembly import (
+    add_spark,
+    lay_out,
+    link,
+    put,
+    unpack,
+)
+from svcd.provisioning.distributions.vanilla.image.download import File, download
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.jdk import ROOTS, Java, find_jdk, find_jre
 from svcd.provisioning.distributions.vanilla.image.layout import (
     FILE_LIST,
-    OPTIONAL,
     PACKAGES,
     RECIPE,
     SPARK_JAVA,
@@ -62,7 +58,6 @@ from svcd.provisioning.distributions.vanilla.image.layout import (
     helpers_digest,
     list_digest,
     missing_files,
-    own_classes,
     read_record,
     verify,
 )
@@ -78,16 +73,22 @@ from svcd.provisioning.distributions.vanilla.image.staging import (
 from svcd.provisioning.distributions.vanilla.image.trees import add_tree, list_file, read_trees
 
 __all__ = [
-    "BuiltImage", "ImageError", "Java", "build", "find_jdk", "find_jre", "is_current", "main",
-    "problem", "recipe_stamp", "verify",
+    "BuiltImage", "ImageError", "Java", "build", "find_jdk", "find_jre", "is_current", "problem",
+    "recipe_stamp", "verify",
 ]  # fmt: skip
+
+CENTRAL = "https://repo.maven.apache.org/maven2"
+REPOSITORY_SETTING = "SVCD_MAVEN_REPOSITORY"
+"""The variable of the environment that names a mirror of Maven Central: a URL."""
+ARCHIVE_SETTING = "SVCD_SPARK_ARCHIVE"
+"""The variable that names another place of Spark's archive: a URL or a path."""
+MOST_JAR_BYTES = 64 * 2**20
+"""The largest jar that a download accepts."""
 
 Progress = Callable[[str], None]
 
 # these decide nothing about the tree
-_NOT_RECIPE = frozenset(
-    ("README.md", "class_lists.py", "defaults.py", "pin.py", "pin_archive.py", "sbom.py")
-)
+_NOT_RECIPE = frozenset(("README.md", "sbom.py"))
 
 
 @dataclass(frozen=True)
@@ -156,10 +157,9 @@ def build(
     prefix: Path,
     progress: Progress = lambda line: None,
     *,
-    force: bool = False,
     without: Iterable[str] = (),
 ) -> BuiltImage:
-    """Makes the tree at `prefix` unless it is there already; `force` makes it anyway.
+    """Makes the tree at `prefix` unless it is there already.
 
     without: parts of OPTIONAL to leave out.
 
@@ -169,7 +169,7 @@ def build(
     started = time.monotonic()
     prefix = prefix.absolute()
     stamp, left_out = recipe_stamp(), frozenset(without)
-    if not force and is_current(prefix, without=left_out):
+    if is_current(prefix, without=left_out):
         if class_data.is_complete(prefix):
             return _result(prefix, started, made=False)
         try:
@@ -183,7 +183,7 @@ def build(
         prefix.parent.mkdir(parents=True, exist_ok=True)
         check_room(prefix.parent, spark="spark" not in left_out)
         with locked(prefix, progress):
-            if not force and is_current(prefix, without=left_out):
+            if is_current(prefix, without=left_out):
                 return _result(prefix, started, made=False)
             for left in prefix.parent.glob(f".{prefix.name}.building-*"):
                 shutil.rmtree(left, ignore_errors=True)
@@ -253,16 +253,8 @@ def _make(
     work = stage / ".work"
     work.mkdir(parents=True)
     progress(f"JDK {jdk.version} at {jdk.home}")
-    progress("collecting the jars of Hadoop, Pig and Oozie")
-    jars = work / "jars"
-    trees = (prefix, *read_trees(list_file(os.environ)))
-    kept = local_copies(trees, Path.home() / ".m2" / "repository")
-    repository = os.environ.get("SVCD_MAVEN_REPOSITORY") or CENTRAL
-    fetch(read_list(RECIPE), jars, repository, kept, progress)
     spark = None if "spark" in without else read_archive(RECIPE)
-    if spark is not None:
-        progress("collecting the jars of Spark")
-        _fetch_spark(spark, jars, kept, progress)
+    jars = _collect(read_list(RECIPE), spark, work, prefix, progress)
     progress("laying out")
     lay_out(stage, jars, jdk)
     progress("compiling")
@@ -278,17 +270,50 @@ def _make(
     _record(stage, stamp, jdk, started, found, without)
 
 
-def _fetch_spark(
-    spark: Archive,
-    jars: Path,
-    kept: Callable[[Artifact], Iterable[Path]],
+def _collect(
+    listed: tuple[Artifact, ...],
+    spark: Archive | None,
+    work: Path,
+    prefix: Path,
     progress: Progress,
-) -> None:
-    """The jars of Spark: from local copies, or else the archive."""
-    if left := take_copies(spark.members, jars, kept, progress):
-        url = place(spark, os.environ.get(SETTING))
-        progress(f"fetching {spark.file} ({spark.size_bytes // 10**6} MB) from {url}")
-        unpack(spark, left, jars, url, progress)
+) -> Path:
+    """The folder with the released files: copies of this machine, and downloads for the others."""
+    progress(f"collecting the jars of Hadoop, Pig, Oozie{' and Spark' if spark else ''}")
+    jars = work / "jars"
+    trees = (prefix, *read_trees(list_file(os.environ)))
+    maven = Path.home() / ".m2" / "repository"
+    missing = take_copies(listed, jars, trees, maven, progress)
+    members = take_copies(spark.members, jars, trees, maven, progress) if spark else ()
+    files = {artifact: _jar_file(artifact, work) for artifact in missing}
+    if spark and members:
+        archive = archive_file(spark, work, os.environ.get(ARCHIVE_SETTING))
+        progress(f"fetching {spark.file} ({spark.size_bytes // 10**6} MB) from {archive.url}")
+        download([archive, *files.values()], progress)
+        unpack(spark, members, archive.path, jars)
+    elif files:
+        download(list(files.values()), progress)
+    for artifact, file in files.items():
+        place(file.path, artifact, jars)
+    return jars
+
+
+def _jar_file(jar: Artifact, work: Path) -> File:
+    repository = (os.environ.get(REPOSITORY_SETTING) or CENTRAL).rstrip("/")
+    advice = f"{REPOSITORY_SETTING} names a mirror of Maven Central"
+    path = work / "downloads" / jar.path
+    return File(f"{repository}/{jar.path}", jar.sha256, MOST_JAR_BYTES, path, advice)
+
+
+def archive_file(spark: Archive, work: Path, setting: str | None) -> File:
+    """Where to fetch the archive. setting: another place of it, a URL or a path; or nothing."""
+    url = setting or spark.url
+    if "://" not in url:
+        url = Path(url).absolute().as_uri()
+    advice = (
+        f"{ARCHIVE_SETTING} names another place of {spark.file} (a URL or a path), and"
+        " --without spark leaves it out"
+    )
+    return File(url, spark.sha256, spark.size_bytes, work / "downloads" / spark.file, advice)
 
 
 def _record(
@@ -316,7 +341,6 @@ def _record(
         "without": sorted(without),
         "jdk": jdk.version,
         "stamp": stamp,
-        "classes": sorted(own_classes()),
         "helpers": helpers_digest(),
         "spark_helpers": helpers_digest(folder=SPARK_JAVA),
         "artifacts": list_digest(),
@@ -327,36 +351,3 @@ def _record(
         "jar_bytes": sum(jars.values()),
     }
     put(stage / "image.json", (json.dumps(record, indent=2) + "\n").encode())
-
-
-def main(arguments: Sequence[str]) -> int:
-    """`build PREFIX [--force] [--without spark]`, `build --verify PREFIX`."""
-    usage = argparse.ArgumentParser("build")
-    usage.add_argument("prefix", metavar="PREFIX", type=Path)
-    usage.add_argument("--force", action="store_true")
-    usage.add_argument("--verify", action="store_true")
-    usage.add_argument("--without", action="append", choices=OPTIONAL, default=[])
-    told = usage.parse_args(arguments)
-    if told.verify:
-        problems = verify(told.prefix)
-        print("\n".join(problems) or f"{told.prefix} is complete")
-        return 1 if problems else 0
-    # the exception ends the program that runs and removes what is half made
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    try:
-        done = build(
-            told.prefix,
-            lambda line: print(line, flush=True),
-            force=told.force,
-            without=told.without,
-        )
-    except ImageError as error:
-        print(f"image: {error}", file=sys.stderr)
-        return 1
-    if not done.made:
-        print(f"{done.prefix} is up to date ({done.size_bytes // 2**20} MiB)")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))

@@ -9,80 +9,23 @@ import hashlib
 import json
 import os
 import subprocess
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from svcd.provisioning.distributions.vanilla.image import class_data
-from svcd.provisioning.distributions.vanilla.image.archive import LIST as ARCHIVE_LIST
-from svcd.provisioning.distributions.vanilla.image.archive import read_archive
-from svcd.provisioning.distributions.vanilla.image.artifacts import LIST, Artifact, parse
+from svcd.provisioning.distributions.vanilla.image.artifacts import (
+    LIST,
+    SPARK_LIST,
+    Artifact,
+    parse,
+    read_archive,
+)
 
 SCRIPTS = (
     "hadoop", "hdfs", "yarn", "mapred", "pig", "oozied", "oozie", "spark-submit", "spark-class"
 )  # fmt: skip
-
-# jar folder: classes that one of its jars has to hold
-CLASSES: Mapping[str, tuple[str, ...]] = {
-    "hadoop/lib": (
-        "org.apache.hadoop.hdfs.server.namenode.NameNode",
-        "org.apache.hadoop.hdfs.server.datanode.DataNode",
-        "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager",
-        "org.apache.hadoop.yarn.server.timelineservice.collector.TimelineCollectorManager",
-        "org.apache.hadoop.yarn.server.nodemanager.NodeManager",
-        "org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer",
-        "org.apache.hadoop.mapreduce.v2.app.MRAppMaster",
-        "org.apache.hadoop.mapred.ShuffleHandler",
-        "org.apache.hadoop.streaming.StreamJob",
-        "org.apache.avro.mapred.AvroInputFormat",
-        "org.apache.parquet.pig.ParquetLoader",
-        "org.roaringbitmap.RoaringBitmap",
-    ),
-    "pig/lib": (
-        "org.apache.pig.Main",
-        "org.antlr.runtime.CommonTokenStream",
-        "dk.brics.automaton.Automaton",
-        "org.joda.time.DateTime",
-    ),
-    "oozie/lib": (
-        "org.apache.oozie.server.EmbeddedOozieServer",
-        "org.apache.oozie.cli.OozieCLI",
-        "org.apache.derby.jdbc.EmbeddedDriver",
-        "org.apache.hadoop.yarn.client.api.YarnClient",
-    ),
-    "oozie/sharelib/oozie": ("org.apache.oozie.action.hadoop.LauncherAM",),
-    "oozie/sharelib/pig": (
-        "org.apache.oozie.action.hadoop.PigMain",
-        "org.apache.pig.Main",
-    ),
-    "oozie/sharelib/mapreduce-streaming": (
-        "org.apache.oozie.action.hadoop.StreamingMain",
-        "org.apache.hadoop.streaming.StreamJob",
-    ),
-    "examples": (
-        "org.svcd.examples.WordCount$TokenMapper",
-        "org.svcd.examples.WordCount$SumReducer",
-        "org.svcd.examples.Sleep",
-    ),
-}
-
-# the same, in a tree that has Spark
-SPARK_CLASSES: Mapping[str, tuple[str, ...]] = {
-    "spark/jars": (
-        "org.apache.spark.deploy.SparkSubmit",
-        "org.apache.spark.deploy.yarn.ApplicationMaster",
-        "org.apache.spark.deploy.history.HistoryServer",
-        "org.apache.spark.executor.YarnCoarseGrainedExecutorBackend",
-        "org.apache.spark.sql.SparkSession",
-        "org.apache.spark.sql.connect.service.SparkConnectServer",
-        "org.apache.hadoop.hdfs.DistributedFileSystem",
-        "org.svcd.hadoop.LocalAddressSocketFactory",
-        "org.svcd.objstore.ObjStoreFileSystem",
-    ),
-    "examples": ("org.svcd.examples.spark.WordCount",),
-}
 
 FILES = (
     "hadoop/etc/log4j.properties",
@@ -139,16 +82,6 @@ RUN_TIMEOUT_S = 60
 
 
 @cache
-def own_classes(recipe: Path = RECIPE, folder: str = JAVA) -> frozenset[str]:
-    """The classes that are compiled into a jar of helpers, from the names of their files."""
-    sources = recipe / folder
-    return frozenset(
-        ".".join(path.relative_to(sources).with_suffix("").parts)
-        for path in sources.rglob("*.java")
-    )
-
-
-@cache
 def helpers_digest(recipe: Path = RECIPE, folder: str = JAVA) -> str:
     """A digest of the sources of a jar of helpers. Equal digests make equal jars."""
     digest = hashlib.sha256()
@@ -189,7 +122,7 @@ def verify(prefix: Path, *, run: bool = True) -> list[str]:
     """
     if not prefix.is_dir():
         return [f"{prefix} does not exist"]
-    problems = [*missing_files(prefix), *_missing_classes(prefix)]
+    problems = list(missing_files(prefix))
     if not problems:
         problems = [f"{prefix}/{each}" for each in _changed_files(prefix)]
     if not problems and run:
@@ -208,7 +141,7 @@ def _changed_files(prefix: Path) -> list[str]:
 
 def released(recipe: Path = RECIPE) -> tuple[Artifact, ...]:
     """What a recipe lists, from Maven Central and from the archive of Spark."""
-    artifacts = parse((recipe / LIST).read_text("utf-8")).artifacts
+    artifacts = parse((recipe / LIST).read_text("utf-8"))
     return artifacts + read_archive(recipe).members
 
 
@@ -284,7 +217,7 @@ def is_of_recipe(prefix: Path) -> bool:
 
 def list_digest(recipe: Path = RECIPE) -> str:
     """A digest of the lists of what is released."""
-    texts = (recipe / LIST).read_bytes() + (recipe / ARCHIVE_LIST).read_bytes()
+    texts = (recipe / LIST).read_bytes() + (recipe / SPARK_LIST).read_bytes()
     return hashlib.sha256(texts).hexdigest()[:16]
 
 
@@ -303,26 +236,6 @@ def missing_files(prefix: Path) -> Iterator[str]:
     for key in ("stamp", "versions"):
         if key not in record:
             yield f"{prefix / 'image.json'} has no {key}"
-
-
-def _missing_classes(prefix: Path) -> Iterator[str]:
-    wanted = {folder: list(classes) for folder, classes in CLASSES.items()}
-    wanted["hadoop/lib"] += sorted(own_classes())
-    if has_spark(read_record(prefix)):
-        for folder, more in SPARK_CLASSES.items():
-            wanted.setdefault(folder, []).extend(more)
-        wanted["spark/jars"] += sorted(own_classes(folder=SPARK_JAVA))
-    for folder, classes in wanted.items():
-        names: set[str] = set()
-        for jar in sorted((prefix / folder).glob("*.jar")):
-            try:
-                with zipfile.ZipFile(jar) as archive:
-                    names.update(archive.namelist())
-            except (OSError, zipfile.BadZipFile) as error:
-                yield f"{jar} cannot be read: {error}"
-        for each in classes:
-            if f"{each.replace('.', '/')}.class" not in names:
-                yield f"no jar of {prefix / folder} holds {each}"
 
 
 def _version_problems(prefix: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Runs programs: javac and jar make our jars, Maven resolves the poms for `pin`.
+"""Runs programs: javac and jar make our jars, Python makes the library of Spark.
 
 Each run has a time limit and writes its output to a log in the working folder of the build.
 """
@@ -10,16 +10,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from svcd.provisioning.distributions.vanilla.image import python_library
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.jdk import FIRST, Java
 
-COPY_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
-MAVEN_TRIES = 3
-MAVEN_TIMEOUT_S = 900
 JAVAC_TIMEOUT_S = 600
 LIBRARY_TIMEOUT_S = 300
 
@@ -28,27 +24,6 @@ WORKERS_PYTHON = "/usr/bin/python3"
 
 # for a JVM of a few seconds: half the processor time
 _SHORT = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
-
-
-def resolve(poms: Path, work: Path, jdk: Java, maven: Path, arguments: Sequence[str]) -> Path:
-    """Jars of each module of `poms`, as in a repository, in a folder of its name below the result.
-
-    Maven's own repository is `work`/repository. Raises: ImageError when Maven fails three times.
-    """
-    own, jars, log = work / "poms", work / "jars", work / "maven.log"
-    shutil.copytree(poms, own)
-    command = [
-        str(maven), "-B", "-ntp", "--strict-checksums", f"-Dmaven.repo.local={work}/repository",
-        "-f", str(own / "pom.xml"), *arguments, COPY_GOAL, "-Dmdep.useRepositoryLayout=true",
-        f"-DoutputDirectory={jars}/${{project.artifactId}}", "-DincludeScope=runtime",
-    ]  # fmt: skip
-    environ = {**os.environ, "JAVA_HOME": str(jdk.home)}
-    for _ in range(MAVEN_TRIES):
-        if _logged(command, log, environ, MAVEN_TIMEOUT_S) == 0:
-            return jars
-        if "-U" not in command:
-            command.insert(1, "-U")  # else Maven remembers that a download failed
-    raise ImageError(f"Maven failed {MAVEN_TRIES} times, see {log}: {_errors(log)}")
 
 
 def compile_jar(sources: Path, jar: Path, class_path: str, jdk: Java, work: Path) -> None:

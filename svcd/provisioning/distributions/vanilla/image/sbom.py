@@ -84,7 +84,7 @@ def _published(artifact: Artifact) -> dict[str, Any]:
     return found
 
 
-_PIG = "names of two Avro members replaced in three classes (classfile.py)"
+_PIG = "names of two Avro members replaced in three classes (pig_avro.py)"
 _PYTHON = "bytecode added, some modules changed, tests removed (python_library.py)"
 
 

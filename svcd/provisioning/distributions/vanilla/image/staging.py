@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import fcntl
 import os
@@ -118,22 +117,10 @@ def _linked(source: str, target: str) -> None:
         shutil.copy2(source, target, follow_symlinks=False)  # a file system without links
 
 
-_AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
-
-
 def exchange(stage: Path, prefix: Path) -> None:
-    """Puts the tree `stage` at `prefix`; what was there lies at `stage` afterwards."""
-    if not prefix.exists():
-        stage.rename(prefix)
-        return
-    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    pair = (os.fsencode(stage), _AT_FDCWD, os.fsencode(prefix))
-    if rename is not None and rename(_AT_FDCWD, *pair, _RENAME_EXCHANGE) == 0:
-        return
-    # file systems without the exchange: two steps, in whose middle there is no tree
-    old = prefix.with_name(f".{prefix.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    prefix.rename(old)
+    """Puts the tree `stage` at `prefix`; the old tree lies beside the stage for a moment."""
+    old = stage.with_name(f"{stage.name}.old")
+    if prefix.exists():
+        prefix.rename(old)
     stage.rename(prefix)
     shutil.rmtree(old, ignore_errors=True)

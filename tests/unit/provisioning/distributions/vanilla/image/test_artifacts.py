@@ -6,20 +6,20 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.provisioning.distributions.vanilla.image import artifacts as module
 from svcd.provisioning.distributions.vanilla.image.artifacts import (
+    Archive,
     Artifact,
-    ArtifactList,
-    checked,
-    fetch,
     local_copies,
     parse,
+    parse_archive,
     poms_digest,
+    read_archive,
     read_list,
-    text_of,
+    take_copies,
 )
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.layout import RECIPE
+from tests.unit.provisioning.distributions.vanilla.image.scripts import load_script
 
 ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 DEF = "cb8379ac2098aa165029e3938a51da0bcecfc008fd6795f401178647f96c5b34"
@@ -35,17 +35,28 @@ TEXT = f"""\
 {ABC}  hadoop,oozie  net/minidev/json-smart/2.3/json-smart-2.3.jar  Apache 2.0 | MIT
 """
 
+CORE = Artifact(ABC, ("spark",), "org/apache/spark/core/9.0/core-9.0.jar", "Apache License 2.0")
+ZIP = Artifact(DEF, ("python",), "py4j/0.10/py4j-0.10-src.zip", "BSD 3-Clause")
+URL = "https://files.example/packages/pyspark-9.0.tar.gz"
+ARCHIVE_TEXT = f"""\
+# What the image takes of Spark's archive: SHA-256, folder, coordinates as a path, licence.
+# Written by: make digests SPARK=VERSION
+# archive: {DEF} 123 {URL}
+{ABC}  spark  org/apache/spark/core/9.0/core-9.0.jar  Apache License 2.0
+{DEF}  python  py4j/0.10/py4j-0.10-src.zip  BSD 3-Clause
+"""
+
 
 class ListTest(SynchronousTestCase):
     """artifacts.txt."""
 
     def test_written_in_the_order_of_paths(self) -> None:
         """The text depends on the artifacts alone."""
-        self.assertEqual(text_of(ArtifactList(ABC, (SMART, EPOLL))), TEXT)
+        self.assertEqual(load_script("image-digests").text_of(ABC, (SMART, EPOLL)), TEXT)
 
     def test_read(self) -> None:
         """What was written is read back."""
-        self.assertEqual(parse(TEXT), ArtifactList(ABC, (EPOLL, SMART)))
+        self.assertEqual(parse(TEXT), (EPOLL, SMART))
 
     def test_coordinates(self) -> None:
         """They follow from the path; the rest of the file's name is the classifier."""
@@ -89,84 +100,87 @@ class ListTest(SynchronousTestCase):
         self.assertGreater(len(artifacts), 300)
 
 
-class FetchTest(SynchronousTestCase):
-    """Jars from local copies and from a repository."""
+class ArchiveListTest(SynchronousTestCase):
+    """spark/archive.txt."""
+
+    def test_read_and_written(self) -> None:
+        """What was written is read back."""
+        archive = Archive(DEF, 123, URL, "pyspark-9.0", "9.0", (CORE, ZIP))
+        self.assertEqual(parse_archive(ARCHIVE_TEXT), archive)
+        script = load_script("image-spark-digests")
+        self.assertEqual(script.text_of(archive), ARCHIVE_TEXT)
+        self.assertEqual(archive.name_of(CORE), "pyspark-9.0/deps/jars/core-9.0.jar")
+        self.assertEqual(archive.name_of(ZIP), "pyspark-9.0/lib/py4j-0.10-src.zip")
+
+    def test_damaged_list_is_refused(self) -> None:
+        """With its name, the line and the command."""
+        error = self.assertRaises(ImageError, parse_archive, ARCHIVE_TEXT.replace("core/", "../"))
+        self.assertIn("spark/archive.txt, line 4 cannot be read", str(error))
+        error = self.assertRaises(ImageError, parse_archive, ARCHIVE_TEXT.replace("archive: ", ""))
+        self.assertIn("names no archive: make digests SPARK=VERSION", str(error))
+
+    def test_list_of_the_recipe(self) -> None:
+        """Spark with YARN and Connect, its Python side, and its licence."""
+        archive = read_archive(RECIPE)
+        files = {each.file for each in archive.members}
+        self.assertEqual(len(files), len(archive.members))
+        for file in ("spark-yarn_2.13-4.2.0.jar", "spark-connect_2.13-4.2.0.jar", "pyspark.zip",
+                     "py4j-0.10.9.9-src.zip", "LICENSE", "NOTICE"):  # fmt: skip
+            self.assertIn(file, files)
+        self.assertEqual(archive.version, "4.2.0")
+
+
+class CopiesTest(SynchronousTestCase):
+    """Files that are on this machine."""
 
     def setUp(self) -> None:
         base = Path(self.mktemp()).absolute()
-        self.repository, self.local = base / "repository", base / "m2"
-        self.target, self.tree = base / "jars", base / "tree"
+        self.maven, self.target, self.tree = base / "m2", base / "jars", base / "tree"
         self.said: list[str] = []
 
     def put(self, folder: Path, path: str, data: bytes) -> None:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)
 
-    def fetch(self, *artifacts: Artifact) -> None:
-        copies = local_copies((self.tree,), self.local)
-        url = self.repository.as_uri()
-        fetch(artifacts, self.target, url, copies, self.said.append)
+    def missing(self, *artifacts: Artifact) -> tuple[Artifact, ...]:
+        return take_copies(artifacts, self.target, (self.tree,), self.maven, self.said.append)
 
-    def test_jars_come_from_the_repository(self) -> None:
-        """Each goes to every class path of its line."""
-        self.put(self.repository, SMART.path, b"abc")
-        self.put(self.repository, EPOLL.path, b"def")
-        self.fetch(SMART, EPOLL)
-        found = {p.relative_to(self.target).as_posix() for p in self.target.rglob("*.jar")}
+    def test_copies_go_to_every_class_path(self) -> None:
+        """They come from another tree and from Maven's own repository."""
+        self.put(self.tree, "hadoop/lib/json-smart-2.3.jar", b"abc")
+        self.put(self.maven, EPOLL.path, b"def")
+        self.assertEqual(self.missing(SMART, EPOLL, CORE), (CORE,))
+        jars = {p.relative_to(self.target).as_posix(): p.read_bytes()
+                for p in self.target.rglob("*.jar")}  # fmt: skip
         self.assertEqual(
-            found,
+            jars,
             {
-                "hadoop/json-smart-2.3.jar",
-                "oozie/json-smart-2.3.jar",
-                "hadoop/epoll-4.1.Final-linux-x86_64.jar",
+                "hadoop/json-smart-2.3.jar": b"abc",
+                "oozie/json-smart-2.3.jar": b"abc",
+                "hadoop/epoll-4.1.Final-linux-x86_64.jar": b"def",
             },
         )
-        self.assertEqual((self.target / "oozie/json-smart-2.3.jar").read_bytes(), b"abc")
-        self.assertEqual(self.said, [f"fetching 2 of 2 jars from {self.repository.as_uri()}"])
-
-    def test_progress(self) -> None:
-        """How many have come, now and then."""
-        self.patch(module, "REPORT_S", 0.0)
-        self.put(self.repository, SMART.path, b"abc")
-        self.put(self.repository, EPOLL.path, b"def")
-        self.fetch(SMART, EPOLL)
-        self.assertEqual(self.said[1:], ["  1 of 2 jars", "  2 of 2 jars"])
-
-    def test_local_copies_save_the_download(self) -> None:
-        """The old tree and Maven's own repository; nothing else is asked."""
-        self.put(self.tree, "hadoop/lib/json-smart-2.3.jar", b"abc")
-        self.put(self.local, EPOLL.path, b"def")
-        self.fetch(SMART, EPOLL)
-        self.assertEqual(len(list(self.target.rglob("*.jar"))), 3)
         self.assertEqual(self.said, [])
 
-    def test_wrong_digest_of_a_download_is_refused(self) -> None:
-        """With the artifact, both digests and what to do; the jar is not kept."""
-        self.put(self.repository, SMART.path, b"def")
-        error = self.assertRaises(ImageError, self.fetch, SMART)
-        self.assertEqual(
-            str(error),
-            f"{self.repository.as_uri()}/{SMART.path} has the SHA-256 {DEF}, but the recipe"
-            f" expects {ABC}: nothing of it was used. Find out why before you use this repository;"
-            " another one can be set with SVCD_MAVEN_REPOSITORY. Only after a change of a"
-            " version: make digests",
-        )
-        self.assertFalse(self.target.exists())
-
     def test_wrong_digest_of_a_copy_is_passed_over(self) -> None:
-        """The jar is downloaded instead, and the copy is named."""
-        self.put(self.local, SMART.path, b"def")
-        self.put(self.repository, SMART.path, b"abc")
-        self.fetch(SMART)
-        self.assertEqual((self.target / "hadoop/json-smart-2.3.jar").read_bytes(), b"abc")
-        self.assertTrue(self.said[0].startswith(f"not used: {self.local}/{SMART.path} has the"))
+        """The copy is named, and the jar counts as missing."""
+        self.put(self.maven, SMART.path, b"def")
+        self.assertEqual(self.missing(SMART), (SMART,))
+        self.assertEqual(
+            self.said,
+            [f"not used: {self.maven}/{SMART.path} has the SHA-256 {DEF}, expected: {ABC}"],
+        )
 
-    def test_absent_jar_names_the_mirror_setting(self) -> None:
-        """The message says where it was looked for and what to set."""
-        error = self.assertRaises(ImageError, self.fetch, SMART)
-        self.assertIn(f"{self.repository.as_uri()}/{SMART.path}: ", str(error))
-        self.assertIn("name a mirror of Maven Central in SVCD_MAVEN_REPOSITORY", str(error))
-
-    def test_right_digest(self) -> None:
-        """The data is handed on."""
-        self.assertEqual(checked(b"abc", SMART, "here"), b"abc")
+    def test_copies_in_trees(self) -> None:
+        """A library of Python is looked for in trees of this recipe and of older ones."""
+        copies = local_copies(ZIP, (Path("/a"), Path("/b")), Path("/m2"))
+        self.assertEqual(
+            [str(path) for path in copies],
+            [
+                "/a/spark/python/published/py4j-0.10-src.zip",
+                "/a/spark/python/lib/py4j-0.10-src.zip",
+                "/b/spark/python/published/py4j-0.10-src.zip",
+                "/b/spark/python/lib/py4j-0.10-src.zip",
+                "/m2/py4j/0.10/py4j-0.10-src.zip",
+            ],
+        )

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
-from contextlib import redirect_stderr
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.provisioning.distributions.vanilla.image.artifacts import read_archive
 from svcd.provisioning.distributions.vanilla.image.build import (
     RECIPE,
+    archive_file,
     build,
     is_current,
-    main,
     problem,
     recipe_stamp,
     versions,
@@ -104,14 +103,6 @@ class BuildTest(SynchronousTestCase):
         (self.prefix / "examples/wordcount.py").unlink()
         self.assertFalse(is_current(self.prefix))
 
-    def test_usage(self) -> None:
-        """Wrong arguments end with 2."""
-        for arguments in (["--frob", "x"], [], ["--without", "pig", "x"]):
-            with redirect_stderr(io.StringIO()) as said:
-                ended = self.assertRaises(SystemExit, main, arguments)
-            self.assertEqual(ended.code, 2)
-            self.assertIn("usage: build", said.getvalue())
-
 
 class ProblemTest(SynchronousTestCase):
     """Whether an image can run here."""
@@ -169,6 +160,21 @@ class ProblemTest(SynchronousTestCase):
         empty_tree(self.prefix)
         found = problem(self.prefix, {}, [])
         self.assertIn("apt-get install openjdk-17-jre-headless", str(found))
+
+
+class ArchiveFileTest(SynchronousTestCase):
+    """Where Spark's archive comes from."""
+
+    def test_setting_wins(self) -> None:
+        """A URL is taken as it is, a path as the URL of a file."""
+        spark = read_archive(RECIPE)
+        for setting, url in (
+            (None, spark.url),
+            ("", spark.url),
+            ("http://mirror/x", "http://mirror/x"),
+            ("/a b/x.tar.gz", "file:///a%20b/x.tar.gz"),
+        ):
+            self.assertEqual(archive_file(spark, Path("/work"), setting).url, url)
 
 
 class RecipeTest(SynchronousTestCase):

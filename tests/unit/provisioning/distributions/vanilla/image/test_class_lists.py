@@ -8,9 +8,10 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.vanilla.image.class_data import NAMES
-from svcd.provisioning.distributions.vanilla.image.class_lists import merged, write_lists
 from svcd.provisioning.distributions.vanilla.image.layout import RECIPE
+from tests.unit.provisioning.distributions.vanilla.image.scripts import load_script
 
+SCRIPT = load_script("image-classes")
 FIRST = """# a comment of the JVM
 java/lang/Object
 org/x/A
@@ -28,7 +29,7 @@ class MergeTest(SynchronousTestCase):
     def test_each_line_once(self) -> None:
         """In the order of the JVMs, without the classes that no dump takes."""
         self.assertEqual(
-            merged([FIRST, SECOND]),
+            SCRIPT.merged([FIRST, SECOND]),
             "java/lang/Object\norg/x/A\n@lambda-proxy org/x/A run ()V\norg/x/B\n",
         )
 
@@ -39,14 +40,14 @@ class MergeTest(SynchronousTestCase):
         lists.mkdir()
         (lists / "hadoop-7").write_text(FIRST)
         (lists / "hadoop-8").write_text(SECOND)
-        report = write_lists(recipe, lists)
+        report = SCRIPT.write_lists(recipe, lists)
         self.assertEqual(report[0], "hadoop: 4 lines of 2 JVMs")
         self.assertEqual(report[1:], [
             f"{name}: no JVM has written a list, the old one stays" for name in ("oozie", "spark")
         ])  # fmt: skip
         data = (recipe / "classes/hadoop.gz").read_bytes()
-        self.assertEqual(gzip.decompress(data).decode(), merged([FIRST, SECOND]))
-        write_lists(recipe, lists)
+        self.assertEqual(gzip.decompress(data).decode(), SCRIPT.merged([FIRST, SECOND]))
+        SCRIPT.write_lists(recipe, lists)
         self.assertEqual((recipe / "classes/hadoop.gz").read_bytes(), data)
 
     def test_shipped_lists(self) -> None:

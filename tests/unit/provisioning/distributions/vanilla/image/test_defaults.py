@@ -9,8 +9,9 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.vanilla.image.build import RECIPE
-from svcd.provisioning.distributions.vanilla.image.defaults import SOURCES, extract, parse, render
+from tests.unit.provisioning.distributions.vanilla.image.scripts import load_script
 
+SCRIPT = load_script("image-defaults")
 DOCUMENT = b"""<?xml version="1.0"?>
 <configuration>
   <property><name> a.b </name><value>1</value><description>One
@@ -26,12 +27,13 @@ class ParseTest(SynchronousTestCase):
 
     def test_last_value_of_a_name_counts(self) -> None:
         """White space is collapsed, absent parts are empty, the first place is kept."""
-        self.assertEqual(parse(DOCUMENT), [("a.b", "2", ""), ("c", "", "")])
+        self.assertEqual(SCRIPT.parse(DOCUMENT), [("a.b", "2", ""), ("c", "", "")])
 
     def test_one_setting_a_line(self) -> None:
         """The committed form."""
         self.assertEqual(
-            render([("a", "1", "x"), ("b", "", "")]), '[\n["a", "1", "x"],\n["b", "", ""]\n]\n'
+            SCRIPT.render([("a", "1", "x"), ("b", "", "")]),
+            '[\n["a", "1", "x"],\n["b", "", ""]\n]\n',
         )
 
 
@@ -41,14 +43,14 @@ class ExtractTest(SynchronousTestCase):
     def test_each_file_is_written(self) -> None:
         """With the number of its settings."""
         prefix = Path(self.mktemp())
-        for folder, pattern, member in SOURCES.values():
+        for folder, pattern, member in SCRIPT.SOURCES.values():
             (prefix / folder).mkdir(parents=True, exist_ok=True)
             name = pattern.replace("[0-9]", "3").replace("*", "1")
             with zipfile.ZipFile(prefix / folder / name, "w") as jar:
                 jar.writestr(member, DOCUMENT)
         target = Path(self.mktemp())
         target.mkdir()
-        self.assertEqual(extract(prefix, target), dict.fromkeys(SOURCES, 2))
+        self.assertEqual(SCRIPT.extract(prefix, target), dict.fromkeys(SCRIPT.SOURCES, 2))
         self.assertEqual(
             json.loads((target / "oozie-default.json").read_text()),
             [["a.b", "2", ""], ["c", "", ""]],
@@ -56,7 +58,7 @@ class ExtractTest(SynchronousTestCase):
 
     def test_tree_without_jars(self) -> None:
         """Says what is missing and where."""
-        error = self.assertRaises(FileNotFoundError, extract, Path("/none"), Path("/none"))
+        error = self.assertRaises(FileNotFoundError, SCRIPT.extract, Path("/none"), Path("/none"))
         self.assertIn("no hadoop-common-[0-9]*.jar in /none/hadoop/lib", str(error))
 
 

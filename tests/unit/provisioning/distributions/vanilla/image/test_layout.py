@@ -62,22 +62,18 @@ class VerifyTest(SynchronousTestCase):
         (self.prefix / "java/bin/java").chmod(0o644)
         self.assertEqual(verify(self.prefix), [f"{self.prefix}/java/bin/java is not executable"])
 
-    def test_missing_class(self) -> None:
-        """A jar that went lost is named by what it held."""
-        (self.prefix / "oozie/sharelib/oozie/all.jar").unlink()
+    def test_missing_jar(self) -> None:
+        """A jar that went lost is named."""
+        (self.prefix / "examples/svcd-examples.jar").unlink()
         self.assertEqual(
-            verify(self.prefix),
-            [
-                f"no jar of {self.prefix}/oozie/sharelib/oozie holds"
-                " org.apache.oozie.action.hadoop.LauncherAM"
-            ],
+            verify(self.prefix), [f"{self.prefix}/examples/svcd-examples.jar is missing"]
         )
 
     def test_damaged_jar(self) -> None:
-        """Half a jar is named."""
-        (self.prefix / "pig/lib/half.jar").write_bytes(b"PK\x03\x04")
+        """A file with other contents than those of the build is named."""
+        (self.prefix / "examples/svcd-examples.jar").write_bytes(b"PK\x03\x04")
         (problem,) = verify(self.prefix)
-        self.assertIn("pig/lib/half.jar cannot be read", problem)
+        self.assertIn("examples/svcd-examples.jar has changed: SHA-256 ", problem)
 
     def test_program_that_fails(self) -> None:
         """What it said and its exit code are told."""

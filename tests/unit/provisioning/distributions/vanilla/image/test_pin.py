@@ -7,14 +7,10 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.vanilla.image.artifacts import Artifact
-from svcd.provisioning.distributions.vanilla.image.pin import (
-    changed,
-    collect,
-    is_pruned,
-    licence_of,
-)
+from tests.unit.provisioning.distributions.vanilla.image.scripts import load_script
 from tests.unit.provisioning.distributions.vanilla.image.test_artifacts import ABC, DEF, SMART
 
+SCRIPT = load_script("image-digests")
 SPACE = 'xmlns="http://maven.apache.org/POM/4.0.0"'
 
 
@@ -38,7 +34,7 @@ class PinTest(SynchronousTestCase):
         licences = "<licenses><license><name>Apache\n 2.0</name></license></licenses>"
         self.put(f"repository/{path}.pom", f"<project {SPACE}>{licences}</project>")
         self.assertEqual(
-            collect(self.base / "jars", self.base / "repository"),
+            SCRIPT.collect(self.base / "jars", self.base / "repository"),
             (Artifact(ABC, ("hadoop", "oozie"), f"{path}.jar", "Apache 2.0"),),
         )
 
@@ -48,22 +44,22 @@ class PinTest(SynchronousTestCase):
         self.put("a/b/1/b-1.pom", f"<project>{parent}</parent></project>")
         names = "<license><name>MIT</name></license><license><name>BSD</name></license>"
         self.put("g/h/p/7/p-7.pom", f"<project {SPACE}><licenses>{names}</licenses></project>")
-        self.assertEqual(licence_of(self.base, "a/b/1/b-1.jar"), "MIT | BSD")
+        self.assertEqual(SCRIPT.licence_of(self.base, "a/b/1/b-1.jar"), "MIT | BSD")
 
     def test_no_licence(self) -> None:
         """Nothing is guessed."""
         self.put("a/b/1/b-1.pom", f"<project {SPACE}/>")
-        self.assertEqual(licence_of(self.base, "a/b/1/b-1.jar"), "")
+        self.assertEqual(SCRIPT.licence_of(self.base, "a/b/1/b-1.jar"), "")
 
     def test_pruned_jars(self) -> None:
         """By class path and name."""
-        self.assertTrue(is_pruned("hadoop", "netty-codec-mqtt-4.1.130.Final.jar"))
-        self.assertFalse(is_pruned("oozie", "asm-tree-6.0.jar"))
-        self.assertFalse(is_pruned("hadoop", "netty-codec-http-4.1.130.Final.jar"))
+        self.assertTrue(SCRIPT.is_pruned("hadoop", "netty-codec-mqtt-4.1.130.Final.jar"))
+        self.assertFalse(SCRIPT.is_pruned("oozie", "asm-tree-6.0.jar"))
+        self.assertFalse(SCRIPT.is_pruned("hadoop", "netty-codec-http-4.1.130.Final.jar"))
 
     def test_changed_release_is_found(self) -> None:
         """The same path with another digest; new and equal ones are no change."""
         other = Artifact(DEF, ("pig",), "a/b/1/b-1.jar")
-        self.assertEqual(changed((SMART,), (SMART, other)), [])
+        self.assertEqual(SCRIPT.changed((SMART,), (SMART, other)), [])
         replaced = Artifact(DEF, ("oozie",), SMART.path)
-        self.assertEqual(changed((SMART, other), (replaced, other)), [SMART.path])
+        self.assertEqual(SCRIPT.changed((SMART, other), (replaced, other)), [SMART.path])

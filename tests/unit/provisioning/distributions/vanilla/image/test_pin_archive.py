@@ -9,14 +9,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.vanilla.image.artifacts import Artifact
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
-from svcd.provisioning.distributions.vanilla.image.pin_archive import (
-    chosen,
-    coordinates,
-    is_wanted,
-    licences,
-)
+from tests.unit.provisioning.distributions.vanilla.image.scripts import load_script
 from tests.unit.provisioning.distributions.vanilla.image.test_artifacts import ABC
 
+SCRIPT = load_script("image-spark-digests")
 LICENSE = """\
 This project bundles some components that are also licensed under the Apache
 License Version 2.0:
@@ -57,7 +53,7 @@ class PinArchiveTest(SynchronousTestCase):
     def test_licences(self) -> None:
         """By artifact and group; the first section is that of the Apache licence."""
         self.assertEqual(
-            licences(LICENSE),
+            SCRIPT.licences(LICENSE),
             {
                 "jackson-core": {"com.fasterxml.jackson.core": "Apache License 2.0"},
                 "oro": {"oro": "Apache License 2.0"},
@@ -71,39 +67,41 @@ class PinArchiveTest(SynchronousTestCase):
         """Its own Maven files, not those of what it has copied into itself."""
         data = jar(("com.google.guava", "guava", "14"), ("org.apache.spark", "core_2.13", "9.0"))
         self.assertEqual(
-            coordinates(data, "core_2.13-9.0.jar", licences(LICENSE)),
+            SCRIPT.coordinates(data, "core_2.13-9.0.jar", SCRIPT.licences(LICENSE)),
             ("org/apache/spark/core_2.13/9.0/core_2.13-9.0.jar", "Apache License 2.0"),
         )
         classified = jar(("two.group", "twice", "1"))
         self.assertEqual(
-            coordinates(classified, "twice-1-linux-x86_64.jar", licences(LICENSE)),
+            SCRIPT.coordinates(classified, "twice-1-linux-x86_64.jar", SCRIPT.licences(LICENSE)),
             ("two/group/twice/1/twice-1-linux-x86_64.jar", "BSD 3-Clause"),
         )
 
     def test_coordinates_of_the_licence(self) -> None:
         """For a jar without Maven files."""
         self.assertEqual(
-            coordinates(jar(), "oro-2.0.8.jar", licences(LICENSE)),
+            SCRIPT.coordinates(jar(), "oro-2.0.8.jar", SCRIPT.licences(LICENSE)),
             ("oro/oro/2.0.8/oro-2.0.8.jar", "Apache License 2.0"),
         )
 
     def test_nothing_is_guessed(self) -> None:
         """A name in two groups, a name in none."""
         for file in ("twice-1.jar", "unknown-1.jar"):
-            error = self.assertRaises(ImageError, coordinates, jar(), file, licences(LICENSE))
+            error = self.assertRaises(
+                ImageError, SCRIPT.coordinates, jar(), file, SCRIPT.licences(LICENSE)
+            )
             self.assertEqual(str(error), f"nothing tells the group of {file}")
         data = jar(("a.b", "unknown", "1"))
         self.assertEqual(
-            coordinates(data, "unknown-1.jar", {}), ("a/b/unknown/1/unknown-1.jar", "")
+            SCRIPT.coordinates(data, "unknown-1.jar", {}), ("a/b/unknown/1/unknown-1.jar", "")
         )
 
     def test_wanted(self) -> None:
         """Jars that svcd's clusters use, the Python side, the notices."""
         for name in ("LICENSE", "NOTICE", "lib/pyspark.zip", "deps/jars/spark-yarn_2.13-9.0.jar"):
-            self.assertTrue(is_wanted(name), name)
+            self.assertTrue(SCRIPT.is_wanted(name), name)
         for name in ("setup.py", "deps/licenses/LICENSE-xz.txt", "deps/jars/rocksdbjni-9.8.4.jar",
                      "deps/jars/connect-repl/x.jar", "deps/examples/LICENSE"):  # fmt: skip
-            self.assertFalse(is_wanted(name), name)
+            self.assertFalse(SCRIPT.is_wanted(name), name)
 
     def test_chosen(self) -> None:
         """Each with its folder; in the order of paths."""
@@ -118,7 +116,7 @@ class PinArchiveTest(SynchronousTestCase):
             ("LICENSE", LICENSE.encode()),
             ("deps/jars/oro-2.0.8.jar", jar()),
         ]
-        found = chosen(files, "9.0")
+        found = SCRIPT.chosen(files, "9.0")
         self.assertEqual(
             [(each.folders, each.path, each.licence) for each in found],
             [

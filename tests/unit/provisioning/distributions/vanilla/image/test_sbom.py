@@ -121,7 +121,7 @@ class SbomTest(SynchronousTestCase):
                             }
                         ],
                         "notes": "names of two Avro members replaced in three classes"
-                        " (classfile.py)",
+                        " (pig_avro.py)",
                     },
                     **_jar(ADAPTED, "pig/lib/pig-0.18.0-svcd.jar"),
                 },

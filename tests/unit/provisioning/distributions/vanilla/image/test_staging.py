@@ -70,13 +70,13 @@ class StageTest(SynchronousTestCase):
         self.stage.mkdir(parents=True)
         (self.stage / "new").touch()
 
-    def test_exchange_keeps_the_old_tree_aside(self) -> None:
-        """The staged tree is at the prefix, the old one where the staged was."""
+    def test_exchange_replaces_the_old_tree(self) -> None:
+        """The staged tree is at the prefix, and nothing of the old one is left."""
         self.prefix.mkdir()
         (self.prefix / "old").touch()
         exchange(self.stage, self.prefix)
         self.assertTrue((self.prefix / "new").exists())
-        self.assertTrue((self.stage / "old").exists())
+        self.assertEqual([path.name for path in self.base.iterdir()], ["vanilla"])
         self.assertFalse((self.prefix / "old").exists())
 
     def test_other_build_that_does_not_end(self) -> None:

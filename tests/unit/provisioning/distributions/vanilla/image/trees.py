@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from pathlib import Path
 
 from svcd.provisioning.distributions.vanilla.image.layout import (
-    CLASSES,
     FILE_LIST,
     FILES,
     SCRIPTS,
-    SPARK_CLASSES,
     SPARK_FILES,
     SPARK_JAVA,
     digests,
     file_list,
     helpers_digest,
-    own_classes,
 )
 
 
@@ -30,28 +26,15 @@ def put(prefix: Path, name: str) -> Path:
 
 
 def empty_tree(prefix: Path, stamp: str = "0", *, spark: bool = True) -> None:
-    """Scripts, files, jars with empty classes and the record of an image."""
-    classes = {folder: list(names) for folder, names in CLASSES.items()}
-    classes["hadoop/lib"] += own_classes()
-    if spark:
-        classes["examples"] += SPARK_CLASSES["examples"]
-        classes["spark/jars"] = [*SPARK_CLASSES["spark/jars"], *own_classes(folder=SPARK_JAVA)]
+    """Scripts, empty files and the record of an image."""
     for name in (*(f"bin/{each}" for each in SCRIPTS), "java/bin/java"):
         put(prefix, name).chmod(0o755)
     for name in (*FILES, *(SPARK_FILES if spark else ())):
-        if name.endswith(".jar"):
-            zipfile.ZipFile(put(prefix, name), "w").close()
-        else:
-            put(prefix, name)
-    for folder, names in classes.items():
-        with zipfile.ZipFile(put(prefix, f"{folder}/all.jar"), "w") as jar:
-            for each in names:
-                jar.writestr(f"{each.replace('.', '/')}.class", b"")
+        put(prefix, name)
     record = {
         "stamp": stamp,
         "versions": {"hadoop": "3.5.0"} | ({"spark": "4.2.0"} if spark else {}),
         "without": [] if spark else ["spark"],
-        "classes": sorted(own_classes()),
         "helpers": helpers_digest(),
         "spark_helpers": helpers_digest(folder=SPARK_JAVA),
         "size_bytes": 196,
