@@ -5,8 +5,8 @@ A request waits for the cloud only to read facts (for a bounded time) and to mak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
@@ -32,8 +32,8 @@ from svcd.provisioning.act import rows
 from svcd.provisioning.act.controller import Controller
 from svcd.provisioning.act.facts import FactReader
 from svcd.provisioning.act.trusts import NewTrust, Trusts, released
-from svcd.provisioning.decide import checks, events, lifecycle, rules
-from svcd.provisioning.decide.facts import Bounds, Facts
+from svcd.provisioning.decide import events, lifecycle, rules
+from svcd.provisioning.decide.facts import Bounds, Facts, as_registered
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.preview import preview
 from svcd.provisioning.decide.rules import Made
@@ -50,12 +50,6 @@ def _accepted(checked: T | list[SvcdError], path: str = "$") -> T:
     if isinstance(checked, list):
         raise rules.joined(checked).below(path)
     return checked
-
-
-def _needs_pool(groups: Sequence[Any], facts: Facts) -> bool:
-    """Whether a group of a request, or a template that it names, has a floating IP pool."""
-    named = (*groups, *facts.node_group_templates.values())
-    return any(each.floating_ip_pool is not None for each in named)
 
 
 class _Commands:
@@ -159,7 +153,7 @@ class Clusters(_Commands):
         """The dry run of `create`: the same checks, and nothing is written or made.
 
         also: further checks, with the record that `create` would write. image_user: see
-        `checks.as_registered`; "" for the image as it is.
+        `facts.as_registered`; "" for the image as it is.
         """
         cluster, facts = await self._checked(caller, new, path, image_user)
 
@@ -176,28 +170,9 @@ class Clusters(_Commands):
         self, caller: Caller, new: NewCluster, path: str, image_user: str = ""
     ) -> tuple[Cluster, Facts]:
         """The record of a request without faults, without keys and trust, and its facts."""
-        facts = await self._reader.templates(
-            caller.tenant_id, new.cluster_template_id, new.node_groups or ()
-        )
-        facts = self._reader.plugin(facts, new.plugin_name)
-        template = facts.cluster_template
-        image_id = new.default_image_id
-        if image_id is None and template is not None:
-            image_id = template.default_image_id
-        groups: Sequence[Any] = new.node_groups or (template.node_groups if template else ())
-        network = new.neutron_management_network or (
-            template.neutron_management_network if template is not None else None
-        )
-        facts = await self._reader.cloud(
-            facts,
-            caller,
-            image_id=image_id,
-            keypair=new.user_keypair_id,
-            networks=network is not None or _needs_pool(groups, facts),
-            quota=True,
-        )
+        facts = await self._reader.of_cluster(caller, new)
         if image_user:
-            facts = checks.as_registered(facts, image_user, new.engine_version)
+            facts = as_registered(facts, image_user, new.engine_version)
         made = rules.check_cluster(new, facts, self._bounds, self._made(caller))
         return _accepted(made, path), facts
 
@@ -212,7 +187,7 @@ class Clusters(_Commands):
             nonlocal facts
             row = await self._store.read(lambda tx: tx.clusters.get(caller.tenant_id, cluster_id))
             if facts is None:
-                facts = await self._scale_facts(caller, row, change)
+                facts = await self._reader.of_scale(caller, row, change)
             after = _accepted(
                 rules.check_scale(row, change, facts, self._bounds, self._made(caller, row.id))
             )
@@ -230,7 +205,7 @@ class Clusters(_Commands):
     ) -> ClusterPlan:
         """The dry run of `scale`: the same checks, and nothing is written or made."""
         row = await self._store.read(lambda tx: tx.clusters.get(caller.tenant_id, cluster_id))
-        facts = await self._scale_facts(caller, row, change)
+        facts = await self._reader.of_scale(caller, row, change)
         made = self._made(caller, row.id)
         after = _accepted(rules.check_scale(row, change, facts, self._bounds, made))
         if after.size > row.size:
@@ -260,18 +235,6 @@ class Clusters(_Commands):
                 force=force,
             )
             self._controller.wake(accepted.id)
-
-    async def _scale_facts(self, caller: Caller, row: Cluster, change: ScaleRequest) -> Facts:
-        facts = await self._reader.templates(caller.tenant_id, None, change.add_node_groups)
-        facts = self._reader.plugin(facts, row.plugin_name)
-        sizes = {g.name: g.count for g in row.node_groups}
-        grows = any(r.count > sizes.get(r.name, 0) for r in change.resize_node_groups)
-        grows = grows or rules.remakes(row, change)
-        if row.status is not ClusterStatus.ACTIVE or not (grows or change.add_node_groups):
-            return facts
-        return await self._reader.cloud(
-            facts, caller, image_id=row.default_image_id, networks=True, quota=True
-        )
 
     async def _with_fresh_trust(
         self, caller: Caller, before: Cluster, after: Cluster
@@ -390,8 +353,7 @@ class Templates(_Commands):
 
         Raises the leaves of behaviour 3 (all faults at once), NodeGroupTemplateNameTaken.
         """
-        facts = self._reader.plugin(Facts(), new.plugin_name)
-        facts = await self._reader.cloud(facts, caller, networks=new.floating_ip_pool is not None)
+        facts = await self._reader.of_node_group_template(caller, new)
         record = _accepted(rules.check_node_group_template(new, facts, self._made(caller)))
         answer = wire.NodeGroupTemplate.of
         return await added(
@@ -409,15 +371,7 @@ class Templates(_Commands):
 
         Raises the leaves of behaviour 3 (all faults at once), ClusterTemplateNameTaken.
         """
-        facts = await self._reader.templates(caller.tenant_id, None, new.node_groups)
-        facts = self._reader.plugin(facts, new.plugin_name)
-        facts = await self._reader.cloud(
-            facts,
-            caller,
-            image_id=new.default_image_id,
-            networks=new.neutron_management_network is not None
-            or _needs_pool(new.node_groups, facts),
-        )
+        facts = await self._reader.of_cluster_template(caller, new)
         record = _accepted(
             rules.check_cluster_template(new, facts, self._bounds, self._made(caller))
         )

@@ -12,14 +12,23 @@ from twisted.logger import Logger
 
 from svcd.errors import NotFound, PlatformTimeout
 from svcd.model.cloud import Caller
+from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import ClusterTemplateId, NodeGroupTemplateId, TenantId
-from svcd.model.requests import NewNodeGroup
+from svcd.model.requests import (
+    NewCluster,
+    NewClusterTemplate,
+    NewNodeGroup,
+    NewNodeGroupTemplate,
+    ScaleRequest,
+)
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate
 from svcd.model.wire import is_registered
 from svcd.ports.cloud import Access, Cloud, CloudError, CloudSession
 from svcd.ports.faults import Fault
 from svcd.ports.store import Store, Tx
+from svcd.provisioning.decide import rules
 from svcd.provisioning.decide.facts import Facts
+from svcd.provisioning.decide.node_groups import remakes
 from svcd.provisioning.distributions.registry import Distributions
 from svcd.runtime.coalesce import Coalescer
 from svcd.runtime.tasks import DeadlineExceeded, gather, with_deadline
@@ -49,11 +58,63 @@ class FactReader:
         self._clock = clock
         self._shared = Coalescer(fresh_by=clock)
 
-    def session(self, caller: Caller) -> CloudSession:
+    def _session(self, caller: Caller) -> CloudSession:
         """A session of the cloud with the caller's own rights."""
         return self._cloud.session(Access(tenant_id=caller.tenant_id, token=caller.token))
 
-    async def templates(
+    async def of_node_group_template(self, caller: Caller, new: NewNodeGroupTemplate) -> Facts:
+        """The facts for a new node group template. Raises CloudError, PlatformTimeout."""
+        facts = self._plugin(Facts(), new.plugin_name)
+        return await self._cloud_facts(facts, caller, networks=new.floating_ip_pool is not None)
+
+    async def of_cluster_template(self, caller: Caller, new: NewClusterTemplate) -> Facts:
+        """The facts for a new cluster template. Raises CloudError, PlatformTimeout."""
+        facts = await self._templates(caller.tenant_id, None, new.node_groups)
+        networks = new.neutron_management_network is not None or _needs_pool(new.node_groups, facts)
+        return await self._cloud_facts(
+            self._plugin(facts, new.plugin_name),
+            caller,
+            image_id=new.default_image_id,
+            networks=networks,
+        )
+
+    async def of_cluster(self, caller: Caller, new: NewCluster) -> Facts:
+        """The facts for a new cluster. Raises CloudError, PlatformTimeout."""
+        own_groups = new.node_groups or ()
+        facts = await self._templates(caller.tenant_id, new.cluster_template_id, own_groups)
+        template = facts.cluster_template
+        groups: Sequence[Any] = own_groups or (template.node_groups if template else ())
+        whole = rules.with_template(new, template)
+        networks = whole.neutron_management_network is not None or _needs_pool(groups, facts)
+        return await self._cloud_facts(
+            self._plugin(facts, new.plugin_name),
+            caller,
+            image_id=whole.default_image_id,
+            keypair=new.user_keypair_id,
+            networks=networks,
+            quota=True,
+        )
+
+    async def of_scale(self, caller: Caller, cluster: Cluster, change: ScaleRequest) -> Facts:
+        """The facts for a change of size; those of the cloud only when the cluster grows.
+
+        Raises CloudError, PlatformTimeout.
+        """
+        facts = await self._templates(caller.tenant_id, None, change.add_node_groups)
+        facts = self._plugin(facts, cluster.plugin_name)
+        sizes = {g.name: g.count for g in cluster.node_groups}
+        grows = (
+            bool(change.add_node_groups)
+            or any(r.count > sizes.get(r.name, 0) for r in change.resize_node_groups)
+            or remakes(cluster, change)
+        )
+        if cluster.status is not ClusterStatus.ACTIVE or not grows:
+            return facts
+        return await self._cloud_facts(
+            facts, caller, image_id=cluster.default_image_id, networks=True, quota=True
+        )
+
+    async def _templates(
         self,
         tenant_id: TenantId,
         cluster_template_id: str | None,
@@ -67,18 +128,18 @@ class FactReader:
             if cluster_template_id is not None:
                 id_ = ClusterTemplateId(cluster_template_id)
                 template = await _or_none(tx.cluster_templates.get, tenant_id, id_)
-            found: dict[str, NodeGroupTemplate] = {}
-            for each in sorted(w for w in wanted if w is not None):
+            groups: dict[str, NodeGroupTemplate] = {}
+            for template_id in sorted(id_ for id_ in wanted if id_ is not None):
                 row = await _or_none(
-                    tx.node_group_templates.get, tenant_id, NodeGroupTemplateId(each)
+                    tx.node_group_templates.get, tenant_id, NodeGroupTemplateId(template_id)
                 )
                 if row is not None:
-                    found[each] = row
-            return Facts(cluster_template=template, node_group_templates=found)
+                    groups[template_id] = row
+            return Facts(cluster_template=template, node_group_templates=groups)
 
         return await self._store.read(work)
 
-    def plugin(self, facts: Facts, name: str) -> Facts:
+    def _plugin(self, facts: Facts, name: str) -> Facts:
         """`facts` with the distribution of that name, if there is one."""
         offered = tuple(d.name for d in self._distributions.all())
         try:
@@ -86,7 +147,7 @@ class FactReader:
         except NotFound:
             return evolve(facts, plugins=offered)
 
-    async def cloud(
+    async def _cloud_facts(
         self,
         facts: Facts,
         caller: Caller,
@@ -102,7 +163,7 @@ class FactReader:
         Raises CloudError, PlatformTimeout.
         """
         # made by the caller whose read the others share
-        session = cache(partial(self.session, caller))
+        session = cache(partial(self._session, caller))
         who = (caller.tenant_id, caller.token.reveal() if caller.token is not None else "")
 
         async def flavors() -> object:
@@ -137,9 +198,9 @@ class FactReader:
             raise PlatformTimeout(
                 f"{late.args[0]} took longer than {late.args[1]:.0f} s; try again"
             ) from None
-        for each in results:
-            if isinstance(each, BaseException):
-                raise each
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
         read: dict[str, Any] = dict(zip(wanted, results, strict=True))
         image_found = read.get("image")
         if image_id is not None and not (image_found and is_registered(image_found)):
@@ -155,6 +216,12 @@ class FactReader:
         except (CloudError, DeadlineExceeded) as error:
             log.info("The choices for a refusal could not be read: {error}", error=error)
             return ()
+
+
+def _needs_pool(groups: Sequence[Any], facts: Facts) -> bool:
+    """Whether a group of a request, or a template that it names, has a floating IP pool."""
+    named = (*groups, *facts.node_group_templates.values())
+    return any(group.floating_ip_pool is not None for group in named)
 
 
 async def _missing_is_none(work: Any) -> Any:

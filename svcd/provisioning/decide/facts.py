@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from svcd.model.cloud import Flavor, Image, KeyPair, Network, Quota
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate
+from svcd.model.wire import IMAGE_TAG, IMAGE_TAG_VALUE, IMAGE_USERNAME
 from svcd.provisioning.distributions.spi import IDistribution
 
 SSH_PORT: Final = "_svc_ssh_port"
@@ -45,3 +46,18 @@ class Bounds:
 
     groups: int = 100
     nodes: int = 1000
+
+
+def as_registered(facts: Facts, user: str, version: str) -> Facts:
+    """The facts with an image that is registered with the login `user` and has the tags it needs.
+
+    Properties that the image has stay as they are.
+    """
+    image = facts.image
+    if image is None:
+        return facts
+    tags: Sequence[str] = ()
+    if facts.distribution is not None and version in facts.distribution.versions:
+        tags = list(facts.distribution.required_image_tags(version))
+    given = {IMAGE_USERNAME: user, **{IMAGE_TAG + tag: IMAGE_TAG_VALUE for tag in tags}}
+    return evolve(facts, image=evolve(image, properties={**given, **image.properties}))

@@ -31,7 +31,8 @@ from svcd.model.wire_plans import (
     PlannedVolume,
     PlannedWork,
 )
-from svcd.provisioning.decide import checks, lifecycle
+from svcd.provisioning.decide import lifecycle
+from svcd.provisioning.decide.checks import needed
 from svcd.provisioning.decide.facts import Facts
 from svcd.provisioning.decide.lifecycle import has_reached, with_instances
 from svcd.provisioning.decide.machines_view import machines
@@ -115,15 +116,15 @@ def _quota(cluster: Cluster, facts: Facts) -> list[PlannedQuota]:
             evolve(g, count=sum(i.leaving is leaving for i in g.instances if leaving or _new(i)))
             for g in cluster.node_groups
         ]
-        return checks.needed(counted, known)
+        return needed(counted, known)
 
     used, freed = need(False), need(True)
     return [
         PlannedQuota(
             resource=each.name,
-            needed=(needed := used[each.name] - freed[each.name]),
+            needed=(demand := used[each.name] - freed[each.name]),
             left=(left := getattr(facts.quota, each.name)),
-            left_after=None if left is None else left - needed,
+            left_after=None if left is None else left - demand,
         )
         for each in fields(Quota)
     ]
