@@ -53,12 +53,8 @@ _UNWELL_S: Final = 60.0
 """Time to the next check of a cluster that is not well."""
 _RARELY_S: Final = 30.0
 """The shortest time between two checks of a cluster that `wake` names."""
-_SILENT_S: Final = 60.0
-"""After several faults in a row of the cloud, checks pause for this time."""
 _SPREAD_S: Final = 0.3
-"""After a pause or a start the checks are spread: by this time for each cluster that waits."""
-_MOST_FAILURES: Final = 3
-"""Faults in a row of the cloud; then the checks pause."""
+"""A start spreads the first checks: by this time for each cluster."""
 _MOST_ASKED: Final = 20
 """Servers that the list lacks, and that one check asks for by id."""
 _QUESTIONS_AT_ONCE: Final = 8
@@ -107,8 +103,6 @@ class HealthChecks:
         self._every_s = settings.health_poll_s
         self._kept: dict[ClusterId, _Kept] = {}
         self._turned = False
-        self._silent_until = float("-inf")
-        self._failures = 0
         self._outage_logged = False
         tick_s = min(_TICK_S, max(self._every_s / 10, 0.5))
         self._loop = Loop(clock, "health checks", tick_s, self._turn)
@@ -161,11 +155,7 @@ class HealthChecks:
         self._kept = {
             each: kept.get(each) or _Kept(due=now + self._rng.random() * spread) for each in mine
         }
-        if now < self._silent_until:
-            return
         due = [each for each, known in self._kept.items() if known.due <= now]
-        self._rng.shuffle(due)  # a cluster that the cloud refuses must not block all others
-        self._failures = 0
         results = await gather([partial(self._visit, each) for each in due], AT_ONCE)
         for result in results:
             if isinstance(result, BaseException):
@@ -173,7 +163,7 @@ class HealthChecks:
 
     async def _visit(self, cluster_id: ClusterId) -> None:
         kept = self._kept.get(cluster_id)
-        if kept is None or self._failures >= _MOST_FAILURES:
+        if kept is None:
             return
         kept.checked = now = self._clock.seconds()
         kept.due = now + self._every_s
@@ -183,26 +173,18 @@ class HealthChecks:
             self._kept.pop(cluster_id, None)
             return
         except (CloudError, DeadlineExceeded) as error:
-            self._silence(error)
+            self._log_outage(error)
             return
-        self._failures = 0
         if self._outage_logged:
             self._outage_logged = False
             log.info("The cloud shows the servers of Active clusters again")
 
-    def _silence(self, error: CloudError | DeadlineExceeded) -> None:
-        """Count a fault of the cloud. After several in a row all checks pause for a while."""
-        self._failures += 1
+    def _log_outage(self, error: CloudError | DeadlineExceeded) -> None:
+        """Log the first fault of an outage of the cloud."""
         if not self._outage_logged:
             self._outage_logged = True
             text = error.text if isinstance(error, CloudError) else f"{error.args[0]} timed out"
             log.warn("The health of Active clusters cannot be checked now: {why}", why=text)
-        if self._failures == _MOST_FAILURES:
-            self._silent_until = until = self._clock.seconds() + _SILENT_S
-            waiting = [kept for kept in self._kept.values() if kept.due <= until]
-            spread = min(self._every_s, _SPREAD_S * len(waiting))
-            for kept in waiting:
-                kept.due = until + self._rng.random() * spread
 
     # ---- one cluster ----
 

@@ -117,7 +117,7 @@ class LooksTests(SynchronousTestCase):
         self.assertLessEqual(most, AT_ONCE)
 
     def test_a_silent_cloud_is_told_once_and_left_alone(self) -> None:
-        """Not once per cluster; afterwards all are looked at."""
+        """One line, not one a cluster; no more requests than usual; afterwards all are checked."""
         said: list[str] = []
 
         def observe(event: LogEvent) -> None:
@@ -131,7 +131,7 @@ class LooksTests(SynchronousTestCase):
         self.site.advance(1200)
         self.assertEqual(said, ["The health of Active clusters cannot be checked now: {why}"])
         self.assertEqual(self.told(), [])
-        self.assertLess(self.lists(), 100)
+        self.assertLessEqual(self.lists(), 200)
         self.site.cloud.faults.clear()
         self.site.advance(400)
         self.assertEqual(said[1], "The cloud shows the servers of Active clusters again")
