@@ -5,7 +5,7 @@ A request waits for the cloud only to read facts (for a bounded time) and to mak
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from attrs import evolve
@@ -129,15 +129,7 @@ class Clusters(_Commands):
             trust_id=trust.id if trust is not None else None,
             trustor_id=trust.trustor_id if trust is not None else None,
         )
-        try:
-            await self._add(cluster, trust, also, key)
-        except ServiceUnavailable:  # the commit may have succeeded
-            row = await self._after_doubt(cluster.id, trust)
-            if row is None:
-                raise
-        except SvcdError:
-            await self._trusts.give_back(trust)
-            raise
+        await self._add(cluster, trust, also, key)
         log.info("Accepted cluster {name} {id}", name=cluster.name, id=cluster.id)
         self._controller.wake(cluster.id)
         return cluster
@@ -257,19 +249,43 @@ class Clusters(_Commands):
             return after, None
         return evolve(after, trust_id=trust.id, trustor_id=trust.trustor_id), trust
 
-    async def _after_doubt(self, cluster_id: ClusterId, trust: NewTrust | None) -> Cluster | None:
-        """The row after a commit without an answer, when the commit has succeeded.
+    async def _commit(
+        self,
+        work: Callable[[Tx], Awaitable[bool]],
+        cluster: Cluster,
+        trust: NewTrust | None,
+        *,
+        is_new: bool = False,
+    ) -> bool:
+        """Write a cluster and its new trust in one transaction, or delete the trust.
 
-        None: it has failed and can no more succeed; svcd deletes the trust. Raises
+        False: another writer of the row was faster. is_new: the cluster has no row yet. Raises
+        ServiceUnavailable, and the errors of `work`.
+        """
+        try:
+            written = await self._store.tx(work)
+        except ServiceUnavailable:  # the commit may have succeeded
+            if not (is_new or trust) or not await self._was_written(cluster, trust):
+                raise
+            return True
+        except SvcdError:
+            await self._trusts.give_back(trust)
+            raise
+        if not written:
+            await self._trusts.give_back(trust)
+        return written
+
+    async def _was_written(self, cluster: Cluster, trust: NewTrust | None) -> bool:
+        """After a commit without an answer: whether its row, or its trust in the row, is there.
+
+        False: the commit has failed and can no more succeed; svcd deletes the trust. Raises
         ServiceUnavailable.
         """
         if trust is not None and not await self._trusts.was_taken(trust):
             await self._trusts.give_back(trust)
-            return None
-        row = await self._store.read(lambda tx: tx.clusters.find(cluster_id))
-        if row is not None and trust is not None and row.trust_id != trust.id:
-            return None
-        return row
+            return False
+        row = await self._store.read(lambda tx: tx.clusters.find(cluster.id))
+        return row is not None and (trust is None or row.trust_id == trust.id)
 
     async def _refuse_too_many(self, tx: Tx, cluster: Cluster) -> None:
         """Raise QuotaExceeded when the tenant's clusters would have too many instances."""
@@ -291,7 +307,7 @@ class Clusters(_Commands):
     ) -> None:
         event = events.made(cluster, self._settings, self._clock.seconds())
 
-        async def work(tx: Tx) -> None:
+        async def work(tx: Tx) -> bool:
             await self._refuse_too_many(tx, cluster)
             await tx.clusters.add(cluster)
             await self._trusts.take(tx, trust)
@@ -301,8 +317,9 @@ class Clusters(_Commands):
                 await also(tx, cluster)
             if key is not None:
                 await tx.kept_answers.add(key, wire.Cluster.of(cluster).encoded())
+            return True
 
-        await self._store.tx(work)
+        await self._commit(work, cluster, trust, is_new=True)
 
     async def _save(self, before: Cluster, after: Cluster, trust: NewTrust | None) -> bool:
         """Write by compare-and-set. When the race is lost, delete the trust that was made for it.
@@ -325,18 +342,7 @@ class Clusters(_Commands):
             await self._controller.notify(tx, after.id)
             return True
 
-        try:
-            if await self._store.tx(work):
-                return True
-        except ServiceUnavailable:  # the commit may have succeeded
-            if trust is None or await self._after_doubt(after.id, trust) is None:
-                raise
-            return True
-        except SvcdError:
-            await self._trusts.give_back(trust)
-            raise
-        await self._trusts.give_back(trust)
-        return False
+        return await self._commit(work, after, trust)
 
 
 class Templates(_Commands):
