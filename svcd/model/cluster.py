@@ -209,6 +209,10 @@ class Cluster:
         """All instances, group by group."""
         return tuple(i for g in self.node_groups for i in g.instances)
 
+    def options(self) -> tuple[Configs, ...]:
+        """The options of the whole cluster, and those of each group."""
+        return (self.cluster_configs, *(g.node_configs for g in self.node_groups))
+
     @property
     def size(self) -> int:
         """How many instances the node groups are to have, all together."""

@@ -215,6 +215,14 @@ def without_named(text: str, *patterns: re.Pattern[str]) -> str:
     return text
 
 
+def masked_document(text: str, secrets: Iterable[Secret], *patterns: re.Pattern[str]) -> str:
+    """A file or definition of a plan without values beside names of secrets, and `secrets`.
+
+    patterns: see `without_named`.
+    """
+    return hidden(without_named(text, *patterns), secrets)
+
+
 def without_told(text: str) -> str:
     """Free text without the values that XML and lines `name=value` tell, lines by `is_searched`."""
     return _LINE.sub(_told, without_named(text, PROPERTY, PAIR))
@@ -279,6 +287,11 @@ def named(values: Mapping[str, object]) -> Sequence[Secret]:
         text = str(value)
         found += [Secret(text)] if is_searched(name, text) else listed([text])
     return found
+
+
+def named_in(options: Iterable[Mapping[str, Mapping[str, object]]]) -> Sequence[Secret]:
+    """The secrets in the options of clusters and node groups."""
+    return [s for configs in options for values in configs.values() for s in named(values)]
 
 
 def listed(arguments: Iterable[object]) -> Sequence[Secret]:

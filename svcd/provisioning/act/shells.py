@@ -9,7 +9,7 @@ from attrs import evolve
 from svcd.model.cluster import Cluster, Instance
 from svcd.model.cluster_token import inserted
 from svcd.model.ids import InstanceId
-from svcd.model.redaction import all_forms, named, without_forms
+from svcd.model.redaction import all_forms, named_in, without_forms
 from svcd.model.secret import Secret
 from svcd.ports.machines import CommandResult, Host, Location, Remote, login, reachable, ways_of
 from svcd.provisioning.decide import shell
@@ -65,7 +65,7 @@ class Shells:
         if not result.stdout and not result.stderr:
             return result
         if self._masked is None:  # once for all machines of a cluster
-            self._masked = all_forms([*_secrets(self._cluster), self._token])
+            self._masked = all_forms([*named_in(self._cluster.options()), self._token])
         stdout, stderr = (without_forms(t, self._masked) for t in (result.stdout, result.stderr))
         return evolve(result, stdout=stdout, stderr=stderr)
 
@@ -86,9 +86,3 @@ class Shells:
     def forget(self, instance_id: InstanceId) -> None:
         """Drop the pooled connection, if any."""
         self._remote.forget(self.host(instance_id))
-
-
-def _secrets(cluster: Cluster) -> Sequence[Secret]:
-    """The secrets in the options of a cluster and its groups: files on the machines hold them."""
-    everything = [cluster.cluster_configs, *(g.node_configs for g in cluster.node_groups)]
-    return [s for configs in everything for options in configs.values() for s in named(options)]

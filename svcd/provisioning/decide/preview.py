@@ -19,7 +19,7 @@ from attrs import evolve, fields
 from svcd.model.cloud import Flavor, Quota
 from svcd.model.cluster import Cluster, Instance, MachineFacts, NodeGroup, Volume
 from svcd.model.ids import InstanceId
-from svcd.model.redaction import hidden, named, without_named
+from svcd.model.redaction import masked_document, named_in
 from svcd.model.secret import Secret
 from svcd.model.wire_plans import (
     ClusterPlan,
@@ -135,7 +135,7 @@ def _new(instance: Instance) -> bool:
 
 
 def _stages(cluster: Cluster, distribution: IDistribution) -> list[PlannedStage]:
-    files = _Files(_secrets_of(cluster))
+    files = _Files(named_in(cluster.options()))
     leaving = [i for i in cluster.instances() if i.leaving]
     found: list[PlannedStage] = []
     serving = [i.instance_id for i in leaving if lifecycle.serves(i)]
@@ -253,7 +253,7 @@ class _Files:
         content: str | None = None
         if self._left >= 0:
             text = file.content.decode("utf-8", "replace")
-            content = hidden(without_named(text), self._secrets)
+            content = masked_document(text, self._secrets)
         return PlannedFile(
             path=file.path,
             mode=f"{file.mode:04o}",
@@ -261,9 +261,3 @@ class _Files:
             machines=names,
             content=content,
         )
-
-
-def _secrets_of(cluster: Cluster) -> Sequence[Secret]:
-    """The values of options that are secrets by their names, and the secrets in other values."""
-    every = (cluster.cluster_configs, *(g.node_configs for g in cluster.node_groups))
-    return [s for configs in every for options in configs.values() for s in named(options)]

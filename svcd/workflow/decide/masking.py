@@ -77,11 +77,6 @@ def masked_text(text: str, secrets: Sequence[Secret] = (), *, whole: bool = Fals
     return hidden(without_told(text), secrets, whole=whole)
 
 
-def masked_definition(text: str, secrets: Sequence[Secret]) -> str:
-    """The definition of a workflow without credentials, for a plan."""
-    return hidden(without_named(text, *DEFINITION), secrets)
-
-
 def masked_end(text: str, secrets: Sequence[Secret], *, whole: bool = False) -> str:
     """The end of a file without credentials; it may begin within one of `secrets`."""
     text = text.lstrip("\ufffd")  # the rest of a character that was cut

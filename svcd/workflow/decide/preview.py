@@ -5,10 +5,9 @@ from __future__ import annotations
 from attrs import field, frozen
 
 from svcd.model.job import DataSource, Execution
-from svcd.model.redaction import shown_url
+from svcd.model.redaction import DEFINITION, masked_document, shown_url
 from svcd.model.wire_plans import ClusterPlan, ExecutionPlan, PlannedBinary, PlannedData
 from svcd.workflow.decide.job_credentials import Logins
-from svcd.workflow.decide.masking import masked_definition
 from svcd.workflow.decide.material import Material, secrets_of
 
 
@@ -38,7 +37,7 @@ def execution_plan(row: Execution, checked: Checked, cluster: ClusterPlan | None
         ],
         input=_shown(material.input),
         output=_shown(material.output),
-        workflow=masked_definition(checked.workflow.decode(), secrets),
+        workflow=masked_document(checked.workflow.decode(), secrets, *DEFINITION),
         job_credentials=len(checked.logins),
     )
 

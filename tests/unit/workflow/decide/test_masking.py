@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.model.redaction import DEFINITION, masked_document
 from svcd.model.secret import Secret
 from svcd.workflow.decide.masking import (
     MOST_CHARACTERS,
     MOST_ENTRIES,
     MOST_TEXT,
-    masked_definition,
     masked_end,
     masked_text,
     masking,
@@ -93,7 +93,7 @@ class Masked(SynchronousTestCase):
             "<java-opts>-Da=1 -Dtoken=*** -Db=x=token=*** -Dc=2</java-opts>"
             "<name>my.opts</name><value>-Dmy.token=*** -Xmx1g</value>"
         )
-        self.assertEqual(masked_definition(text, []), shown)
+        self.assertEqual(masked_document(text, [], *DEFINITION), shown)
         self.assertEqual(masked({"conf": text, "message": "--token a"})["conf"], shown)
 
     def test_words_of_arguments_stay_in_messages(self) -> None:
@@ -117,7 +117,7 @@ class Masked(SynchronousTestCase):
             f"<value>{'token ' * 100_000}</value>",
         ):
             self.assertEqual(masked_text(text), text)
-            self.assertEqual(masked_definition(text, []), text)
+            self.assertEqual(masked_document(text, [], *DEFINITION), text)
 
     def test_an_innocent_record_stays_as_it_is(self) -> None:
         """The real engine's record passes unchanged."""
