@@ -21,9 +21,10 @@ from attrs import evolve, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IListeningPort, IReactorTime
 from twisted.logger import Logger
+from twisted.web.client import Agent
 
 from svcd.clients.cloud import OpenStack
-from svcd.clients.connections import Connections, agent_of
+from svcd.clients.connections import Connections
 from svcd.clients.http import HttpClient
 from svcd.clients.oozie import OozieClient, engine_error
 from svcd.clients.probe import HttpProbe
@@ -501,11 +502,11 @@ class DaemonService:
         from svcd.clients.ssh import SshRemote  # here: a FakeService needs no SSH
 
         reactor, settings = self._reactor, self._settings
-        pool = Connections(reactor, persistent=True)
+        slices = Slices(reactor)
+        pool = Connections(reactor, slices=slices)
         pool.maxPersistentPerHost = max(2, settings.cloud.calls_at_once)
         pool.cachedConnectionTimeout = 20  # below the keep-alive of the peers
-        pool.slices = slices = Slices(reactor)
-        agent = agent_of(reactor, pool, connect_s=10.0)
+        agent = Agent(reactor, pool=pool, connectTimeout=10.0)
         metrics = Metrics()
         database = "postgresql" if settings.database.url.startswith("postgres") else "sqlite"
         metrics.of_process({"cloud": settings.cloud.kind, "database": database})

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
 
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.internet.error import ConnectionLost
 from twisted.internet.interfaces import IConsumer
 from twisted.internet.protocol import Protocol
@@ -29,12 +29,9 @@ class BodyTooLarge(Exception):
 
 
 class Reader(Protocol):
-    """Collects a body: as a whole up to `most` bytes, or piece by piece with back-pressure."""
+    """Gives out a body piece by piece, as fast as the caller takes the pieces."""
 
-    def __init__(self, most: int | None) -> None:
-        self.whole: Deferred[bytes] = Deferred(lambda _: self.abort())
-        self._most = most
-        self._collected = bytearray()  # of a whole body: pieces of one byte would cost much more
+    def __init__(self) -> None:
         self._pieces: deque[bytes] = deque()
         self._size = 0
         self._end: Failure | None = None
@@ -42,29 +39,25 @@ class Reader(Protocol):
         self._paused = False
 
     def dataReceived(self, data: bytes) -> None:
-        if self._most is not None:
-            if self.whole.called:
-                return
-            self._collected += data
-            if len(self._collected) > self._most:
-                self.whole.errback(Failure(BodyTooLarge(self._most)))
-                self.abort()
-            return
         self._pieces.append(data)
         self._size += len(data)
-        if self._size > _HIGH_WATER_BYTES and not self._paused:
+        if self._size > _HIGH_WATER_BYTES:
             self._paused = True
             self.transport.pauseProducing()  # type: ignore[union-attr]
         self._resume_caller()
 
     def connectionLost(self, reason: Failure = Failure(ConnectionLost())) -> None:  # noqa: B008
         self._end = reason
-        if self._most is not None and not self.whole.called:
-            if reason.check(ResponseDone, PotentialDataLoss):
-                self.whole.callback(bytes(self._collected))
-            else:
-                self.whole.errback(reason)
         self._resume_caller()
+
+    async def whole(self, most: int) -> bytes:
+        """The rest of the body. Raises BodyTooLarge above `most` bytes."""
+        whole = bytearray()  # pieces of one byte would cost much more
+        while (piece := await self.next_piece()) is not None:
+            whole += piece
+            if len(whole) > most:
+                raise BodyTooLarge(most)
+        return bytes(whole)
 
     async def next_piece(self) -> bytes | None:
         """The next piece; None after the last one."""
@@ -83,10 +76,9 @@ class Reader(Protocol):
         return piece
 
     def abort(self) -> None:
-        """Close the connection without reading the rest of the body."""
+        """Close the connection, unless the whole body has arrived."""
         if self._end is None and self.transport is not None:
             self._pieces.clear()
-            self._collected.clear()
             abort = getattr(self.transport, "abortConnection", None)
             (abort or self.transport.loseConnection)()
 
@@ -112,9 +104,7 @@ class Bytes:
     def startProducing(self, consumer: IConsumer) -> Deferred[None]:
         """Write the whole body, see IBodyProducer."""
         consumer.write(self._body)
-        done: Deferred[None] = Deferred()
-        done.callback(None)
-        return done
+        return succeed(None)
 
     def pauseProducing(self) -> None:
         """Does nothing: the whole body is written already."""

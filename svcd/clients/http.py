@@ -10,25 +10,20 @@ keeps and sends no cookies, because one client serves all tenants. It does not r
 unpacks nothing: a packed object stays as it was uploaded, its size is the size in the header, and a
 small answer cannot grow a thousand times before the limit applies. treq's own time-out ends with
 the headers, so `with_deadline` limits the whole exchange.
-
-Note: addresses. treq encodes and formats each URL, which takes 40 microseconds. Every URL here is
-in wire form already. So treq gets URL objects that know their text (`_Address`), and the client
-keeps the newest ones.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from functools import lru_cache
-from http.cookiejar import Cookie
-from typing import Any, Protocol, cast
+from http.cookiejar import DefaultCookiePolicy
+from typing import Any, Final, Protocol, cast
 
 import msgspec
 import treq.client
 from attrs import field, frozen
-from hyperlink import EncodedURL
 from treq.cookies import IndexableCookieJar
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import (
@@ -66,6 +61,9 @@ ErrorMaker = Callable[[str, Fault, str, "float | None"], PortError]
 Observe = Callable[[str, str, float], None]
 """(service, outcome, seconds). outcome: `2xx` to `5xx`, the kind of a fault, or `cancelled`."""
 
+LEAST_BYTES_S: Final = 10_000.0
+"""Lowest rate at which a peer may send a stream, bytes a second."""
+_NO_COOKIES: Final = DefaultCookiePolicy(allowed_domains=())
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _TOKENS = ("x-auth-token", "x-subject-token")
 _LEAST_TOKEN = 16
@@ -148,8 +146,7 @@ class HttpClient:
     ) -> None:
         self._setting = setting
         self._observe = observe
-        self._no_cookies = _NoCookies()
-        self._treq = treq.client.HTTPClient(_AsStored(agent), self._no_cookies)
+        self._treq = _treq(agent)
         self._clock = clock
         self._error = error
         self._timeout_s = timeout_s
@@ -188,11 +185,9 @@ class HttpClient:
         sent = (*tokens, *secrets)
 
         async def once() -> Answer:
-            async with self._way(through) as way:
-                response = await self._send(way, method, url, headers, Bytes.of(body))
-                reader = Reader(most)
-                response.deliverBody(reader)
-                whole = await reader.whole
+            opened = self._open(method, url, headers, Bytes.of(body), through)
+            async with opened as (response, reader):
+                whole = await reader.whole(most)
             for token in tokens:
                 if len(token.reveal()) >= _LEAST_TOKEN:
                     whole = whole.replace(token.reveal().encode(), b"***")
@@ -242,59 +237,49 @@ class HttpClient:
         timeout_s: float | None = None,
         service: str = "",
         through: Host | None = None,
-        least_bytes_s: float = 0.0,
         most_bytes: int | None = None,
+        most_s: float = math.inf,
     ) -> AsyncIterator[Stream]:
         """The answer with its body in pieces, as fast as the caller reads them.
 
-        least_bytes_s: the peer must send its body at this rate, apart from one time-out; the time
-        in which the caller reads nothing does not count. most_bytes: limits the body.
+        The peer must send its body at `LEAST_BYTES_S`, apart from one time-out; the time in which
+        the caller reads nothing does not count. most_bytes, most_s: limit the body.
 
         Leaving the block closes the connection. Raises as `request`, also from the pieces.
         """
         seconds = self._timeout_s if timeout_s is None else timeout_s
-        stack = AsyncExitStack()
-
-        async def headers_of() -> IResponse:
-            way = await stack.enter_async_context(self._way(through))
-            return await self._send(way, "GET", url, headers, None)
-
-        async with stack:
+        what = f"GET {url}"
+        async with AsyncExitStack() as stack:
+            opening = stack.enter_async_context(self._open("GET", url, headers, None, through))
             try:
-                response = await with_deadline(self._clock, seconds, f"GET {url}", headers_of())
+                response, reader = await with_deadline(self._clock, seconds, what, opening)
             except _FAULTS as error:
                 raise self._fault(service, "GET", url, error) from None
-            reader = Reader(None)
-            response.deliverBody(reader)
 
             async def pieces() -> AsyncIterator[bytes]:
-                got, waited_s = 0, 0.0
+                size, waited_s = 0, 0.0
                 try:
                     while True:
-                        limit_s = seconds
-                        if least_bytes_s:
-                            limit_s = min(seconds, seconds + got / least_bytes_s - waited_s)
+                        slowest_s = min(most_s, seconds + size / LEAST_BYTES_S)
+                        limit_s = min(seconds, slowest_s - waited_s)
                         began = self._clock.seconds()
                         piece = await with_deadline(
-                            self._clock, max(0.0, limit_s), f"GET {url}", reader.next_piece()
+                            self._clock, max(0.0, limit_s), what, reader.next_piece()
                         )
                         if piece is None:
                             return
                         waited_s += self._clock.seconds() - began
-                        got += len(piece)
-                        if most_bytes is not None and got > most_bytes:
+                        size += len(piece)
+                        if most_bytes is not None and size > most_bytes:
                             raise BodyTooLarge(most_bytes)
                         yield piece
                 except _FAULTS as error:
                     raise self._fault(service, "GET", url, error) from None
 
-            size = response.length if isinstance(response.length, int) else None
-            try:
-                yield Stream(
-                    status=response.code, headers=_headers(response), size=size, pieces=pieces()
-                )
-            finally:
-                reader.abort()
+            length = response.length if isinstance(response.length, int) else None
+            yield Stream(
+                status=response.code, headers=_headers(response), size=length, pieces=pieces()
+            )
 
     async def stream_put(
         self,
@@ -317,11 +302,9 @@ class HttpClient:
         producer = Upload(content, size)
 
         async def send() -> Answer:
-            async with self._way(through) as way:
-                response = await self._send(way, method, url, headers, producer)
-                reader = Reader(self._max_body_bytes)
-                response.deliverBody(reader)
-                whole = await reader.whole
+            opened = self._open(method, url, headers, producer, through)
+            async with opened as (response, reader):
+                whole = await reader.whole(self._max_body_bytes)
             return Answer(status=response.code, headers=_headers(response), body=whole)
 
         running = Deferred.fromCoroutine(send())
@@ -349,13 +332,32 @@ class HttpClient:
                 timers[-1].cancel()
 
     @asynccontextmanager
+    async def _open(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | None,
+        producer: IBodyProducer | None,
+        through: Host | None,
+    ) -> AsyncIterator[tuple[IResponse, Reader]]:
+        """The head of an answer, and the reader of its body, which ends with the block."""
+        async with self._way(through) as way:
+            response = await self._send(way, method, url, headers, producer)
+            reader = Reader()
+            response.deliverBody(reader)
+            try:
+                yield response, reader
+            finally:
+                reader.abort()
+
+    @asynccontextmanager
     async def _way(self, through: Host | None) -> AsyncIterator[treq.client.HTTPClient]:
         """The client for one exchange. Raises RemoteError."""
         if through is None or self._machines is None:
             yield self._treq
             return
         async with self._machines.agent(through) as agent:
-            yield treq.client.HTTPClient(_AsStored(agent), self._no_cookies)
+            yield _treq(agent)
 
     def _send(
         self,
@@ -368,10 +370,9 @@ class HttpClient:
         try:
             asked: Deferred[Any] = way.request(
                 method,
-                _address(url),
+                url,
                 headers=Headers({name: [value] for name, value in (headers or {}).items()}),
                 data=producer,
-                cookies=self._no_cookies,
                 allow_redirects=False,
                 unbuffered=True,
                 reactor=cast(Any, self._clock),
@@ -487,48 +488,9 @@ def _headers(response: IResponse) -> Mapping[str, str]:
     }
 
 
-class _Address(EncodedURL):
-    """A URL in wire form, of which treq asks nothing but the text: it has no parts."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def to_uri(self) -> _Address:
-        """The URL itself, which is in wire form already."""
-        return self
-
-    def to_text(self, with_password: bool = False) -> str:
-        """The text from which the URL was made."""
-        return self._text
-
-
-@lru_cache(maxsize=2048)
-def _address(text: str) -> _Address:
-    """The URL of `text`; the newest ones are cached. Raises ValueError for another form."""
-    text.encode("ascii")
-    slash = text.find("/", text.find("://") + 3)
-    _check_origin(text if slash < 0 else text[:slash])
-    return _Address(text)
-
-
-@lru_cache(maxsize=2048)
-def _check_origin(text: str) -> None:
-    """Raises ValueError unless it is a scheme, a host and a port. The peers stay the same."""
-    EncodedURL.from_text(text)
-
-
-class _NoCookies(IndexableCookieJar):
-    """A cookie jar that stays empty."""
-
-    def __iter__(self) -> Iterator[Cookie]:
-        """An empty iterator."""
-        return iter(())
-
-    def add_cookie_header(self, request: Any) -> None:
-        """Does nothing: no cookie is sent."""
-
-    def extract_cookies(self, response: Any, request: Any) -> None:
-        """Does nothing: no cookie is kept."""
+def _treq(agent: IAgent) -> treq.client.HTTPClient:
+    """A client that keeps and sends no cookies."""
+    return treq.client.HTTPClient(_AsStored(agent), IndexableCookieJar(_NO_COOKIES))
 
 
 @implementer(IAgent)

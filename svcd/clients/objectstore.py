@@ -12,8 +12,6 @@ from svcd.ports.faults import Fault
 
 MOST_BYTES: Final = 5 << 30
 """Size of an object that svcd reads."""
-_LEAST_BYTES_S: Final = 10_000.0
-"""Lowest rate of an object, bytes a second."""
 
 
 async def read_object(rest: Rest, container: str, name: str) -> tuple[int, AsyncIterator[bytes]]:
@@ -24,7 +22,7 @@ async def read_object(rest: Rest, container: str, name: str) -> tuple[int, Async
     missing object and a container that the user may not read.
     """
     path = f"/{quote(container, safe='')}/{quote(name)}"
-    exit_ = rest.stream(path, _LEAST_BYTES_S)
+    exit_ = rest.stream(path)
     try:
         stream = await exit_.__aenter__()
     except CloudError as error:

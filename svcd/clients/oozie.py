@@ -33,8 +33,8 @@ _MOST_MESSAGE: Final = 500
 """Characters of an error's text."""
 _MOST_LOG_BYTES: Final = 64 << 20
 """Bytes of a log that are read to find its end."""
-_LEAST_LOG_BYTES_S: Final = 100_000.0
-"""Lowest rate of a log, bytes a second."""
+_LOG_TIMES: Final = 4
+"""Time for a whole log, as a multiple of the time-out of a call."""
 _TAGS: Final = re.compile(r"<[^>]*>")
 _UNRESERVED: Final = re.compile(r"[A-Za-z0-9_.~-]*\Z")
 """What a URL has as it is: in Oozie's ids, of which a tick names every job's, nothing else."""
@@ -131,8 +131,8 @@ class OozieClient:
             timeout_s=self._timeout_s,
             service="workflow engine",
             through=base.machine,
-            least_bytes_s=_LEAST_LOG_BYTES_S,
             most_bytes=_MOST_LOG_BYTES,
+            most_s=_LOG_TIMES * self._timeout_s,
         ) as stream:
             async for piece in stream.pieces:
                 head += piece[: self._log_bytes // 4 - len(head)]

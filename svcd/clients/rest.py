@@ -250,15 +250,13 @@ class Rest:
         raise self._refused(method, url)
 
     @asynccontextmanager
-    async def stream(self, path: str, least_bytes_s: float = 0.0) -> AsyncIterator[Stream]:
+    async def stream(self, path: str) -> AsyncIterator[Stream]:
         """GET `path` and stream the body. Raises CloudError for 400 and above."""
         url = await self.base() + path
         for last in (False, True):
             token = await self._session.token()
             headers = {"X-Auth-Token": token.reveal()}
-            async with self._http.stream_get(
-                url, headers=headers, service=self.service, least_bytes_s=least_bytes_s
-            ) as stream:
+            async with self._http.stream_get(url, headers=headers, service=self.service) as stream:
                 if stream.status == 401:
                     again = True
                 elif stream.status >= 400:

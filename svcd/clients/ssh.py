@@ -389,7 +389,7 @@ class _Link:
         self.key = _key(host)
         self.tenant_id = host.tenant_id
         self._internal = host.internal or host.address
-        self._http = Connections(owner.clock, persistent=True)
+        self._http = Connections(owner.clock, slices=owner.slices)
         self._http.maxPersistentPerHost = _MOST_KEPT
         self._http.cachedConnectionTimeout = _KEPT_S
         self.agent: IAgent = Agent.usingEndpointFactory(reactor, self, self._http)
@@ -409,7 +409,6 @@ class _Link:
             _blob(host.host_key),
             self,
             self._heard,
-            owner.clock,
             owner.slices,
         )
 

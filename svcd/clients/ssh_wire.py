@@ -23,7 +23,7 @@ from typing import Any, Final, Protocol
 from twisted.conch.error import ConchError
 from twisted.conch.ssh import channel, common, connection, keys, transport, userauth
 from twisted.internet.defer import Deferred, fail, succeed
-from twisted.internet.interfaces import IAddress, IPushProducer, IReactorTime
+from twisted.internet.interfaces import IAddress, IPushProducer
 from twisted.internet.protocol import ClientFactory
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -405,11 +405,9 @@ class ClientTransport(transport.SSHClientTransport):
         pinned: bytes | None,
         events: LinkEvents,
         heard: Callable[[], None],
-        clock: IReactorTime,
         slices: Slices,
     ) -> None:
         self.connection = Connection(events)
-        self._clock = clock
         self._slices = slices
         self._pace: Pace | None = None
         self.host_key = ""  # the shown one, as an OpenSSH line
@@ -427,7 +425,7 @@ class ClientTransport(transport.SSHClientTransport):
 
     def connectionMade(self) -> None:
         self.transport.setTcpNoDelay(True)
-        self._pace = Pace(self._clock, self.transport, self._slices)
+        self._pace = Pace(self.transport, self._slices, self._receive)
         super().connectionMade()
 
     def abort(self) -> None:
@@ -460,7 +458,7 @@ class ClientTransport(transport.SSHClientTransport):
             # only then it sends small packets at once
             self.transport.getHandle().setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)
         assert self._pace is not None
-        self._pace.deliver(self._receive, data)
+        self._pace.deliver(data)
 
     def _receive(self, data: bytes) -> None:
         try:
@@ -503,7 +501,7 @@ class ClientTransport(transport.SSHClientTransport):
     def connectionLost(self, reason: Failure | None = None) -> None:
         try:
             if self._pace is not None:
-                self._pace.end()
+                self._pace.catch_up()
         finally:
             self._lost(reason)
 

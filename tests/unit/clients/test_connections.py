@@ -16,7 +16,7 @@ from twisted.web.error import SchemeNotSupported
 from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
 
-from svcd.clients.connections import MOST_HEADER_BYTES, Connections, agent_of
+from svcd.clients.connections import MOST_HEADER_BYTES, Connections
 from svcd.clients.http import HttpClient
 from svcd.clients.oozie import engine_error
 from svcd.ports.faults import Fault, PortError
@@ -129,7 +129,7 @@ class AgentTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.reactor = MemoryReactorClock()
         self.pool = Connections(self.reactor)
-        self.agent = agent_of(self.reactor, self.pool, connect_s=7.0)
+        self.agent = Agent(self.reactor, pool=self.pool, connectTimeout=7.0)
         self.addCleanup(self.pool.closeCachedConnections)
 
     def connected(self) -> _Transport:

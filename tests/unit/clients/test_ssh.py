@@ -482,9 +482,7 @@ class UnreadTest(SynchronousTestCase):
         key = keys.Key.fromString(new_ssh_key()[1])
         self.events, self.wire = _Events(), _FullWire()
         clock = Clock()
-        self.client = ClientTransport(
-            "u", key, None, self.events, lambda: None, clock, Slices(clock)
-        )
+        self.client = ClientTransport("u", key, None, self.events, lambda: None, Slices(clock))
         self.client.makeConnection(self.wire)
         self.client._keyExchangeState = self.client._KEY_EXCHANGE_NONE
         self.client.setService(self.client.connection)
