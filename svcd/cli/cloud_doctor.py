@@ -9,11 +9,12 @@ user, and removes them again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from ipaddress import ip_network
 from typing import Any, Final
 
 from attrs import evolve, field, frozen
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.selectreactor import SelectReactor
 from twisted.python.failure import Failure
@@ -30,7 +31,7 @@ from svcd.clients.connections import Connections
 from svcd.clients.http import HttpClient
 from svcd.clients.identity import Keystone, Scope, Token
 from svcd.clients.rest import Rest
-from svcd.clients.sessions import CallerSession, OwnSession
+from svcd.clients.sessions import CallerSession, own_session
 from svcd.model.redaction import url_repr
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
@@ -111,22 +112,6 @@ def examine_cloud(
     return result
 
 
-class _Given:
-    """A session of the token that the user gave."""
-
-    def __init__(self, token: Token) -> None:
-        self._token = token
-
-    async def current(self) -> Token:
-        return self._token
-
-    async def token(self) -> Secret:
-        return self._token.text
-
-    async def refused(self, token: Secret, service: str) -> None:
-        raise CloudError(service, Fault.UNAUTHORIZED, "the token is not valid any more")
-
-
 class CloudDoctor:
     """The checks of one cloud."""
 
@@ -153,8 +138,9 @@ class CloudDoctor:
             elif (token := await self._user(user, own)) is not None and usable:
                 session = CallerSession(self._keystone, token.text, token.project_id)
                 cloud = TenantCloud(self._http, session, token.project_id, {})
-                rest = Rest(self._http, session, "compute", ("compute",), "")
-                credentials = UserCredentials(self._http, self._keystone, _Given(token))
+                rest = Rest(self._http, session, "compute", ("compute",))
+                current = partial(succeed, token)
+                credentials = UserCredentials(self._http, self._keystone, session, current)
                 tenant = Tenant(
                     self._keystone, cloud, Compute(rest, {}), token, credentials, self._settings
                 )
@@ -347,8 +333,8 @@ class CloudDoctor:
         )
 
     async def _compute(self, url: str) -> str:
-        session = OwnSession(self._keystone, Scope())
-        rest = Rest(self._http, session, "compute", ("compute",), "")
+        session = own_session(self._keystone, Scope())
+        rest = Rest(self._http, session, "compute", ("compute",))
         compute = Compute(rest, {})
         (_, low), (_, high) = await compute.spoken()
         return f"speaks 2.{low} to 2.{high}, svcd uses 2.{(await compute.version())[1]}"

@@ -8,13 +8,13 @@ another one.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 from urllib.parse import quote
 
 from svcd.clients.http import HttpClient
 from svcd.clients.identity import Keystone, Token
-from svcd.clients.rest import Rest, RestError, shaped
+from svcd.clients.rest import Rest, RestError, Session, shaped
 from svcd.model.job_credential import ApplicationCredential
 from svcd.model.secret import Secret
 from svcd.model.trust import delegated
@@ -24,26 +24,27 @@ from svcd.ports.faults import Fault
 _SERVICE = "identity"
 
 
-class Session(Protocol):
-    """The session of a user. Its methods raise CloudError."""
-
-    async def current(self) -> Token: ...
-    async def token(self) -> Secret: ...
-    async def refused(self, token: Secret, service: str) -> None: ...
-
-
 class UserCredentials:
-    """The application credentials of one user in one project. All methods raise CloudError."""
+    """The application credentials of one user in one project. All methods raise CloudError.
 
-    def __init__(self, http: HttpClient, keystone: Keystone, session: Session) -> None:
-        self._session = session
-        self._rest = Rest(http, _At(session, keystone.base), _SERVICE, (), "")
+    session: of the user. current: its token now.
+    """
+
+    def __init__(
+        self,
+        http: HttpClient,
+        keystone: Keystone,
+        session: Session,
+        current: Callable[[], Awaitable[Token]],
+    ) -> None:
+        self._current = current
+        self._rest = Rest(http, session, _SERVICE, (), url=keystone.base)
 
     async def create(
         self, name: str, roles: Sequence[str], expires_at: float
     ) -> ApplicationCredential:
         """See ports.ApplicationCredentials. roles: the user needs one of them at least."""
-        token = await self._session.current()
+        token = await self._current()
         given = delegated(token.roles, roles)
         if not given:
             text = (
@@ -95,18 +96,5 @@ class UserCredentials:
         return [id_ for found, id_ in rows if found == name]
 
     async def _path(self) -> str:
-        user_id = (await self._session.current()).user_id
+        user_id = (await self._current()).user_id
         return f"/users/{quote(user_id, safe='')}/application_credentials"
-
-
-class _At:
-    """The session for a service at a known URL."""
-
-    def __init__(self, session: Session, url: str) -> None:
-        self._session = session
-        self._url = url
-        self.token = session.token
-        self.refused = session.refused
-
-    async def endpoint(self, *types: str) -> str:
-        return self._url

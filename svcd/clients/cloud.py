@@ -15,7 +15,7 @@ from svcd.clients.image import Images
 from svcd.clients.network import Networks
 from svcd.clients.objectstore import read_object
 from svcd.clients.rest import Rest, Session
-from svcd.clients.sessions import CallerSession, KeystoneIdentity, OwnSession, UserSession
+from svcd.clients.sessions import CallerSession, KeystoneIdentity, own_session, user_session
 from svcd.clients.volume import Volumes
 from svcd.model.cloud import (
     Caller,
@@ -28,7 +28,6 @@ from svcd.model.cloud import (
 from svcd.model.ids import ClusterId, TenantId
 from svcd.model.job import Credentials
 from svcd.model.job_credential import ApplicationCredential
-from svcd.model.secret import Secret
 from svcd.model.trust import GivenTrust
 from svcd.ports.cloud import Access, CloudError, CloudSession
 from svcd.ports.faults import Fault, PortError
@@ -83,9 +82,9 @@ class OpenStack:
         if access.token is not None:
             session = CallerSession(self._keystone, access.token, access.tenant_id)
         elif access.trust_id is not None:
-            session = OwnSession(self._keystone, Scope(trust_id=access.trust_id))
+            session = own_session(self._keystone, Scope(trust_id=access.trust_id))
         else:
-            session = OwnSession(self._keystone, Scope(project=access.tenant_id))
+            session = own_session(self._keystone, Scope(project=access.tenant_id))
         return TenantCloud(self._http, session, access.tenant_id, self._versions)
 
     async def create_trust(self, caller: Caller, expires_at: str) -> str | None:
@@ -117,8 +116,8 @@ class OpenStack:
         self, tenant_id: TenantId, credentials: Credentials, container: str, name: str
     ) -> tuple[int, AsyncIterator[bytes]]:
         """See ports.ObjectStore."""
-        session = self._user_session(tenant_id, credentials)
-        rest = Rest(self._http, session, "object-store", ("object-store",), "")
+        session = user_session(self._keystone, credentials, tenant_id)
+        rest = Rest(self._http, session, "object-store", ("object-store",))
         return await read_object(rest, container, name)
 
     async def create_application_credential(
@@ -135,11 +134,8 @@ class OpenStack:
         return await self._credentials_of(tenant_id, account).delete(name, id_)
 
     def _credentials_of(self, tenant_id: TenantId, account: Credentials) -> UserCredentials:
-        session = self._user_session(tenant_id, account)
-        return UserCredentials(self._http, self._keystone, session)
-
-    def _user_session(self, tenant_id: TenantId, account: Credentials) -> UserSession:
-        return UserSession(self._keystone, account.user, Secret(account.password), tenant_id)
+        session = user_session(self._keystone, account, tenant_id)
+        return UserCredentials(self._http, self._keystone, session, session.current)
 
 
 class TenantCloud:

@@ -88,16 +88,15 @@ class TaggedCloud:
         http = HttpClient(agent, clock, cloud_error, timeout_s=settings.timeout_s)
         keystone = Keystone(http, settings, clock)
         session = _TokenSession(keystone, token, tenant_id)
-        identity = _Fixed(keystone, token, tenant_id, settings.auth_url)
         self.unlisted: Mapping[Kind, str] = {}
         self._token = token
         self._tenant = quote(tenant_id, safe="")
         self._tenant_id = tenant_id
-        self._identity = Rest(http, identity, "identity", (), "")
-        self._compute = Rest(http, session, "compute", ("compute",), "")
+        self._identity = Rest(http, session, "identity", (), url=settings.auth_url)
+        self._compute = Rest(http, session, "compute", ("compute",))
         self._network = Rest(http, session, "network", ("network",), "/v2.0")
         types = ("volumev3", "block-storage", "volume")
-        self._volume = Rest(http, session, "volume", types, "")
+        self._volume = Rest(http, session, "volume", types)
 
     async def check(self) -> None:
         """Check the project of the token. Raises CloudError FORBIDDEN for another project."""
@@ -246,18 +245,6 @@ class TaggedCloud:
             Kind.TRUST: (self._identity, f"/OS-TRUST/trusts/{id_}"),
         }[thing.kind]
         await rest.call("DELETE", path, absent_ok=True)
-
-
-class _Fixed(_TokenSession):
-    """A session for one service at a known URL."""
-
-    def __init__(self, keystone: Keystone, token: Secret, tenant_id: str, url: str) -> None:
-        super().__init__(keystone, token, tenant_id)
-        self._url = url.rstrip("/")
-
-    async def endpoint(self, *types: str) -> str:
-        """The known URL."""
-        return self._url
 
 
 def _server(row: Mapping[str, Any]) -> Thing | None:

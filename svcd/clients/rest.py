@@ -159,19 +159,32 @@ def _next_link(body: Mapping[str, Any], name: str) -> str | None:
 
 
 class Rest:
-    """Calls one service as one tenant. service: its name in errors; types: in the catalog."""
+    """Calls one service as one tenant. service: its name in errors.
+
+    types: of the service in the catalog; suffix: its version. url: of a service at a known place.
+    """
 
     def __init__(
-        self, http: HttpClient, session: Session, service: str, types: Sequence[str], suffix: str
+        self,
+        http: HttpClient,
+        session: Session,
+        service: str,
+        types: Sequence[str],
+        suffix: str = "",
+        *,
+        url: str = "",
     ) -> None:
         self._http = http
         self._session = session
         self.service = service
         self._types = types
         self._suffix = suffix
+        self._url = url.rstrip("/")
 
     async def base(self) -> str:
         """The URL of the service, with its version."""
+        if self._url:
+            return self._url
         base = await self._session.endpoint(*self._types)
         return base if not self._suffix or base.endswith(self._suffix) else base + self._suffix
 

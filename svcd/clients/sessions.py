@@ -1,10 +1,10 @@
-"""Sessions with the token of svcd, of a known user or of a caller; and the check of callers."""
+"""Sessions with a token that svcd can renew, or of a caller; and the check of callers."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from twisted.internet.interfaces import IReactorTime
@@ -15,6 +15,7 @@ from svcd.clients.token_checks import TokenChecks, no_answer_of_identity
 from svcd.errors import Unauthorized
 from svcd.model.cloud import Caller
 from svcd.model.ids import TenantId
+from svcd.model.job import Credentials
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
@@ -24,40 +25,12 @@ from svcd.settings import Auth
 T = TypeVar("T")
 
 
-class OwnSession:
-    """A Session with tokens of svcd's own user, for a project or a trust."""
+class KeptSession:
+    """A Session with a token that svcd can renew. current: the token now; raises CloudError."""
 
-    def __init__(self, keystone: Keystone, scope: Scope) -> None:
+    def __init__(self, keystone: Keystone, current: Callable[[], Awaitable[Token]]) -> None:
+        self.current = current
         self._keystone = keystone
-        self._scope = scope
-
-    async def token(self) -> Secret:
-        """See Session."""
-        return (await self._keystone.own(self._scope)).text
-
-    async def endpoint(self, *types: str) -> str:
-        """See Session."""
-        return self._keystone.pick((await self._keystone.own(self._scope)).catalog, types)
-
-    async def refused(self, token: Secret, service: str) -> None:
-        """Request a new token. Raises CloudError when Keystone gives none."""
-        self._keystone.forget(token)
-        await self._keystone.own(self._scope)
-
-
-class UserSession:
-    """A Session with another user's password (credentials for the object store)."""
-
-    def __init__(self, keystone: Keystone, user: str, password: Secret, tenant_id: str) -> None:
-        self._keystone = keystone
-        self._user = user
-        self._password = password
-        self._tenant_id = tenant_id
-
-    async def current(self) -> Token:
-        """The token now, with its user and roles. Raises CloudError."""
-        password = self._password.reveal()
-        return await self._keystone.of_user(self._user, password, self._tenant_id)
 
     async def token(self) -> Secret:
         """See Session."""
@@ -71,6 +44,18 @@ class UserSession:
         """Request a new token. Raises CloudError when Keystone gives none."""
         self._keystone.forget(token)
         await self.current()
+
+
+def own_session(keystone: Keystone, scope: Scope) -> KeptSession:
+    """A session of svcd's own user, for a project or a trust."""
+    return KeptSession(keystone, lambda: keystone.own(scope))
+
+
+def user_session(keystone: Keystone, account: Credentials, tenant_id: str) -> KeptSession:
+    """A session of the user of an account (of a data source, for example), with its password."""
+    return KeptSession(
+        keystone, lambda: keystone.of_user(account.user, account.password, tenant_id)
+    )
 
 
 class CallerSession:

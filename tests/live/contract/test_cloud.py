@@ -14,7 +14,7 @@ from twisted.web.client import Agent, HTTPConnectionPool
 from svcd.clients.cloud import OpenStack, cloud_error
 from svcd.clients.http import HttpClient
 from svcd.clients.identity import Keystone, Scope
-from svcd.clients.sessions import OwnSession
+from svcd.clients.sessions import own_session
 from svcd.model.ids import ClusterId, TenantId
 from svcd.runtime.tasks import sleep
 from svcd.settings import Auth, CloudSettings
@@ -65,7 +65,7 @@ class LiveCase(TestCase):
         self.http = HttpClient(self.agent, self.clock, cloud_error)
         keystone = Keystone(self.http, mine, self.clock)
         token = await keystone.own(Scope())
-        self.mine = OwnSession(keystone, Scope())
+        self.mine = own_session(keystone, Scope())
         self.token = token.text
         self.tenant = TenantId(token.project_id)
         self.image_id = given("IMAGE")
