@@ -36,9 +36,10 @@ class UserCredentials:
         keystone: Keystone,
         session: Session,
         current: Callable[[], Awaitable[Token]],
+        tenant: str = "",
     ) -> None:
         self._current = current
-        self._rest = Rest(http, session, _SERVICE, (), url=keystone.base)
+        self._rest = Rest(http, session, _SERVICE, (), tenant=tenant, url=keystone.base)
 
     async def create(
         self, name: str, roles: Sequence[str], expires_at: float

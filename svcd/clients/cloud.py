@@ -32,7 +32,6 @@ from svcd.model.trust import GivenTrust
 from svcd.ports.cloud import Access, CloudError, CloudSession
 from svcd.ports.faults import Fault, PortError
 from svcd.runtime.coalesce import Coalescer
-from svcd.runtime.tasks import Gate
 from svcd.settings import Auth, CloudSettings
 
 _CLUSTER = "svcd_cluster_id"
@@ -61,15 +60,12 @@ class OpenStack:
             clock,
             cloud_error,
             timeout_s=settings.timeout_s,
-            gate=Gate(max(1, settings.calls_at_once)),
+            at_once=max(1, settings.calls_at_once),
             observe=observe,
         )
         self._clock = clock
         self._job_roles = settings.job_roles
-        checks = HttpClient(
-            agent, clock, cloud_error, timeout_s=settings.timeout_s, observe=observe
-        )
-        self._keystone = Keystone(self._http, settings, clock, checks)
+        self._keystone = Keystone(self._http, settings, clock)
         self._versions: dict[str, tuple[int, int]] = {}
 
     def identity(self, settings: Auth) -> KeystoneIdentity:
@@ -117,7 +113,7 @@ class OpenStack:
     ) -> tuple[int, AsyncIterator[bytes]]:
         """See ports.ObjectStore."""
         session = user_session(self._keystone, credentials, tenant_id)
-        rest = Rest(self._http, session, "object-store", ("object-store",))
+        rest = Rest(self._http, session, "object-store", ("object-store",), tenant=tenant_id)
         return await read_object(rest, container, name)
 
     async def create_application_credential(
@@ -135,7 +131,7 @@ class OpenStack:
 
     def _credentials_of(self, tenant_id: TenantId, account: Credentials) -> UserCredentials:
         session = user_session(self._keystone, account, tenant_id)
-        return UserCredentials(self._http, self._keystone, session, session.current)
+        return UserCredentials(self._http, self._keystone, session, session.current, tenant_id)
 
 
 class TenantCloud:
@@ -149,7 +145,7 @@ class TenantCloud:
         versions: dict[str, tuple[int, int]],
     ) -> None:
         def rest(service: str, types: Sequence[str], suffix: str = "") -> Rest:
-            return Rest(http, session, service, types, suffix)
+            return Rest(http, session, service, types, suffix, tenant=tenant_id)
 
         self._compute = compute = Compute(rest("compute", ("compute",)), versions)
         self._images = images = Images(rest("image", ("image",), "/v2"))

@@ -18,6 +18,7 @@ import json
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any, Final, Protocol, cast
 
@@ -49,11 +50,12 @@ from zope.interface import implementer
 
 from svcd.clients.bodies import BodyTooLarge, Bytes, Reader, Upload
 from svcd.clients.connections import ForwardingForbidden, HeadersTooLarge
+from svcd.clients.places import Places
 from svcd.model.redaction import hidden, shown_url
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault, PortError
 from svcd.ports.machines import Host, RemoteError
-from svcd.runtime.tasks import DeadlineExceeded, Gate, with_deadline
+from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 
 ErrorMaker = Callable[[str, Fault, str, "float | None"], PortError]
 """(service, kind, text, retry_after_s) -> the error to raise."""
@@ -125,7 +127,8 @@ class HttpClient:
     """Sends requests by an agent, or through the SSH connection of a machine.
 
     timeout_s: for a whole exchange, body included; of a stream: for the headers, and for each pause
-    between pieces. gate: limits the exchanges at once (streams do not count). machines: the way for
+    between pieces. at_once: most exchanges of one tenant with one service (streams do not count);
+    all tenants together have twice as many places, see `svcd.clients.places`. machines: the way for
     requests that name a machine (`through`); None: they go to their URL by `agent`. setting: the
     name of the setting for `max_body_bytes`, for errors. observe: called after each exchange that
     is not a stream, a repeated one counts once.
@@ -139,7 +142,7 @@ class HttpClient:
         *,
         timeout_s: float = 30.0,
         max_body_bytes: int = 16 << 20,
-        gate: Gate | None = None,
+        at_once: int | None = None,
         machines: MachineAgents | None = None,
         setting: str = "",
         observe: Observe | None = None,
@@ -151,7 +154,8 @@ class HttpClient:
         self._error = error
         self._timeout_s = timeout_s
         self._max_body_bytes = max_body_bytes
-        self._gate = gate
+        self._at_once = at_once
+        self._places: dict[str, Places] = {}  # by service
         self._machines = machines
 
     async def request(
@@ -167,10 +171,12 @@ class HttpClient:
         repeatable: bool | None = None,
         secrets: Sequence[Secret] = (),
         through: Host | None = None,
+        tenant: str | None = None,
     ) -> Answer:
         """The answer, with any status. Tokens of the request are removed from its body.
 
-        through: the machine to whose port the request goes.
+        through: the machine to whose port the request goes. tenant: takes one of the places for it;
+        None: the request needs none.
         secrets: the secrets in `body` (tokens in `headers` are known).
         repeatable: whether to send the request once more when its connection breaks, for example
         because the peer was closing an idle connection; None: only for a safe method.
@@ -202,10 +208,25 @@ class HttpClient:
                     raise
                 return await with_deadline(self._clock, seconds, f"{method} {url}", once())
 
-        if self._gate is None:
+        async with self._place(service, tenant):
             return await self._observed(service, method, url, exchange, sent)
-        async with self._gate:
-            return await self._observed(service, method, url, exchange, sent)
+
+    @asynccontextmanager
+    async def _place(self, service: str, tenant: str | None) -> AsyncIterator[None]:
+        """A place of the tenant for one exchange with the service."""
+        if tenant is None or self._at_once is None:
+            yield
+            return
+        places = self._places.get(service)
+        if places is None:
+            later = partial(self._clock.callLater, 0.0)
+            places = self._places[service] = Places(2 * self._at_once, later)
+        exchange = object()
+        await places.take(tenant, exchange)
+        try:
+            yield
+        finally:
+            places.leave(tenant, exchange)
 
     async def _observed(
         self,

@@ -96,9 +96,9 @@ class _Pause:
 class Keystone:
     """The identity service at `settings.auth_url`, with the login of svcd's own user.
 
-    Tokens are kept by scope and renewed before they expire. checks: the client for checks of
-    callers' tokens and for svcd's own token that they need: they must not wait for other calls to
-    the cloud, nor delay them.
+    Tokens are kept by scope and renewed before they expire. Checks of callers' tokens, and svcd's
+    own token that they need, take no place among the calls (`tenant=None`): they must not wait for
+    other calls to the cloud, nor delay them.
     """
 
     def __init__(
@@ -106,10 +106,8 @@ class Keystone:
         http: HttpClient,
         settings: CloudSettings,
         clock: IReactorTime,
-        checks: HttpClient | None = None,
     ) -> None:
         self._http = http
-        self._checks = checks or http
         self._settings = settings
         self._clock = clock
         self._base = settings.auth_url.rstrip("/")
@@ -216,16 +214,16 @@ class Keystone:
             domain = {"id": self._settings.project_domain}
             auth["scope"] = {"project": {"name": self._settings.project, "domain": domain}}
         # a check of a token waits for svcd's own token
-        return await self._issued(auth, self._checks if scope == Scope() else None)
+        return await self._issued(auth, None if scope == Scope() else "")
 
-    async def _issued(self, auth: Mapping[str, Any], http: HttpClient | None) -> Token:
+    async def _issued(self, auth: Mapping[str, Any], tenant: str | None) -> Token:
         answer = await self._send(
             "POST",
             "/auth/tokens",
             body={"auth": auth},
             repeatable=True,
             secrets=_secrets(auth),
-            http=http,
+            tenant=tenant,
         )
         if answer.status >= 400:
             error = refusal(_SERVICE, "POST", f"{self._base}/auth/tokens", answer)
@@ -247,13 +245,13 @@ class Keystone:
         """
         given = {"id" if domain == self._settings.user_domain else "name": domain}
         identity = _password({"name": user, "domain": given}, password)
-        return await self._issued({"identity": identity, "scope": "unscoped"}, self._checks)
+        return await self._issued({"identity": identity, "scope": "unscoped"}, None)
 
     async def of_project(self, token: Secret, project_id: str) -> Token:
         """A token for a project, from a user's token without a scope. Raises CloudError."""
         identity = {"methods": ["token"], "token": {"id": token.reveal()}}
         scope = {"project": {"id": project_id}}
-        return await self._issued({"identity": identity, "scope": scope}, self._checks)
+        return await self._issued({"identity": identity, "scope": scope}, None)
 
     async def revoke(self, token: Secret) -> None:
         """End a user's token, by its own right, and no token made from it. Raises CloudError.
@@ -262,14 +260,14 @@ class Keystone:
         """
         path = "/auth/tokens"
         headers = {"X-Subject-Token": token.reveal()}
-        answer = await self._send("DELETE", path, token=token, headers=headers, http=self._checks)
+        answer = await self._send("DELETE", path, token=token, headers=headers, tenant=None)
         if answer.status >= 400 and answer.status not in (401, 404):
             raise refusal(_SERVICE, "DELETE", self._base + path, answer)
 
     async def projects(self, token: Secret) -> Sequence[Project]:
         """The projects in which the user of a token has a role, by name. Raises CloudError."""
         path = "/auth/projects"
-        answer = await self._send("GET", path, token=token, http=self._checks)
+        answer = await self._send("GET", path, token=token, tenant=None)
         if answer.status >= 400:
             raise refusal(_SERVICE, "GET", self._base + path, answer)
 
@@ -297,7 +295,7 @@ class Keystone:
                 "/auth/tokens?nocatalog",
                 token=own.text,
                 headers={"X-Subject-Token": subject.reveal()},
-                http=self._checks,
+                tenant=None,
             )
             if answer.status == 404:
                 return None
@@ -315,7 +313,7 @@ class Keystone:
         found = self._catalogs.get(tenant_id)
         if found is not None and found[0] > now:
             return found[1]
-        answer = await self._send("GET", "/auth/catalog", token=token)
+        answer = await self._send("GET", "/auth/catalog", token=token, tenant=tenant_id)
         if answer.status >= 400:
             raise refusal(_SERVICE, "GET", f"{self._base}/auth/catalog", answer)
         endpoints = shaped(
@@ -359,7 +357,9 @@ class Keystone:
         }
         try:
             path = "/OS-TRUST/trusts"
-            answer = await self._send("POST", path, token=token, body={"trust": trust})
+            answer = await self._send(
+                "POST", path, token=token, body={"trust": trust}, tenant=caller.tenant_id
+            )
             if answer.status >= 400:
                 error = refusal(_SERVICE, "POST", self._base + path, answer)
                 if error.status == 404:  # the role or svcd's user is missing
@@ -482,7 +482,7 @@ class Keystone:
         repeatable: bool | None = None,
         secrets: Sequence[Secret] = (),
         max_body_bytes: int | None = None,
-        http: HttpClient | None = None,
+        tenant: str | None = "",
     ) -> Answer:
         sent = {"Accept": "application/json", **(headers or {})}
         if token is not None:
@@ -491,7 +491,7 @@ class Keystone:
         if body is not None:
             sent["Content-Type"] = "application/json"
             data = json.dumps(body).encode("utf-8")
-        return await (http or self._http).request(
+        return await self._http.request(
             method,
             self._base + path,
             headers=sent,
@@ -500,6 +500,7 @@ class Keystone:
             repeatable=repeatable,
             secrets=secrets,
             max_body_bytes=max_body_bytes,
+            tenant=tenant,
         )
 
 

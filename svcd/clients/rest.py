@@ -161,7 +161,8 @@ def _next_link(body: Mapping[str, Any], name: str) -> str | None:
 class Rest:
     """Calls one service as one tenant. service: its name in errors.
 
-    types: of the service in the catalog; suffix: its version. url: of a service at a known place.
+    types: of the service in the catalog; suffix: its version. tenant: the calls take its places.
+    url: of a service at a known place.
     """
 
     def __init__(
@@ -172,6 +173,7 @@ class Rest:
         types: Sequence[str],
         suffix: str = "",
         *,
+        tenant: str = "",
         url: str = "",
     ) -> None:
         self._http = http
@@ -179,6 +181,7 @@ class Rest:
         self.service = service
         self._types = types
         self._suffix = suffix
+        self._tenant = tenant
         self._url = url.rstrip("/")
 
     async def base(self) -> str:
@@ -254,7 +257,7 @@ class Rest:
             if data is not None:
                 sent.setdefault("Content-Type", "application/json")
             answer = await self._http.request(
-                method, url, headers=sent, body=data, service=self.service
+                method, url, headers=sent, body=data, service=self.service, tenant=self._tenant
             )
             if answer.status != 401:
                 return answer

@@ -5,10 +5,8 @@ machines: clusters of two tenants may have the same addresses. It never decides 
 succeeded, and never repeats a command that may have begun. A lost connection raises RemoteError at
 the caller, and the next run opens a new connection.
 
-Note: shares. Machines that do not answer keep their connections in use. So a tenant gets another
-connection only while it uses fewer than are left for all. One such tenant uses half of them at
-most, a second one a quarter, and there is always one for a tenant that has none. Callers wait for
-a place, the machines of a tenant first come first served.
+A connection in use has one of the `Places`, which are shared out among the tenants: machines that
+do not answer keep their connections in use.
 """
 
 # mypy: disable-error-code="no-untyped-call, no-any-return"
@@ -16,9 +14,8 @@ a place, the machines of a tenant first come first served.
 from __future__ import annotations
 
 import socket
-from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from typing import Final, cast
 
@@ -37,6 +34,7 @@ from twisted.web.iweb import IAgent, IAgentEndpointFactory
 from zope.interface import implementer
 
 from svcd.clients.connections import Connections
+from svcd.clients.places import Places
 from svcd.clients.ssh_forward import ForwardedEndpoint
 from svcd.clients.ssh_wire import ClientTransport, Dialer, Exec, NotBegun
 from svcd.model.connect_rules import ConnectRules
@@ -70,7 +68,7 @@ _MOST_KEPT: Final = 16
 _KEPT_S: Final = 20
 """How long svcd keeps them. The keep-alive time of the services is longer."""
 
-_Key = tuple[str, int, str, Secret, str]
+_Key = tuple[str, int, str, Secret, str, str]
 
 
 class SshRemote:
@@ -98,9 +96,7 @@ class SshRemote:
         self._links: dict[_Key, _Link] = {}
         self._open: set[_Link] = set()
         self._changed = Waiters()
-        self._in_use: Counter[str] = Counter()  # connections with users, by tenant
-        self._queues: dict[str, dict[_Key, Waiters]] = {}  # callers without a place, by tenant
-        self._calling = False
+        self._places = Places(_MOST_LINKS, self._slices.later)
         self._closed = False
         every_s = min(_TEND_S, max(0.05, settings.keepalive_s / 2))
         self._tender = Loop(clock, "ssh connections", every_s, self._tend)
@@ -111,8 +107,8 @@ class SshRemote:
     ) -> CommandResult:
         """Run `command` in the user's shell. The time covers the wait for a slot and the command.
 
-        Connecting has its own time-out, and so has the wait for a place, see the note. Only the
-        first and last 128 KiB of output are kept.
+        Connecting has its own time-out, and so has the wait for a place. Only the first and
+        last 128 KiB of output are kept.
 
         Raises RemoteError: UNREACHABLE (the command did not begin, or the connection broke),
         TIMEOUT (the command was killed; it may have done its work), UNAUTHORIZED, HOST_KEY,
@@ -194,69 +190,32 @@ class SshRemote:
         if link is None or link.over:
             self._refuse_unreachable(host)
             await self._slices.turn()
-        waits = host.tenant_id in self._queues or not self._may_use_one(host.tenant_id)
-        if waits and not self._joins(host):
-            await self._place(host, wait_s)
-        link = self._link(host)
-        if not link.users:
-            self._in_use[link.tenant_id] += 1
+        await self._place(host, wait_s)
+        try:
+            link = self._link(host)
+        except BaseException:
+            self._places.leave(host.tenant_id, _key(host))
+            raise
         link.users += 1
         return link
 
     def _release(self, link: _Link) -> None:
         link.users -= 1
         link.idle_since = self._clock.seconds()
-        if not link.users:
-            self._in_use[link.tenant_id] -= 1
-            if not self._in_use[link.tenant_id]:
-                del self._in_use[link.tenant_id]
-            self._wake()
-
-    def _joins(self, host: Host) -> bool:
-        """Whether a connection for `host` is in use already."""
-        link = self._links.get(_key(host))
-        return link is not None and link.users > 0 and not link.over
-
-    def _may_use_one(self, tenant_id: str) -> bool:
-        """Whether the tenant may use one connection more, see the note."""
-        return self._in_use[tenant_id] < _MOST_LINKS - self._in_use.total()
+        self._places.leave(link.tenant_id, link.key)
 
     async def _place(self, host: Host, wait_s: float) -> None:
-        """Wait for a place behind the tenant's other machines. Raises RemoteError BUSY."""
-        queue = self._queues.setdefault(host.tenant_id, {})
-        turn = queue.setdefault(_key(host), Waiters()).wait()
-        self._wake()
-        with suppress(DeadlineExceeded):
-            await with_deadline(self._clock, wait_s, "connection", turn)
-        if not (self._joins(host) or self._may_use_one(host.tenant_id)):
-            own = self._in_use[host.tenant_id]
+        """Wait for a place for the connection. Raises RemoteError BUSY."""
+        place = self._places.take(host.tenant_id, _key(host))
+        try:
+            await with_deadline(self._clock, wait_s, "connection", place)
+        except DeadlineExceeded:
             text = (
-                f"{self._in_use.total()} of at most {_MOST_LINKS} SSH connections are in use,"
-                f" {own} of them by this tenant, which is its share: try later"
+                f"{self._places.used()} of at most {self._places.most} SSH connections are in use,"
+                f" {self._places.used_by(host.tenant_id)} of them by this tenant, which is its"
+                " share: try later"
             )
-            raise RemoteError(Fault.BUSY, text)
-
-    def _wake(self) -> None:
-        """Call the callers of one machine with a place, in a slice: they may release others."""
-        if self._queues and not self._calling:
-            self._calling = True
-            self._slices.later(self._call)
-
-    def _call(self) -> None:
-        self._calling = False
-        for tenant_id, queue in list(self._queues.items()):
-            while queue and not queue[first := next(iter(queue))]:  # its callers have given up
-                del queue[first]
-            if queue and not self._may_use_one(tenant_id):
-                continue
-            del self._queues[tenant_id]
-            if queue:
-                callers = queue.pop(next(iter(queue)))
-                if queue:
-                    self._queues[tenant_id] = queue  # behind the other tenants
-                callers.fire()
-                self._wake()  # there may be another place
-                return
+            raise RemoteError(Fault.BUSY, text) from None
 
     async def _run_on(
         self, link: _Link, command: str, stdin: bytes, timeout_s: float
@@ -507,7 +466,7 @@ class _Link:
 
 def _key(host: Host) -> _Key:
     """The identity of a connection: two clusters never share one, because their keys differ."""
-    return host.address, host.port, host.user, host.private_key, host.internal
+    return host.address, host.port, host.user, host.private_key, host.tenant_id, host.internal
 
 
 def _where(host: Host) -> str:

@@ -22,7 +22,6 @@ from svcd.clients.http import HttpClient
 from svcd.embedded.memory_agent import MemoryAgent
 from svcd.ports.faults import Fault, PortError
 from svcd.runtime.clock import VirtualClock
-from svcd.runtime.tasks import Gate
 from tests.unit.embedded.cloud.rig import Rig
 
 
@@ -241,11 +240,22 @@ class HttpClientTests(SynchronousTestCase):
         answer = self.run_(self.http.request("GET", "http://odd/big", max_body_bytes=100))
         self.assertEqual(len(answer.body), 100)
 
-    def test_the_gate_lets_one_in_after_the_other(self) -> None:
-        """A place is given back after a time-out."""
-        http = HttpClient(self.agent, self.clock, make_error, timeout_s=5.0, gate=Gate(1))
-        self.fault(http.request("GET", "http://odd/hang"))
-        self.assertEqual(self.run_(http.request("GET", "http://odd/big")).status, 200)
+    def test_a_tenant_has_so_many_places(self) -> None:
+        """A place is given back after a time-out. Other tenants do not wait for it."""
+        http = HttpClient(self.agent, self.clock, make_error, timeout_s=5.0, at_once=1)
+        hanging = [
+            Deferred.fromCoroutine(http.request("GET", "http://odd/hang", tenant="a"))
+            for _ in range(2)
+        ]
+        self.clock.advance(1.0)
+        self.assertEqual(len(self.odd.held), 1)
+        other = http.request("GET", "http://odd/big", tenant="b")
+        self.assertEqual(self.run_(other).status, 200)
+        self.clock.advance(5.0)
+        self.assertEqual(len(self.odd.held), 2)
+        self.clock.advance(5.0)
+        for each in hanging:
+            self.failureResultOf(each, PortError)
 
     def test_an_upload_streams(self) -> None:
         """With and without a known size."""

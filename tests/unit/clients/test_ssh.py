@@ -212,6 +212,7 @@ class SshRemoteTest(TestCase):
     async def test_an_idle_connection_needs_a_place_again(self) -> None:
         """So that there is always one for another tenant."""
         self.patch(ssh, "_MOST_LINKS", 8)
+        self.remote = SshRemote(reactor, self.clock, Ssh(), slices=self.slices)
         hosts = [evolve(self.host, internal=f"10.0.0.{number}") for number in range(8)]
         for each in hosts:
             await self.remote.run(each, "true", timeout_s=20.0)
@@ -229,7 +230,7 @@ class SshRemoteTest(TestCase):
         other = await self.remote.run(evolve(self.host, tenant_id="b"), "touch go", timeout_s=20.0)
         self.assertEqual(other.exit_code, 0)
         self.assertEqual([each.exit_code for each in await gatherResults(runs)], [0] * 8)
-        self.assertEqual(self.remote._in_use, {})
+        self.assertEqual(self.remote._places.used(), 0)
 
     async def test_silent_server_is_given_up(self) -> None:
         """A command does not wait for ever on a connection that says nothing."""

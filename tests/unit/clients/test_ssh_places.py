@@ -95,7 +95,8 @@ class SharesTest(SynchronousTestCase):
             each.cancel()
         turn(self.clock)
         self.assertEqual(len(self.addresses()), 16)
-        self.assertEqual((self.remote._queues, self.remote._in_use), ({}, {}))
+        places = self.remote._places
+        self.assertEqual((places.used(), places.waiting()), (0, 0))
 
     def test_a_place_that_is_not_needed_goes_to_the_next(self) -> None:
         """All callers of a machine use one connection; others are not held up by them."""
