@@ -199,7 +199,9 @@ class CloudSettings:
     trust_roles: tuple[str, ...] = setting(
         ("member",), "roles that the trust of a cluster carries, if its creator has them"
     )
-    calls_at_once: int = setting(20, "most calls in flight")
+    calls_at_once: int = setting(
+        20, "most calls in flight of one project to one service; of all projects twice as many"
+    )
     machine_cidrs: tuple[str, ...] = setting(
         (), "networks of machines that svcd connects to; empty: all but its host and link-local"
     )

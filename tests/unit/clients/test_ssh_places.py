@@ -60,14 +60,6 @@ class SharesTest(SynchronousTestCase):
         self.clock.advance(0.0)
         return len(self.clock.tcpClients) - before
 
-    def test_a_tenant_leaves_connections_to_others(self) -> None:
-        """Half of all that are left, whatever the others use."""
-        self.assertEqual(self.dialled("a", 30), 8)
-        self.assertEqual(self.dialled("b", 30), 4)
-        self.assertEqual(self.dialled("c", 30), 2)
-        self.assertEqual(self.dialled("a", 3), 0)
-        self.assertEqual(self.dialled("d", 30), 1)
-
     def test_those_without_a_place_follow_in_their_order(self) -> None:
         """The logins end with their time limit; the last ones have waited for a minute before."""
         self.assertEqual(self.dialled("a", 60), 8)
@@ -110,15 +102,6 @@ class SharesTest(SynchronousTestCase):
         self.assertEqual(self.addresses()[8:], ["10.0.0.9", "10.0.0.10"])
         users = {link.key[0]: link.users for link in self.remote._open}
         self.assertEqual((users["10.0.0.9"], users["10.0.0.10"]), (3, 1))
-
-    def test_tenants_that_wait_take_turns(self) -> None:
-        """Both have callers without a place when places come back."""
-        self.assertEqual((self.dialled("a", 30), self.dialled("b", 30)), (8, 4))
-        for each in self.runs[:4]:
-            each.cancel()
-        turn(self.clock)
-        tenants = ["a" if int(address.split(".")[3]) <= 30 else "b" for address in self.addresses()]
-        self.assertEqual(tenants[12:], ["a", "b", "a"])
 
     def test_http_waits_for_a_place_only_a_moment(self) -> None:
         """Its callers have deadlines of seconds, and must know that nothing was sent."""
