@@ -18,7 +18,7 @@ from svcd.model.wire import View
 from svcd.ports.store import Page, Place, Rendered, Store, Tx
 from svcd.resources._answers import encode
 from svcd.resources._bodies import Disconnected
-from svcd.runtime.tasks import Turns
+from svcd.runtime.slices import Slices
 
 R = TypeVar("R")
 
@@ -31,20 +31,20 @@ _MOST_BYTES: Final = 64 << 20
 
 
 class Lists:
-    """Reads the lists of all callers: in each turn of the reactor one of them gets its next part.
+    """Reads the lists of all callers, part by part in slices.
 
     The first part of a list does not wait when the database holds its JSON, or when it is alone.
     """
 
     def __init__(self, store: Store, clock: IReactorTime) -> None:
         self._store = store
-        self._turns = Turns(clock)
+        self._slices = Slices(clock)
         self._open: list[Reading] = []
 
     @contextmanager
     def begin(self, gone: Callable[[], bool]) -> Iterator[Reading]:
         """A list that is read in the block. gone: whether its caller has disconnected."""
-        reading = Reading(self._store, self._turns, self._open, gone)
+        reading = Reading(self._store, self._slices, self._open, gone)
         self._open.append(reading)
         try:
             yield reading
@@ -60,18 +60,18 @@ class Reading:
     """
 
     def __init__(
-        self, store: Store, turns: Turns, others: Sequence[Reading], gone: Callable[[], bool]
+        self, store: Store, slices: Slices, others: Sequence[Reading], gone: Callable[[], bool]
     ) -> None:
         self.found: list[bytes] = []
         self.size = 0
         self._store = store
-        self._turns = turns
+        self._slices = slices
         self._others = others
         self._gone = gone
 
     async def next_turn(self) -> None:
         """Wait for the turn of the reactor in which the list may get its next part."""
-        await self._turns.next()
+        await self._slices.turn()
         self._check()
 
     def keep(self, piece: bytes) -> None:
@@ -105,8 +105,8 @@ class Reading:
 
         A part takes ten times as long as stored JSON, so the first one waits for others too.
         """
-        if self._turns.busy:
-            await self._turns.next()
+        if self._slices.busy:
+            await self._slices.turn()
         self._check()
         rest: Page | None = page
         while rest is not None:

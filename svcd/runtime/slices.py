@@ -1,20 +1,23 @@
-"""Work on many machines in slices: each turn of the reactor does a few milliseconds of it.
+"""Long work in slices: each turn of the reactor does a few milliseconds of it.
 
-Hundreds of machines can be ready at once: their logins, their answers, the next command of each.
-Done in one turn, this work keeps every request waiting to its end. So each turn does some of it,
-first come first served, and requests are served between two turns. Nothing waits while a turn has
-time left, but for `turn`, which begins with the next one.
+Hundreds of machines can be ready at once: their logins, their answers, the next command of each. An
+engine's record or a list of rows can be long. Done in one turn, this work keeps every request
+waiting to its end. So each turn does some of it, first come first served, and requests are served
+between two turns. Nothing waits while a turn has time left, but for `turn`, which begins with the
+next one.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar, cast
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
+
+T = TypeVar("T")
 
 SLICE_S: Final = 0.0025
 """Time in one turn after which the rest of the work waits, while other work takes little."""
@@ -55,6 +58,23 @@ class Slices:
         began: Deferred[None] = Deferred()
         self.later(partial(_begin, began))
         await began
+
+    async def run(self, steps: Generator[None, None, T]) -> T:
+        """Run `steps` to the end and return its value. Short work ends without a pause."""
+        began = self._clock.seconds()
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return cast(T, end.value)
+            if self._clock.seconds() - began >= self._slice_s:
+                await self.turn()
+                began = self._clock.seconds()
+
+    @property
+    def busy(self) -> bool:
+        """Whether work waits for a slice."""
+        return bool(self._waiting)
 
     def _ask(self) -> None:
         if self._asked_at is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import uuid
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -33,8 +33,6 @@ log = Logger()
 
 STOP_S = 15.0
 """Longest wait for cancelled work at a stop: work that does not end must not keep the process."""
-_SLICE_S = 0.005
-"""Time after which work in slices gives others a turn."""
 
 
 class Parked(Exception):
@@ -88,22 +86,6 @@ async def with_deadline(
     finally:
         if timer.active():
             timer.cancel()
-
-
-async def in_slices(clock: IReactorTime, steps: Generator[None, None, T]) -> T:
-    """Run `steps` to the end and return its value; other work gets a turn every few milliseconds.
-
-    Short work ends without a pause.
-    """
-    began = clock.seconds()
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return cast(T, end.value)
-        if clock.seconds() - began >= _SLICE_S:
-            await sleep(clock, 0.0)
-            began = clock.seconds()
 
 
 def shielded(work: Coroutine[Any, Any, T] | Deferred[T]) -> Deferred[T]:
@@ -215,29 +197,6 @@ class Gate:
                 turn.callback(None)
                 return
         self._free += 1
-
-
-class Turns:
-    """Turns of the reactor for long work of many callers: each turn goes to one of them."""
-
-    def __init__(self, clock: IReactorTime) -> None:
-        self._clock = clock
-        self._gate = Gate(1)
-        self._waiting = 0
-
-    @property
-    def busy(self) -> bool:
-        """Whether a caller waits for its turn."""
-        return self._waiting > 0
-
-    async def next(self) -> None:
-        """Wait for the caller's next turn, first come first served."""
-        self._waiting += 1
-        try:
-            async with self._gate:
-                await sleep(self._clock, 0.0)
-        finally:
-            self._waiting -= 1
 
 
 class Loop:

@@ -31,7 +31,8 @@ from svcd.ports.engine import Engine, EngineError, FileSystem, Identity
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Location, Probe, ProbeError
 from svcd.ports.store import Store, Tx
-from svcd.runtime.tasks import gather, in_slices, sleep
+from svcd.runtime.slices import Slices
+from svcd.runtime.tasks import gather, sleep
 from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.job_credentials import JobCredentials
 from svcd.workflow.act.launchers import Launchers
@@ -324,7 +325,7 @@ class Performer:
         if not row.cancel_requested:
             evidence = await self._containers.evidence(place, read, _DIAGNOSIS_S)
         steps = failures.judging(read, evidence, secrets, failures.configs_of(row))
-        failure = await in_slices(self._clock, steps)
+        failure = await Slices(self._clock).run(steps)
         return News(
             status=status,
             record=read,
@@ -443,7 +444,7 @@ async def read_record(
     clock: IReactorTime, raw: Mapping[str, object], secrets: Sequence[Secret]
 ) -> Record:
     """The engine's answer, masked; a large one in slices."""
-    return await in_slices(clock, reading(raw, secrets))
+    return await Slices(clock).run(reading(raw, secrets))
 
 
 async def gather_material(tx: Tx, row: Execution) -> Material:

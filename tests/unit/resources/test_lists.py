@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from attrs import evolve
 from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.errors import ServiceUnavailable
@@ -20,6 +21,7 @@ from svcd.store.store import SqlStore
 from svcd.testing import FakeServiceMixin
 from tests.contract.store.rows import at, cluster
 from tests.support.api import now
+from tests.support.turns import turn
 
 TENANT = TenantId("demo")
 
@@ -40,32 +42,18 @@ class PageTests(SynchronousTestCase):
         )
 
 
-class Turning:
-    """A clock whose `turn` runs what is due, without what that schedules."""
-
-    def __init__(self) -> None:
-        self._due: list[Any] = []
-
-    def callLater(self, delay: float, call: Any, *args: Any) -> None:
-        self._due.append((call, args))
-
-    def turn(self) -> None:
-        due, self._due = self._due, []
-        for call, args in due:
-            call(*args)
-
-
 class TurnTests(SynchronousTestCase):
     """Lists of a store that notes who reads."""
 
     def setUp(self) -> None:
-        self.clock = Turning()
+        self.clock = Clock()
         self.asked: list[tuple[str, int]] = []
         self.gone: set[str] = set()
-        self.lists = Lists(cast("Store", self), cast("Any", self.clock))
+        self.lists = Lists(cast("Store", self), self.clock)
 
     async def read(self, work: Any) -> Any:
-        """As a store's; there is no transaction."""
+        """As a store's; there is no transaction. A part takes more than a slice."""
+        self.clock.rightNow += 0.003
         return await work(None)
 
     def start(self, who: str, parts: int, row: bytes = b"1") -> Deferred[list[bytes]]:
@@ -89,9 +77,9 @@ class TurnTests(SynchronousTestCase):
         """However many lists there are: they take turns."""
         running = [self.start(who, 3) for who in "abc"]
         self.assertEqual([who for who, _ in self.asked], ["a", "b", "c"])
-        for turn in range(1, 10):
-            self.clock.turn()
-            self.assertEqual(len(self.asked), 3 + turn)
+        for number in range(1, 10):
+            turn(self.clock)
+            self.assertEqual(len(self.asked), 3 + number)
         self.assertEqual([who for who, _ in self.asked[3:]], [*"abcabcabc"])
         self.assertEqual([len(self.successResultOf(each)) for each in running], [3, 3, 3])
 
@@ -122,8 +110,8 @@ class TurnTests(SynchronousTestCase):
         other = start("other", 3)
         self.assertEqual(read, ["alone", "long"])
         self.assertNoResult(other)
-        self.clock.turn()
-        self.clock.turn()
+        turn(self.clock)
+        turn(self.clock)
         self.assertEqual(read, ["alone", "long", "long", "other"])
         self.assertEqual([len(self.successResultOf(each)) for each in (long, other)], [1, 1])
 
@@ -131,7 +119,7 @@ class TurnTests(SynchronousTestCase):
         """At its next turn."""
         left = self.start("a", 3)
         self.gone.add("a")
-        self.clock.turn()
+        turn(self.clock)
         self.failureResultOf(left, Disconnected)
         self.assertEqual(self.asked, [("a", 128)])
 
@@ -141,7 +129,7 @@ class TurnTests(SynchronousTestCase):
         third = self.start("third", 2)
         self.failureResultOf(third, ServiceUnavailable)
         for _ in range(4):
-            self.clock.turn()
+            turn(self.clock)
         self.failureResultOf(second, ServiceUnavailable)
         self.assertEqual(len(self.successResultOf(first)), 2)
         self.assertEqual(len(self.start_and_turn("fourth")), 2)
@@ -150,7 +138,7 @@ class TurnTests(SynchronousTestCase):
         """A list of two parts to its end."""
         running = self.start(who, 2)
         for _ in range(4):
-            self.clock.turn()
+            turn(self.clock)
         return self.successResultOf(running)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
@@ -71,6 +71,25 @@ class SlicesTests(SynchronousTestCase):
         self.assertEqual(self.done, [0, 1, 2])
         turn(self.clock)
         self.assertEqual(self.done, [0, 1, 2, 3])
+
+    def test_steps_run_in_slices(self) -> None:
+        """Three steps of 1 ms a turn; short work needs one turn."""
+
+        def steps(count: int) -> Generator[None, None, str]:
+            for number in range(count):
+                self.work(number)()
+                yield
+            return "done"
+
+        self.assertEqual(self.successResultOf(self.ran(steps(2))), "done")
+        running = self.ran(steps(7))
+        self.assertEqual(self.done[2:], [0, 1, 2])
+        turn(self.clock)
+        turn(self.clock)
+        self.assertEqual(self.successResultOf(running), "done")
+
+    def ran(self, steps: Generator[None, None, str]) -> Deferred[str]:
+        return Deferred.fromCoroutine(self.slices.run(steps))
 
     def test_a_cancelled_caller_takes_no_turn(self) -> None:
         waiting = Deferred.fromCoroutine(self.slices.turn())
