@@ -35,6 +35,7 @@ from svcd.clients.http import HttpClient
 from svcd.clients.oozie import OozieClient, engine_error
 from svcd.clients.probe import HttpProbe
 from svcd.clients.webhdfs import WebHdfsClient
+from svcd.daemon import Daemon, Outside
 from svcd.embedded.cloud.cloud import EmbeddedCloud
 from svcd.embedded.cloud.core import (
     DEMO_KEYPAIR,
@@ -57,7 +58,6 @@ from svcd.provisioning.distributions.spi import IDistribution
 from svcd.runtime.audit import Audit
 from svcd.runtime.clock import VirtualClock
 from svcd.runtime.metrics import Metrics
-from svcd.service import Daemon, Outside
 from svcd.settings import Settings, load
 from svcd.store.database import Sql
 from svcd.store.migrations import migrate

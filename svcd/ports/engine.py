@@ -154,8 +154,8 @@ class FileSystem(Protocol):
 class Engines(Protocol):
     """The distributions, as far as jobs are concerned. All methods are pure and fast.
 
-    `svcd.service` has the implementation, because the rooms of jobs and clusters never import each
-    other.
+    `svcd.provisioning.engines` has the implementation, because the rooms of jobs and clusters never
+    import each other.
     """
 
     def endpoints(self, cluster: Cluster) -> Endpoints | None:

@@ -19,10 +19,10 @@ from twisted.web.iweb import IAgent, IBodyProducer, IResponse
 from zope.interface import implementer
 
 from svcd.clients.bodies import Bytes
+from svcd.daemon import Daemon
 from svcd.errors import ServiceUnavailable
 from svcd.model.ids import timestamp
 from svcd.runtime.tasks import DeadlineExceeded, sleep, with_deadline
-from svcd.service import Daemon
 from svcd.store.database import SchemaError
 from svcd.store.leases.keeper import LeaseKeeper, Me
 from svcd.store.sessions import Lost

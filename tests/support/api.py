@@ -12,8 +12,8 @@ from twisted.internet.endpoints import TCP4ServerEndpoint
 from twisted.internet.interfaces import IListeningPort
 from twisted.internet.task import LoopingCall
 
+from svcd.daemon import Daemon
 from svcd.resources.api import ApiSite, Rest, build
-from svcd.service import Daemon
 from svcd.testing import FakeService
 
 _TICK_S = 0.01

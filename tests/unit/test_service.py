@@ -5,7 +5,8 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.registry import Distributions
-from svcd.service import Engines, connect_rules
+from svcd.provisioning.engines import Engines
+from svcd.service import connect_rules
 from svcd.settings import CloudSettings
 from svcd.testing import FakeService, FakeServiceMixin
 from tests.contract.store.rows import cluster
