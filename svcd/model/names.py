@@ -30,7 +30,7 @@ USERNAME = r"^[A-Za-z_][A-Za-z0-9._-]*$"
 """Login name of an image's operating system."""
 
 MOUNT_PREFIX = r"^(/[A-Za-z0-9_-]+)+$"
-"""`volume_mount_prefix`: an absolute path of plain segments, to which a number is appended."""
+"""Folders of volumes: an absolute path of plain segments, to which a number is appended."""
 
 _DATA_NAME = re.compile(DATA_NAME)
 

@@ -14,52 +14,20 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from attrs import field, frozen
 from msgspec import Meta
 
-from svcd.model import names
-from svcd.model.job import MAX_JOB_VALUES, Credentials, GivenText, JobConfigs, JobType
+from svcd.model import fields, names
+from svcd.model.fields import means
+from svcd.model.job import MAX_JOB_VALUES, Credentials, JobConfigs, JobType
 from svcd.model.redaction import url_repr
 from svcd.model.template import (
     DEFAULT_VOLUME_MOUNT_PREFIX,
     DEFAULT_VOLUMES_PER_NODE,
     DEFAULT_VOLUMES_SIZE_GIB,
-    ConfigValue,
 )
 
-MAX_TARGETS = 100
-"""Most targets in one object of options: a distribution has about ten services."""
-_MOST_COUNT = 1_000_000
-"""Largest count of one group in a request."""
-
-HostName: TypeAlias = Annotated[
-    str, Meta(min_length=1, max_length=names.MAX_NAME, pattern=names.HOST_NAME)
-]
-DataName: TypeAlias = Annotated[
-    str, Meta(min_length=1, max_length=names.MAX_NAME, pattern=names.DATA_NAME)
-]
+Binaries: TypeAlias = Annotated[tuple[fields.Reference, ...], Meta(max_length=1000)]
 Tag: TypeAlias = Annotated[str, Meta(min_length=1, max_length=names.MAX_TAG, pattern=names.TAG)]
-Username: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64, pattern=names.USERNAME)]
-MountPrefix: TypeAlias = Annotated[
-    str, Meta(min_length=2, max_length=200, pattern=names.MOUNT_PREFIX)
-]
-Reference: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
-"""An opaque id or name of another resource."""
-AccountPart: TypeAlias = Annotated[
-    str, Meta(max_length=4096, description="without control characters")
-]
 Password: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
-Text: TypeAlias = Annotated[str, Meta(max_length=4096, extra={"lines": True})]
-"""A text for people. `lines`: it may contain tab and line feed, see svcd.model.shapes."""
-FileName: TypeAlias = Annotated[GivenText, Meta(min_length=1, max_length=255)]
-Url: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
-Count: TypeAlias = Annotated[int, Meta(ge=1, le=_MOST_COUNT)]
-ResizeCount: TypeAlias = Annotated[int, Meta(ge=0, le=_MOST_COUNT)]
-VolumesPerNode: TypeAlias = Annotated[int, Meta(ge=0, le=25)]
-VolumeSize: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
-Processes: TypeAlias = Annotated[tuple[Reference, ...], Meta(min_length=1, max_length=100)]
-AntiAffinity: TypeAlias = Annotated[tuple[Reference, ...], Meta(max_length=100)]
-Binaries: TypeAlias = Annotated[tuple[Reference, ...], Meta(max_length=1000)]
-GivenConfigs: TypeAlias = Annotated[
-    Mapping[str, Mapping[str, ConfigValue]], Meta(max_length=MAX_TARGETS)
-]
+ResizeCount: TypeAlias = Annotated[int, Meta(ge=0, le=fields.MOST_COUNT)]
 
 
 @frozen(kw_only=True)
@@ -78,17 +46,17 @@ Tree: TypeAlias = Mapping[str, Any]
 class NewNodeGroupTemplate:
     """A new node group template."""
 
-    name: HostName
-    description: Text | None = None
-    plugin_name: Reference
-    engine_version: Reference
-    node_processes: Processes
-    flavor_id: Reference
-    node_configs: GivenConfigs = field(factory=dict, repr=False)
-    volumes_per_node: VolumesPerNode = DEFAULT_VOLUMES_PER_NODE
-    volumes_size: VolumeSize = DEFAULT_VOLUMES_SIZE_GIB
-    volume_mount_prefix: MountPrefix = DEFAULT_VOLUME_MOUNT_PREFIX
-    floating_ip_pool: Reference | None = None
+    name: fields.ClusterName
+    description: fields.Text | None = None
+    plugin_name: fields.PluginName
+    engine_version: fields.EngineVersion
+    node_processes: fields.NodeProcesses
+    flavor_id: fields.FlavorId
+    node_configs: fields.NodeConfigs = field(factory=dict, repr=False)
+    volumes_per_node: fields.VolumesPerNode = DEFAULT_VOLUMES_PER_NODE
+    volumes_size: fields.VolumesSize = DEFAULT_VOLUMES_SIZE_GIB
+    volume_mount_prefix: fields.VolumeMountPrefix = DEFAULT_VOLUME_MOUNT_PREFIX
+    floating_ip_pool: fields.FloatingIpPool | None = None
 
 
 @frozen(kw_only=True)
@@ -98,16 +66,16 @@ class NewNodeGroup:
     Either from a template, whose values the other given fields override, or inline.
     """
 
-    name: HostName
-    count: Count
-    node_group_template_id: Reference | None = None
-    flavor_id: Reference | None = None
-    node_processes: Processes | None = None
-    node_configs: GivenConfigs | None = field(default=None, repr=False)
-    volumes_per_node: VolumesPerNode | None = None
-    volumes_size: VolumeSize | None = None
-    volume_mount_prefix: MountPrefix | None = None
-    floating_ip_pool: Reference | None = None
+    name: fields.GroupName
+    count: fields.Count
+    node_group_template_id: fields.NodeGroupTemplateRef | None = None
+    flavor_id: fields.FlavorId | None = None
+    node_processes: fields.NodeProcesses | None = None
+    node_configs: fields.NodeConfigs | None = field(default=None, repr=False)
+    volumes_per_node: fields.VolumesPerNode | None = None
+    volumes_size: fields.VolumesSize | None = None
+    volume_mount_prefix: fields.VolumeMountPrefix | None = None
+    floating_ip_pool: fields.FloatingIpPool | None = None
 
     @staticmethod
     def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
@@ -132,7 +100,7 @@ def _total_faults(groups: Any, path: str, limits: Limits) -> Iterator[str]:
     if len(groups) > limits.groups:
         yield f"{path}: expected at most {limits.groups} groups, got {len(groups)}"
     counts = [g.get("count") for g in groups if isinstance(g, dict)]
-    total = sum(min(c, _MOST_COUNT) for c in counts if type(c) is int and c > 0)
+    total = sum(min(c, fields.MOST_COUNT) for c in counts if type(c) is int and c > 0)
     if total > limits.nodes:
         yield f"{path}: expected at most {limits.nodes} instances in total, got {total}"
 
@@ -141,15 +109,15 @@ def _total_faults(groups: Any, path: str, limits: Limits) -> Iterator[str]:
 class NewClusterTemplate:
     """A new cluster template. With `default_image_id` its clusters need not name an image."""
 
-    name: HostName
-    description: Text | None = None
-    plugin_name: Reference
-    engine_version: Reference
-    node_groups: NodeGroups
-    cluster_configs: GivenConfigs = field(factory=dict, repr=False)
-    anti_affinity: AntiAffinity = ()
-    neutron_management_network: Reference | None = None
-    default_image_id: Reference | None = None
+    name: fields.ClusterName
+    description: fields.Text | None = None
+    plugin_name: fields.PluginName
+    engine_version: fields.EngineVersion
+    node_groups: Annotated[NodeGroups, fields.GROUPS]
+    cluster_configs: fields.ClusterConfigs = field(factory=dict, repr=False)
+    anti_affinity: fields.AntiAffinity = ()
+    neutron_management_network: fields.Network | None = None
+    default_image_id: fields.DefaultImageId | None = None
 
     @staticmethod
     def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
@@ -165,18 +133,18 @@ class NewCluster:
     replace the template's; cluster_configs are merged name by name.
     """
 
-    name: HostName
-    description: Text | None = None
-    plugin_name: Reference
-    engine_version: Reference
-    cluster_template_id: Reference | None = None
-    default_image_id: Reference | None = None
-    user_keypair_id: Reference | None = None
-    node_groups: NodeGroups | None = None
-    cluster_configs: GivenConfigs = field(factory=dict, repr=False)
-    anti_affinity: AntiAffinity | None = None
-    neutron_management_network: Reference | None = None
-    is_transient: bool = False
+    name: fields.ClusterName
+    description: fields.Text | None = None
+    plugin_name: fields.PluginName
+    engine_version: fields.EngineVersion
+    cluster_template_id: fields.ClusterTemplateRef | None = None
+    default_image_id: fields.DefaultImageId | None = None
+    user_keypair_id: fields.UserKeypairId | None = None
+    node_groups: Annotated[NodeGroups | None, fields.GROUPS] = None
+    cluster_configs: fields.ClusterConfigs = field(factory=dict, repr=False)
+    anti_affinity: fields.AntiAffinity | None = None
+    neutron_management_network: fields.Network | None = None
+    is_transient: fields.IsTransient = False
 
     @staticmethod
     def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
@@ -193,16 +161,18 @@ class NewCluster:
 class ResizeGroup:
     """One existing group and its new count; 0 removes it."""
 
-    name: Reference
-    count: ResizeCount
+    name: Annotated[fields.Reference, means("name of a node group of the cluster")]
+    count: Annotated[ResizeCount, means("new number of machines; 0 removes the group")]
 
 
 @frozen(kw_only=True)
 class ScaleRequest:
     """New sizes of a cluster. When both lists are empty, svcd repeats what has failed."""
 
-    resize_node_groups: tuple[ResizeGroup, ...] = ()
-    add_node_groups: tuple[AddGroup, ...] = ()
+    resize_node_groups: Annotated[
+        tuple[ResizeGroup, ...], means("groups with their new sizes")
+    ] = ()
+    add_node_groups: Annotated[tuple[AddGroup, ...], means("new groups")] = ()
 
     @staticmethod
     def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
@@ -217,8 +187,8 @@ class GivenCredentials:
 
     secret: ClassVar[bool] = True
 
-    user: AccountPart | None = field(default=None, repr=False)
-    password: AccountPart | None = field(default=None, repr=False)
+    user: fields.AccountUser | None = field(default=None, repr=False)
+    password: fields.AccountPassword | None = field(default=None, repr=False)
 
     def whole(self) -> Credentials | None:
         """The record when both parts are given and not empty, else None."""
@@ -238,33 +208,35 @@ class GivenCredentials:
 class NewDataSource:
     """A new data source. svcd does not check its location."""
 
-    name: DataName
-    description: Text | None = None
-    type: Literal["objstore", "hdfs"]
-    url: Url = field(repr=url_repr)
-    credentials: GivenCredentials = field(factory=GivenCredentials)
+    name: fields.DataName
+    description: fields.Text | None = None
+    type: Annotated[Literal["objstore", "hdfs"], fields.DATA_TYPE]
+    url: fields.DataUrl = field(repr=url_repr)
+    credentials: Annotated[GivenCredentials, fields.ACCOUNT] = field(factory=GivenCredentials)
 
 
 @frozen(kw_only=True)
 class NewJobBinary:
     """A new job binary. file_name: the name that its file has for a program."""
 
-    name: DataName
-    description: Text | None = None
-    file_name: FileName | None = None
-    url: Url = field(repr=url_repr)
-    extra: GivenCredentials = field(factory=GivenCredentials)
+    name: fields.DataName
+    description: fields.Text | None = None
+    file_name: fields.FileName | None = None
+    url: fields.BinaryUrl = field(repr=url_repr)
+    extra: Annotated[GivenCredentials, fields.ACCOUNT] = field(factory=GivenCredentials)
 
 
 @frozen(kw_only=True)
 class NewJob:
     """A new job."""
 
-    name: DataName
-    description: Text | None = None
-    type: JobType
-    mains: Binaries = ()
-    libs: Binaries = ()
+    name: fields.DataName
+    description: fields.Text | None = None
+    type: Annotated[JobType, fields.JOB_TYPE]
+    mains: Annotated[
+        Binaries, means("ids of the job binaries with the main program or script")
+    ] = ()
+    libs: Annotated[Binaries, means("ids of the job binaries with libraries")] = ()
 
 
 @frozen(kw_only=True)
@@ -273,21 +245,30 @@ class PasswordLogin:
 
     secret: ClassVar[bool] = True
 
-    user: Reference = field(repr=False)
-    domain: Reference
-    password: Password = field(repr=False)
-    project: Reference | None = None
+    user: fields.UserName = field(repr=False)
+    domain: Annotated[
+        fields.Reference, means("name of the user's domain, or the id in `cloud.user_domain`")
+    ]
+    password: Annotated[Password, means("password of the user")] = field(repr=False)
+    project: Annotated[
+        fields.Reference | None, means("id or name of a project, for a token that is good there")
+    ] = None
 
 
 @frozen(kw_only=True)
 class ExecuteRequest:
     """An execution of a job, on a cluster or on a new transient one."""
 
-    cluster_id: Reference | None = None
-    cluster: NewCluster | None = None
-    input_id: Reference | None = None
-    output_id: Reference | None = None
-    job_configs: JobConfigs = field(factory=JobConfigs)
+    cluster_id: Annotated[
+        fields.Reference | None, means("Active cluster on which the job is to run")
+    ] = None
+    cluster: Annotated[
+        NewCluster | None,
+        means("transient cluster that svcd makes for the job, in place of `cluster_id`"),
+    ] = None
+    input_id: fields.InputId | None = None
+    output_id: fields.OutputId | None = None
+    job_configs: Annotated[JobConfigs, fields.JOB_CONFIGS] = field(factory=JobConfigs)
 
     @staticmethod
     def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
@@ -311,12 +292,14 @@ class ExecuteRequest:
 class RegisterImage:
     """The registration of an image."""
 
-    username: Username
-    description: Text | None = None
+    username: fields.Username
+    description: fields.Text | None = None
 
 
 @frozen(kw_only=True)
 class Tags:
     """Tags to add to an image, or to remove from it."""
 
-    tags: Annotated[tuple[Tag, ...], Meta(max_length=100)]
+    tags: Annotated[
+        Annotated[tuple[Tag, ...], Meta(max_length=100)], means("tags to add or to remove")
+    ]

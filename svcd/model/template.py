@@ -30,6 +30,10 @@ class NodeShape:
     volume_mount_prefix: str = DEFAULT_VOLUME_MOUNT_PREFIX
     floating_ip_pool: str | None = None
 
+    def mount_point(self, number: int) -> str:
+        """The folder of a machine's volume, from 1."""
+        return f"{self.volume_mount_prefix}{number}"
+
 
 def shape_of(given: object) -> dict[str, Any]:
     """The values that `given` has for the fields of NodeShape; None is no value."""

@@ -20,14 +20,14 @@ Source: interface, "Resources and their fields"; behaviour, Part I 10-14.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Self, TypeAlias
+from typing import Annotated, Any, Final, Self, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, convert
 
-from svcd.model import cloud, cluster, template
+from svcd.model import cloud, cluster, fields, template
+from svcd.model.fields import means
 from svcd.model.ids import iso_seconds
-from svcd.model.template import Configs
 
 Absent: TypeAlias = UnsetType
 
@@ -58,100 +58,51 @@ class View(Struct, frozen=True, kw_only=True):
         return msgspec.json.encode(self)
 
 
-class Version(View, frozen=True, kw_only=True):
-    """A version of the interface."""
-
-    id: str
-    status: str
-
-
-class Health(View, frozen=True, kw_only=True):
-    """The process answers."""
-
-    status: str
-
-
-class Readiness(View, frozen=True, kw_only=True):
-    """Everything that requests need is there."""
-
-    status: str
-    parts: dict[str, str]
-
-
-class ConsoleSetup(View, frozen=True, kw_only=True):
-    """What the console must know before its first request.
-
-    auth: `none` or `keystone`. project: the first one that the page shows; "" after a login.
-    max_binary_bytes: largest file that svcd stores.
-    """
-
-    auth: str
-    project: str
-    password_login: bool
-    max_binary_bytes: int
-
-
-class ConsoleProject(View, frozen=True, kw_only=True):
-    """A project that the user may choose."""
-
-    id: str
-    name: str
-
-
-class ConsoleLogin(View, frozen=True, kw_only=True):
-    """The token of a user of the console."""
-
-    token: str
-    expires_at: str
-    user_id: str
-    user_name: str
-    project: ConsoleProject | None
-    projects: list[ConsoleProject]
-
-
 class Plugin(View, frozen=True, kw_only=True):
     """A distribution."""
 
-    name: str
-    title: str
-    description: str
-    versions: list[str]
+    name: Annotated[str, means("name of the plugin, for `plugin_name`")]
+    title: Annotated[str, means("name for people")]
+    description: fields.Prose
+    versions: Annotated[list[str], means("versions that can be installed")]
 
 
 class ConfigEntry(View, frozen=True, kw_only=True):
     """An option of a distribution."""
 
-    name: str
-    description: str
-    default_value: str | bool
-    config_type: str
-    applicable_target: str
-    scope: str
-    is_optional: bool
-    priority: int
+    name: Annotated[str, means("name of the option")]
+    description: fields.Prose
+    default_value: Annotated[str | bool, means("value of an option that is not given")]
+    config_type: Annotated[str, means("type of the value")]
+    applicable_target: Annotated[
+        str, means("target of the option in `cluster_configs` and `node_configs`")
+    ]
+    scope: Annotated[str, means("whether the option is of a node group or of the whole cluster")]
+    is_optional: Annotated[bool, means("whether the option can be left out")]
+    priority: Annotated[int, means("1 for the important options")]
 
 
 class PluginVersion(Plugin, frozen=True, kw_only=True):
     """A distribution with the processes, tags and options of one version."""
 
-    node_processes: dict[str, list[str]]
-    required_image_tags: list[str]
-    configs: list[ConfigEntry]
+    node_processes: Annotated[dict[str, list[str]], means("processes of each service")]
+    required_image_tags: Annotated[list[str], means("tags that the image of a cluster must have")]
+    configs: Annotated[list[ConfigEntry], means("options of the version")]
 
 
 class Image(View, frozen=True, kw_only=True):
     """A registered image."""
 
-    id: str
-    name: str
-    description: str
-    status: str
-    username: str
-    tags: list[str]
-    minDisk: int
-    minRam: int
-    progress: int
-    metadata: dict[str, str]
+    id: fields.ImageId
+    name: fields.ImageName
+    description: fields.Prose
+    status: Annotated[str, means("status of the image in the cloud, in capitals")]
+    username: Annotated[str, means("login user of the image")]
+    tags: Annotated[list[str], means("tags of the image")]
+    minDisk: Annotated[int, means("least disk of a machine in GiB")]
+    minRam: Annotated[int, means("least memory of a machine in MiB")]
+    progress: Annotated[int, means("100 when the image is usable")]
+    metadata: Annotated[dict[str, str], means("properties of the image that the registry keeps")]
 
     @classmethod
     def of(cls, record: cloud.Image) -> Self:
@@ -179,18 +130,18 @@ class Image(View, frozen=True, kw_only=True):
 class NodeGroupTemplate(View, frozen=True, kw_only=True):
     """A node group template."""
 
-    id: str
-    name: str
-    description: str
-    plugin_name: str
-    engine_version: str
-    node_processes: list[str]
-    flavor_id: str
-    node_configs: Configs
-    volumes_per_node: int
-    volumes_size: int
-    volume_mount_prefix: str
-    floating_ip_pool: str | Absent = UNSET
+    id: fields.Id
+    name: fields.ClusterName
+    description: fields.Text
+    plugin_name: fields.PluginName
+    engine_version: fields.EngineVersion
+    node_processes: fields.NodeProcesses
+    flavor_id: fields.FlavorId
+    node_configs: fields.NodeConfigs
+    volumes_per_node: fields.VolumesPerNode
+    volumes_size: fields.VolumesSize
+    volume_mount_prefix: fields.VolumeMountPrefix
+    floating_ip_pool: fields.FloatingIpPool | Absent = UNSET
 
     @classmethod
     def of(cls, record: template.NodeGroupTemplate) -> Self:
@@ -201,43 +152,31 @@ class NodeGroupTemplate(View, frozen=True, kw_only=True):
             description=record.description or "",
             plugin_name=record.plugin_name,
             engine_version=record.engine_version,
-            node_processes=list(record.node_processes),
-            flavor_id=record.flavor_id,
-            node_configs=record.node_configs,
-            volumes_per_node=record.volumes_per_node,
-            volumes_size=record.volumes_size,
-            volume_mount_prefix=record.volume_mount_prefix,
-            floating_ip_pool=_given(record.floating_ip_pool),
+            **template.shape_of(record),
         )
 
 
 class TemplateGroup(View, frozen=True, kw_only=True):
     """A node group of a cluster template."""
 
-    name: str
-    count: int
-    node_processes: list[str]
-    flavor_id: str
-    node_configs: Configs
-    volumes_per_node: int
-    volumes_size: int
-    volume_mount_prefix: str
-    floating_ip_pool: str | Absent = UNSET
-    node_group_template_id: str | Absent = UNSET
+    name: fields.GroupName
+    count: fields.Count
+    node_processes: fields.NodeProcesses
+    flavor_id: fields.FlavorId
+    node_configs: fields.NodeConfigs
+    volumes_per_node: fields.VolumesPerNode
+    volumes_size: fields.VolumesSize
+    volume_mount_prefix: fields.VolumeMountPrefix
+    floating_ip_pool: fields.FloatingIpPool | Absent = UNSET
+    node_group_template_id: fields.NodeGroupTemplateRef | Absent = UNSET
 
     @classmethod
-    def of(cls, record: template.TemplateNodeGroup | cluster.NodeGroup, **more: object) -> Self:
+    def of(cls, record: template.TemplateNodeGroup | cluster.NodeGroup, **more: Any) -> Self:
         """The answer for `record`; `more`: the fields that a subclass adds."""
         return cls(
             name=record.name,
             count=record.count,
-            node_processes=list(record.node_processes),
-            flavor_id=record.flavor_id,
-            node_configs=record.node_configs,
-            volumes_per_node=record.volumes_per_node,
-            volumes_size=record.volumes_size,
-            volume_mount_prefix=record.volume_mount_prefix,
-            floating_ip_pool=_given(record.floating_ip_pool),
+            **template.shape_of(record),
             node_group_template_id=_given(record.node_group_template_id),
             **more,
         )
@@ -246,16 +185,16 @@ class TemplateGroup(View, frozen=True, kw_only=True):
 class ClusterTemplate(View, frozen=True, kw_only=True):
     """A cluster template."""
 
-    id: str
-    name: str
-    description: str
-    plugin_name: str
-    engine_version: str
-    cluster_configs: Configs
-    anti_affinity: list[str]
-    node_groups: list[TemplateGroup]
-    neutron_management_network: str | Absent = UNSET
-    default_image_id: str | Absent = UNSET
+    id: fields.Id
+    name: fields.ClusterName
+    description: fields.Text
+    plugin_name: fields.PluginName
+    engine_version: fields.EngineVersion
+    cluster_configs: fields.ClusterConfigs
+    anti_affinity: fields.AntiAffinity
+    node_groups: Annotated[list[TemplateGroup], fields.GROUPS]
+    neutron_management_network: fields.Network | Absent = UNSET
+    default_image_id: fields.DefaultImageId | Absent = UNSET
 
     @classmethod
     def of(cls, record: template.ClusterTemplate) -> Self:
@@ -267,7 +206,7 @@ class ClusterTemplate(View, frozen=True, kw_only=True):
             plugin_name=record.plugin_name,
             engine_version=record.engine_version,
             cluster_configs=record.cluster_configs,
-            anti_affinity=list(record.anti_affinity),
+            anti_affinity=record.anti_affinity,
             node_groups=[TemplateGroup.of(group) for group in record.node_groups],
             neutron_management_network=_given(record.neutron_management_network),
             default_image_id=_given(record.default_image_id),
@@ -277,13 +216,17 @@ class ClusterTemplate(View, frozen=True, kw_only=True):
 class Instance(View, frozen=True, kw_only=True):
     """A machine of a cluster."""
 
-    instance_name: str
-    instance_id: str
-    volumes: list[str]
-    internal_ip: str | Absent = UNSET
-    management_ip: str | Absent = UNSET
-    server_id: str | Absent = UNSET
-    status: str | Absent = UNSET
+    instance_name: fields.MachineName
+    instance_id: Annotated[str, means("id of the machine in svcd")]
+    volumes: Annotated[list[str], means("ids of the volumes in the cloud")]
+    internal_ip: fields.InternalIp | Absent = UNSET
+    management_ip: Annotated[str | Absent, means("address at which svcd reaches the machine")] = (
+        UNSET
+    )
+    server_id: Annotated[str | Absent, means("id of the server in the cloud")] = UNSET
+    status: Annotated[
+        str | Absent, means("status of the server in the cloud, when svcd has read one")
+    ] = UNSET
 
     @classmethod
     def of(cls, record: cluster.Instance) -> Self:
@@ -302,32 +245,37 @@ class Instance(View, frozen=True, kw_only=True):
 class ClusterGroup(TemplateGroup, frozen=True, kw_only=True):
     """A node group of a cluster."""
 
-    created: str
-    updated: str
-    instances: list[Instance]
+    created: Annotated[str, means("time of the creation, UTC, as `YYYY-MM-DDTHH:MM:SS`")]
+    updated: Annotated[str, means("time of the last change, in the form of `created`")]
+    instances: Annotated[list[Instance], means("machines of the group")]
 
 
 class Cluster(View, frozen=True, kw_only=True):
     """A cluster with its groups and instances. Never a key, a trust or a sealed text."""
 
-    id: str
-    name: str
-    description: str
-    status: cluster.ClusterStatus
-    status_description: str
-    info: Mapping[str, Mapping[str, str]]
-    plugin_name: str
-    engine_version: str
-    default_image_id: str
-    cluster_configs: Configs
-    anti_affinity: list[str]
-    is_transient: bool
-    node_groups: list[ClusterGroup]
-    created_at: str
-    updated_at: str | None
-    cluster_template_id: str | Absent = UNSET
-    user_keypair_id: str | Absent = UNSET
-    neutron_management_network: str | Absent = UNSET
+    id: fields.Id
+    name: fields.ClusterName
+    description: fields.Text
+    status: Annotated[cluster.ClusterStatus, means("status of the cluster")]
+    status_description: Annotated[
+        str, means("reason of the status, and what is wrong with an Active cluster")
+    ]
+    info: Annotated[
+        Mapping[str, Mapping[str, str]],
+        means("addresses of the services by target, empty until they are known"),
+    ]
+    plugin_name: fields.PluginName
+    engine_version: fields.EngineVersion
+    default_image_id: fields.DefaultImageId
+    cluster_configs: fields.ClusterConfigs
+    anti_affinity: fields.AntiAffinity
+    is_transient: fields.IsTransient
+    node_groups: Annotated[list[ClusterGroup], fields.GROUPS]
+    created_at: fields.CreatedAt
+    updated_at: fields.UpdatedAt | None
+    cluster_template_id: fields.ClusterTemplateRef | Absent = UNSET
+    user_keypair_id: fields.UserKeypairId | Absent = UNSET
+    neutron_management_network: fields.Network | Absent = UNSET
 
     @classmethod
     def of(cls, record: cluster.Cluster) -> Self:
@@ -343,7 +291,7 @@ class Cluster(View, frozen=True, kw_only=True):
             engine_version=record.engine_version,
             default_image_id=record.default_image_id,
             cluster_configs=record.cluster_configs,
-            anti_affinity=list(record.anti_affinity),
+            anti_affinity=record.anti_affinity,
             is_transient=record.is_transient,
             node_groups=[
                 ClusterGroup.of(
@@ -365,12 +313,14 @@ class Cluster(View, frozen=True, kw_only=True):
 class Machine(View, frozen=True, kw_only=True):
     """The SSH login of a machine of a cluster (additive)."""
 
-    instance_name: str
-    address: str
-    internal_ip: str
-    port: int
-    username: str
-    host_key: str | Absent = UNSET
+    instance_name: fields.MachineName
+    address: Annotated[str, means("address for SSH")]
+    internal_ip: fields.InternalIp
+    port: Annotated[int, means("port for SSH")]
+    username: Annotated[str, means("login user")]
+    host_key: Annotated[str | Absent, means("public key of the machine that svcd has pinned")] = (
+        UNSET
+    )
 
     @classmethod
     def of(cls, record: cluster.Cluster, instance: cluster.Instance) -> Self:
@@ -389,40 +339,33 @@ class Machine(View, frozen=True, kw_only=True):
 class StepName(View, frozen=True, kw_only=True):
     """A step of a provision, on one machine or on none in particular (additive)."""
 
-    step: str
-    machine: str
+    step: fields.Step
+    machine: fields.MachineOrNone
 
 
 class Event(View, frozen=True, kw_only=True):
     """One event of a cluster (additive)."""
 
-    number: int
-    at: str
-    generation: int
-    step: str
-    machine: str
-    outcome: str
-    code: str
-    text: str
-    attempt: int
-    until: str | None
-    began: str | None
-    ended: str | None
-    waited_for: StepName | None
+    number: Annotated[int, means("number of the event; a later one is larger")]
+    at: Annotated[str, means("time of the event, UTC")]
+    generation: Annotated[int, means("number of the request that caused the work")]
+    step: fields.Step
+    machine: fields.MachineOrNone
+    outcome: Annotated[str, means("result of the step")]
+    code: fields.Code
+    text: fields.Words
+    attempt: Annotated[int, means("number of the attempt, from 1")]
+    until: fields.Until | None
+    began: Annotated[str | None, means("begin of the step, UTC; null when it is not known")]
+    ended: Annotated[str | None, means("end of the step, UTC; null when it is not known")]
+    waited_for: Annotated[
+        StepName | None, means("step whose end let this one begin; null when there was none")
+    ]
 
     @classmethod
     def of(cls, record: cluster.ClusterEvent) -> Self:
         """The answer for `record`, which has the same fields."""
         return convert(record, cls, from_attributes=True)
-
-
-class OwnershipTags(View, frozen=True, kw_only=True):
-    """The ids that this daemon's objects in the tenant's cloud can carry (additive)."""
-
-    installation: str
-    clusters: list[str]
-    trusts: list[str]
-    job_credentials: list[str]
 
 
 def _given(value: str | None) -> str | Absent:

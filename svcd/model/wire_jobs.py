@@ -9,11 +9,12 @@ Source: interface, "Resources and their fields"; behaviour, Part I 10, 16, 26.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Self, cast
+from typing import Annotated, Final, Self, cast
 
 from msgspec import UNSET, convert
 
-from svcd.model import job
+from svcd.model import fields, job
+from svcd.model.fields import means
 from svcd.model.ids import JobBinaryId, Timestamp, http_date, iso_seconds
 from svcd.model.redaction import MASK, shown_url
 from svcd.model.template import ConfigValue
@@ -23,8 +24,8 @@ from svcd.model.wire import Absent, View
 class Account(View, frozen=True, kw_only=True):
     """User and password of the object store; {} when none were given."""
 
-    user: str | Absent = UNSET
-    password: str | Absent = UNSET
+    user: fields.AccountUser | Absent = UNSET
+    password: fields.AccountPassword | Absent = UNSET
 
     @classmethod
     def of(cls, given: job.Credentials | None, hide: bool) -> Self:
@@ -39,15 +40,15 @@ class Account(View, frozen=True, kw_only=True):
 class DataSource(View, frozen=True, kw_only=True):
     """A location of input or output."""
 
-    id: str
-    name: str
-    description: str
-    type: str
-    url: str
-    credentials: Account
-    tenant_id: str
-    created_at: str
-    updated_at: str | Absent | None = UNSET
+    id: fields.Id
+    name: fields.DataName
+    description: fields.Text
+    type: Annotated[str, fields.DATA_TYPE]
+    url: fields.DataUrl
+    credentials: Annotated[Account, fields.ACCOUNT]
+    tenant_id: fields.Tenant
+    created_at: fields.CreatedAt
+    updated_at: fields.UpdatedAt | Absent | None = UNSET
 
     @classmethod
     def of(cls, record: job.DataSource, hide: bool = False, created: bool = False) -> Self:
@@ -68,12 +69,12 @@ class DataSource(View, frozen=True, kw_only=True):
 class JobBinaryInternal(View, frozen=True, kw_only=True):
     """A binary that svcd keeps, without its bytes."""
 
-    id: str
-    name: str
-    tenant_id: str
-    datasize: int
-    created_at: str
-    updated_at: str | None
+    id: fields.Id
+    name: fields.DataName
+    tenant_id: fields.Tenant
+    datasize: Annotated[int, means("size in bytes")]
+    created_at: fields.CreatedAt
+    updated_at: fields.UpdatedAt | None
 
     @classmethod
     def of(cls, record: job.JobBinaryInternal) -> Self:
@@ -84,15 +85,15 @@ class JobBinaryInternal(View, frozen=True, kw_only=True):
 class JobBinary(View, frozen=True, kw_only=True):
     """A link to a binary."""
 
-    id: str
-    name: str
-    description: str
-    file_name: str | Absent = UNSET
-    url: str
-    extra: Account
-    tenant_id: str
-    created_at: str
-    updated_at: str | Absent | None = UNSET
+    id: fields.Id
+    name: fields.DataName
+    description: fields.Text
+    file_name: fields.FileName | Absent = UNSET
+    url: fields.BinaryUrl
+    extra: Annotated[Account, fields.ACCOUNT]
+    tenant_id: fields.Tenant
+    created_at: fields.CreatedAt
+    updated_at: fields.UpdatedAt | Absent | None = UNSET
 
     @classmethod
     def of(cls, record: job.JobBinary, hide: bool = False, created: bool = False) -> Self:
@@ -113,15 +114,15 @@ class JobBinary(View, frozen=True, kw_only=True):
 class Job(View, frozen=True, kw_only=True):
     """A job with its binaries as full objects."""
 
-    id: str
-    name: str
-    description: str
-    type: job.JobType
-    mains: list[JobBinary]
-    libs: list[JobBinary]
-    tenant_id: str
-    created_at: str
-    updated_at: str | None
+    id: fields.Id
+    name: fields.DataName
+    description: fields.Text
+    type: Annotated[job.JobType, fields.JOB_TYPE]
+    mains: Annotated[list[JobBinary], means("job binaries with the main program or script")]
+    libs: Annotated[list[JobBinary], means("job binaries with libraries")]
+    tenant_id: fields.Tenant
+    created_at: fields.CreatedAt
+    updated_at: fields.UpdatedAt | None
 
     @classmethod
     def of(
@@ -148,27 +149,34 @@ class Job(View, frozen=True, kw_only=True):
 class ExecutionFailure(View, frozen=True, kw_only=True):
     """Why an execution did not succeed."""
 
-    code: str
-    step: str
-    text: str
+    code: fields.Code
+    step: fields.Step
+    text: fields.Words
 
 
 class ExecutionWait(View, frozen=True, kw_only=True):
     """The missing thing that an execution waits for, since when and until when at most."""
 
-    code: str
-    step: str
-    text: str
-    since: str
-    until: str | None
+    code: fields.Code
+    step: fields.Step
+    text: fields.Words
+    since: Annotated[str, means("begin of the wait, UTC")]
+    until: fields.Until | None
 
 
 class ExecutionInfo(View, frozen=True, kw_only=True):
     """The engine's record, with svcd's word for the status."""
 
-    status: job.ExecutionStatus
-    failure: ExecutionFailure | Absent = UNSET
-    waiting: ExecutionWait | Absent = UNSET
+    status: Annotated[
+        job.ExecutionStatus,
+        means("status of the job execution; SUCCEEDED, KILLED and FAILED are final"),
+    ]
+    failure: Annotated[
+        ExecutionFailure | Absent, means("why the job execution did not succeed")
+    ] = UNSET
+    waiting: Annotated[
+        ExecutionWait | Absent, means("the missing thing for which the job execution waits")
+    ] = UNSET
 
     @classmethod
     def of(cls, record: job.Execution) -> ExecutionInfo:
@@ -195,9 +203,13 @@ OPEN: Final = frozenset({ExecutionInfo.__name__})
 class ExecutionConfigs(View, frozen=True, kw_only=True):
     """The configuration that the caller gave for an execution; {} for none."""
 
-    configs: Mapping[str, ConfigValue] | Absent = UNSET
-    args: Mapping[str, ConfigValue] | tuple[str, ...] | Absent = UNSET
-    params: Mapping[str, ConfigValue] | Absent = UNSET
+    configs: Annotated[
+        Mapping[str, ConfigValue] | Absent, means("options of the job, for Hadoop")
+    ] = UNSET
+    args: Annotated[
+        Mapping[str, ConfigValue] | tuple[str, ...] | Absent, means("arguments of the program")
+    ] = UNSET
+    params: Annotated[Mapping[str, ConfigValue] | Absent, means("parameters of a script")] = UNSET
 
     @classmethod
     def of(cls, given: job.JobConfigs | None) -> Self:
@@ -210,21 +222,35 @@ class ExecutionConfigs(View, frozen=True, kw_only=True):
 class JobExecution(View, frozen=True, kw_only=True):
     """A job run on a cluster."""
 
-    id: str
-    job_id: str
-    cluster_id: str | None
-    input_id: str | None
-    output_id: str | None
-    job_configs: ExecutionConfigs
-    info: ExecutionInfo
-    workflow_job_id: str | None
-    return_code: int | None
-    progress: float | None
-    tenant_id: str
-    start_time: str | None
-    end_time: str | None
-    created_at: str
-    updated_at: str | None
+    id: fields.Id
+    job_id: fields.JobRef
+    cluster_id: Annotated[
+        str | None, means("cluster on which the job runs; null when its cluster could not be made")
+    ]
+    input_id: fields.InputId | None
+    output_id: fields.OutputId | None
+    job_configs: Annotated[ExecutionConfigs, fields.JOB_CONFIGS]
+    info: Annotated[
+        ExecutionInfo, means("record of the workflow engine, with svcd's word for the status")
+    ]
+    workflow_job_id: Annotated[
+        str | None, means("id at the workflow engine; null before the submit")
+    ]
+    return_code: Annotated[
+        int | None, means("exit code of the main program; null when it is not known")
+    ]
+    progress: Annotated[
+        float | None, means("part that is done, from 0.0 to 1.0; null when it is not known")
+    ]
+    tenant_id: fields.Tenant
+    start_time: Annotated[
+        str | None, means("begin of the run, UTC, as `YYYY-MM-DDTHH:MM:SS`; null before it")
+    ]
+    end_time: Annotated[
+        str | None, means("end of the run, UTC, as `YYYY-MM-DDTHH:MM:SS`; null before it")
+    ]
+    created_at: fields.CreatedAt
+    updated_at: fields.UpdatedAt | None
 
     @classmethod
     def of(cls, record: job.Execution) -> Self:
@@ -251,16 +277,16 @@ class JobExecution(View, frozen=True, kw_only=True):
 class ConfigHint(View, frozen=True, kw_only=True):
     """An option that a job may take."""
 
-    name: str
-    value: str
-    description: str
+    name: Annotated[str, means("name of the option, for `job_configs.configs`")]
+    value: Annotated[str, means("default value")]
+    description: fields.Prose
 
 
 class JobConfig(View, frozen=True, kw_only=True):
     """Hints of a job type."""
 
-    configs: list[ConfigHint]
-    args: dict[str, str]
+    configs: Annotated[list[ConfigHint], means("options that a job of the type may take")]
+    args: Annotated[dict[str, str], means("arguments of the program")]
 
 
 def _complete(execution: job.Execution) -> dict[str, object]:

@@ -5,131 +5,137 @@ They are additive (v1.1). Names of machines stand for addresses that only the cl
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from svcd.model import fields
+from svcd.model.fields import means
 from svcd.model.wire import View
 
 
 class RecordPlan(View, frozen=True, kw_only=True):
     """A template, data source, job binary or job that svcd would only write down."""
 
-    name: str
+    name: Annotated[str, means("name of the record")]
 
 
 class PlannedMachine(View, frozen=True, kw_only=True):
-    """A server that svcd would create or delete. change: `create` or `delete`."""
+    """A server that svcd would create or delete."""
 
-    name: str
-    change: str
-    node_group: str
-    flavor_id: str
-    node_processes: list[str]
+    name: fields.MachineName
+    change: fields.Change
+    node_group: fields.NodeGroupName
+    flavor_id: fields.FlavorId
+    node_processes: fields.NodeProcesses
 
 
 class PlannedVolume(View, frozen=True, kw_only=True):
-    """A volume that svcd would create or delete. change: `create` or `delete`."""
+    """A volume that svcd would create or delete."""
 
-    machine: str
-    change: str
-    size_gib: int
-    mount_point: str
+    machine: fields.MachineOrNone
+    change: fields.Change
+    size_gib: Annotated[int, means("size in GiB")]
+    mount_point: Annotated[str, means("folder of the volume on the machine")]
 
 
 class PlannedAddress(View, frozen=True, kw_only=True):
-    """A floating IP that svcd would allocate or release. change: `create` or `delete`."""
+    """A floating IP that svcd would allocate or release."""
 
-    machine: str
-    change: str
-    floating_ip_pool: str
+    machine: fields.MachineOrNone
+    change: fields.Change
+    floating_ip_pool: fields.FloatingIpPool
 
 
 class PlannedQuota(View, frozen=True, kw_only=True):
-    """A quota of the project. needed: negative when more is released than used.
+    """A quota of the project."""
 
-    left, left_after: null when the quota is unlimited, or the request needs nothing of it.
-    """
-
-    resource: str
-    needed: int
-    left: int | None
-    left_after: int | None
+    resource: fields.QuotaResource
+    needed: Annotated[int, means("amount that the request needs; negative when it gives more back")]
+    left: Annotated[
+        int | None,
+        means("unused amount before the request; null when it is unlimited or was not read"),
+    ]
+    left_after: Annotated[
+        int | None, means("unused amount after the request, as far as svcd knows; null like `left`")
+    ]
 
 
 class PlannedFile(View, frozen=True, kw_only=True):
-    """A file that svcd would write on the machines of a node group.
+    """A file that svcd would write on the machines of a node group."""
 
-    content: on the first of them, with secrets masked; null when the plan would be too long.
-    """
-
-    path: str
-    mode: str
-    node_group: str
-    machines: list[str]
-    content: str | None
+    path: Annotated[str, means("absolute path on the machines")]
+    mode: Annotated[str, means("permissions in octal digits")]
+    node_group: fields.NodeGroupName
+    machines: fields.MachineNames
+    content: Annotated[
+        str | None,
+        means("content on the first machine, with masked secrets; null when the plan is too long"),
+    ]
 
 
 class PlannedWork(View, frozen=True, kw_only=True):
     """A command that svcd would run, or an answer that it would await."""
 
-    what: str
-    node_group: str
-    machines: list[str]
+    what: Annotated[str, means("what the command or the request is for")]
+    node_group: fields.NodeGroupName
+    machines: fields.MachineNames
 
 
 class PlannedStage(View, frozen=True, kw_only=True):
-    """A stage of the distribution. phase: `decommission`, `configure` or `start`.
+    """A stage of the distribution."""
 
-    deadline_s: the time after which the stage fails.
-    """
-
-    phase: str
-    name: str
-    deadline_s: float
-    files: list[PlannedFile]
-    commands: list[PlannedWork]
-    awaited: list[PlannedWork]
+    phase: Annotated[
+        str, means("phase of the work on the cluster: `decommission`, `configure` or `start`")
+    ]
+    name: Annotated[str, means("name of the stage")]
+    deadline_s: Annotated[float, means("seconds after which the stage fails")]
+    files: Annotated[list[PlannedFile], means("files that svcd would write")]
+    commands: Annotated[list[PlannedWork], means("commands that svcd would run")]
+    awaited: Annotated[list[PlannedWork], means("answers of daemons for which svcd would wait")]
 
 
 class ClusterPlan(View, frozen=True, kw_only=True):
     """What svcd would do for a new cluster, or for a new size of one."""
 
-    name: str
-    machines: list[PlannedMachine]
-    volumes: list[PlannedVolume]
-    addresses: list[PlannedAddress]
-    quota: list[PlannedQuota]
-    stages: list[PlannedStage]
+    name: Annotated[str, means("name of the cluster")]
+    machines: Annotated[list[PlannedMachine], means("servers that svcd would create or delete")]
+    volumes: Annotated[list[PlannedVolume], means("volumes that svcd would create or delete")]
+    addresses: Annotated[
+        list[PlannedAddress], means("floating IPs that svcd would allocate or release")
+    ]
+    quota: Annotated[list[PlannedQuota], means("what the request needs of the project's quota")]
+    stages: Annotated[list[PlannedStage], means("stages of the plugin's work, one after the other")]
 
 
 class PlannedBinary(View, frozen=True, kw_only=True):
-    """A binary that svcd would copy into the cluster. role: `main` or `lib`."""
+    """A binary that svcd would copy into the cluster."""
 
-    name: str
-    role: str
-    url: str
+    name: Annotated[str, means("name of the binary")]
+    role: Annotated[str, means("`main` for a main program, `lib` for a library")]
+    url: fields.BareUrl
 
 
 class PlannedData(View, frozen=True, kw_only=True):
     """The data source of an input or output."""
 
-    id: str
-    name: str
-    type: str
-    url: str
+    id: Annotated[str, means("id of the data source")]
+    name: Annotated[str, means("name of the data source")]
+    type: Annotated[str, fields.DATA_TYPE]
+    url: fields.BareUrl
 
 
 class ExecutionPlan(View, frozen=True, kw_only=True):
-    """What svcd would do for an execution.
+    """What svcd would do for an execution."""
 
-    cluster_id: null with a new transient cluster; cluster: its plan, else null. workflow: the
-    definition for the workflow engine, with secrets masked. job_credentials: number of application
-    credentials that svcd would make for the job.
-    """
-
-    job_id: str
-    job_type: str
-    cluster_id: str | None
-    cluster: ClusterPlan | None
-    staged: list[PlannedBinary]
-    input: PlannedData | None
-    output: PlannedData | None
-    workflow: str
-    job_credentials: int
+    job_id: fields.JobRef
+    job_type: Annotated[str, fields.JOB_TYPE]
+    cluster_id: Annotated[
+        str | None, means("cluster on which the job would run; null for a new one")
+    ]
+    cluster: Annotated[
+        ClusterPlan | None, means("plan of the new transient cluster; null without one")
+    ]
+    staged: Annotated[list[PlannedBinary], means("binaries that svcd would copy into the cluster")]
+    input: Annotated[PlannedData | None, means("data source of the input; null without one")]
+    output: Annotated[PlannedData | None, means("data source of the output; null without one")]
+    workflow: Annotated[str, means("definition for the workflow engine, with masked secrets")]
+    job_credentials: Annotated[int, means("number of application credentials for the job")]

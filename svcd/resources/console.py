@@ -10,7 +10,7 @@ from __future__ import annotations
 from klein import Klein
 
 from svcd.errors import NotFound
-from svcd.model import wire
+from svcd.model import wire_service
 from svcd.resources._answers import Answer
 from svcd.resources._call import Call
 from svcd.resources._console_files import PAGE, files
@@ -30,7 +30,7 @@ class Console:
         settings = services.settings
         mode = settings.auth.mode
         has_tokens = mode == "keystone"
-        self._setup = wire.ConsoleSetup(
+        self._setup = wire_service.ConsoleSetup(
             auth=mode,
             project="" if has_tokens else settings.embedded.tenant,
             password_login=has_tokens and settings.console.password_login,
@@ -69,6 +69,6 @@ class Console:
         return found
 
     @route(app, "GET", "/console/setup", needs=Needs.OPEN, operation="getConsoleSetup")
-    async def setup(self, call: Call) -> wire.ConsoleSetup:
+    async def setup(self, call: Call) -> wire_service.ConsoleSetup:
         """Return how a user of the console logs in, and its first project (additive)."""
         return self._setup

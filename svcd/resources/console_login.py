@@ -5,7 +5,7 @@ from __future__ import annotations
 from klein import Klein
 
 from svcd.errors import Forbidden, NotFound, TooManyRequests, Unauthorized
-from svcd.model import wire
+from svcd.model import wire_service
 from svcd.model.cloud import Caller, Project
 from svcd.model.ids import TenantId, iso_seconds, timestamp
 from svcd.model.requests import PasswordLogin
@@ -38,7 +38,7 @@ class ConsoleLogin:
         raises=(Unauthorized, NotFound, TooManyRequests),
         headers={"Cache-Control": "`no-store`"},
     )
-    async def log_in(self, call: Call, body: PasswordLogin) -> wire.ConsoleLogin:
+    async def log_in(self, call: Call, body: PasswordLogin) -> wire_service.ConsoleLogin:
         """Exchange a user's password for a token (additive).
 
         Without a project the token is good for nothing but to choose one of the projects of the
@@ -66,7 +66,7 @@ class ConsoleLogin:
         tenant = TenantId("") if found.project is None else found.project.id
         call.act_as(Caller(tenant_id=tenant, user_id=found.user_id, user_name=found.user_name))
         call.headers["Cache-Control"] = "no-store"
-        return wire.ConsoleLogin(
+        return wire_service.ConsoleLogin(
             token=found.token.reveal(),
             expires_at=iso_seconds(timestamp(found.expires_at)) + "Z",
             user_id=found.user_id,
@@ -98,5 +98,5 @@ class ConsoleLogin:
         await self._identity.log_out(caller.token)
 
 
-def _shown(project: Project) -> wire.ConsoleProject:
-    return wire.ConsoleProject(id=project.id, name=project.name)
+def _shown(project: Project) -> wire_service.ConsoleProject:
+    return wire_service.ConsoleProject(id=project.id, name=project.name)

@@ -6,6 +6,10 @@ by GET of two POST routes end in `ByGet`.
 
 Note: errors. The document derives what the door itself can answer: from the token, the policy, the
 body, the query, the path. A route says the rest in `raises`. `x-error-names` has the names.
+
+Note: meanings. msgspec puts those of `svcd.model.fields`, `requests` and `wire` into the schemas.
+JobConfigs has none, because the commands load its module without msgspec; its fields mean the same
+as those of ExecutionConfigs.
 """
 
 from __future__ import annotations
@@ -22,7 +26,6 @@ from svcd import errors
 from svcd.errors import SvcdError
 from svcd.model.shapes import Shape
 from svcd.model.wire_jobs import OPEN
-from svcd.resources._fields import PARAMETERS, text_of
 from svcd.resources._policy import Needs
 from svcd.resources._route import Raw, Route
 
@@ -36,13 +39,29 @@ _ERROR: Final[Json] = {
     "type": "object",
     "description": "Every error has exactly these attributes.",
     "properties": {
-        "error_code": {"type": "integer"},
-        "error_name": {"type": "string"},
-        "error_message": {"type": "string"},
+        "error_code": {"type": "integer", "description": "the HTTP status"},
+        "error_name": {"type": "string", "description": "kind of error, without ids or names"},
+        "error_message": {"type": "string", "description": "for a person; one fault a line"},
     },
     "required": ["error_code", "error_name", "error_message"],
     "additionalProperties": False,
 }
+VARIABLES: Final[Mapping[str, str]] = {
+    "tenant_id": "the tenant, which is the project of the token",
+    "binary_id": "id of the binary; for PUT the name of the new one",
+    "cluster_id": "id of the cluster",
+    "data_source_id": "id of the data source",
+    "execution_id": "id of the job execution",
+    "file_name": "name of a file of the console",
+    "image_id": "id of the image in the cloud",
+    "job_id": "id of the job",
+    "job_type": "type of the job",
+    "plugin_name": "name of the plugin",
+    "template_id": "id of the template",
+    "template_name": "name of the new template",
+    "version": "version of the plugin",
+}
+"""Variable of a path -> text."""
 _BYTES: Final = {"type": "string", "format": "binary"}
 _IDEMPOTENCY_KEY: Final[Json] = {
     "name": "Idempotency-Key",
@@ -79,14 +98,16 @@ def document(routes: Sequence[Route]) -> Json:
     shapes |= {_plan_of(each) for each in routes if each.plan is not None}
     ordered = sorted(shapes, key=lambda cls: cls.__name__)
     refs, schemas = msgspec.json.schema_components(ordered, ref_template=_REF)
-    schemas["Error"] = {**_ERROR, "properties": {k: {**v} for k, v in _ERROR["properties"].items()}}
+    schemas["Error"] = _ERROR
     for name, schema in schemas.items():
         if "description" in schema:
             schema["description"] = _words(schema["description"])
-        for field, described in schema.get("properties", {}).items():
-            described["description"] = text_of(name, field)
+        for described in schema.get("properties", {}).values():
+            _raise_meaning(described)
         if schema.get("type") == "object" and "properties" in schema and name not in OPEN:
             schema["additionalProperties"] = False
+    for field, described in schemas["ExecutionConfigs"]["properties"].items():
+        schemas["JobConfigs"]["properties"][field]["description"] = described["description"]
     by_class = dict(zip(ordered, refs, strict=True))
     paths: Json = {}
     # OpenAPI has one path for rules that differ only in the names of their variables.
@@ -125,6 +146,14 @@ def document(routes: Sequence[Route]) -> Json:
         },
         "security": [{"token": []}],
     }
+
+
+def _raise_meaning(described: Json) -> None:
+    """Put the meaning of a field that may be null beside its types: msgspec has it in one."""
+    for choice in described.get("anyOf", ()):
+        meaning = choice.pop("description", None)
+        if meaning is not None:
+            described["description"] = meaning
 
 
 def _operation(made: Route, path: str, by_class: Mapping[type, Json]) -> Json:
@@ -206,7 +235,7 @@ def _parameters(made: Route, path: str) -> Iterator[Json]:
             "name": name,
             "in": "path",
             "required": True,
-            "description": PARAMETERS[name],
+            "description": VARIABLES[name],
             "schema": {"type": "string"},
         }
     for each in _query(made):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from klein import Klein
 
-from svcd.model import wire
+from svcd.model import wire_service
 from svcd.ports.store import Page
 from svcd.resources._call import Call
 from svcd.resources._route import route
@@ -25,7 +25,7 @@ class OwnershipTags:
         self._installation = services.installation
 
     @route(app, "GET", "/marks", returns="marks", since="1.1", operation="getOwnershipTags")
-    async def get(self, call: Call) -> wire.OwnershipTags:
+    async def get(self, call: Call) -> wire_service.OwnershipTags:
         """Return the tag of this installation, the tenant's clusters and the caller's trusts.
 
         And the names of the application credentials of jobs that svcd deletes itself.
@@ -42,7 +42,7 @@ class OwnershipTags:
                     if row.trust_id is not None and row.trustor_id == user:
                         mine.append(row.trust_id)
         names = await self._store.read(lambda tx: tx.job_credentials.known(tenant))
-        return wire.OwnershipTags(
+        return wire_service.OwnershipTags(
             installation=self._installation,
             clusters=clusters,
             trusts=mine,

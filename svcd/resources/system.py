@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from klein import Klein
 
 from svcd.errors import ServiceUnavailable
-from svcd.model import wire
+from svcd.model import wire_service
 from svcd.resources._answers import Answer
 from svcd.resources._call import Call
 from svcd.resources._policy import Needs
@@ -28,26 +28,26 @@ class System:
         self._readiness = services.readiness
 
     @route(app, "GET", "/", returns="versions", needs=Needs.OPEN, operation="listVersions")
-    async def versions(self, call: Call) -> Sequence[wire.Version]:
+    async def versions(self, call: Call) -> Sequence[wire_service.Version]:
         """List the versions of the interface."""
         return [
-            wire.Version(id="v1.0", status="SUPPORTED"),
-            wire.Version(id="v1.1", status="CURRENT"),
+            wire_service.Version(id="v1.0", status="SUPPORTED"),
+            wire_service.Version(id="v1.1", status="CURRENT"),
         ]
 
     @route(app, "GET", "/healthz", needs=Needs.OPEN, operation="getHealth")
-    async def health(self, call: Call) -> wire.Health:
+    async def health(self, call: Call) -> wire_service.Health:
         """Report that the process answers requests."""
-        return wire.Health(status="ok")
+        return wire_service.Health(status="ok")
 
     @route(app, "GET", "/readyz", needs=Needs.OPEN, operation="getReadiness")
-    async def ready(self, call: Call) -> wire.Readiness:
+    async def ready(self, call: Call) -> wire_service.Readiness:
         """Report whether all parts that requests need are ready. A 503 names the others."""
         parts = await self._readiness()
         wrong = [f"{part}: {problem}" for part, problem in parts.items() if problem]
         if wrong:
             raise ServiceUnavailable("not ready: " + "; ".join(wrong))
-        return wire.Readiness(status="ready", parts=dict.fromkeys(parts, "ready"))
+        return wire_service.Readiness(status="ready", parts=dict.fromkeys(parts, "ready"))
 
 
 class Telemetry:

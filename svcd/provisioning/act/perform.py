@@ -393,7 +393,7 @@ class Performer:
             group = next(g for g in self._cluster.node_groups if row in g.instances)
             root = row.facts.root if row.facts is not None else ""
             for number, each in enumerate(row.volumes, start=1):
-                point = f"{group.volume_mount_prefix}{number}"
+                point = group.mount_point(number)
                 mounts.append((each.device or "", each.volume_id, point))
                 volumes.append(evolve(each, mount_point=root + point))
         result = await shells.run(

@@ -73,7 +73,7 @@ def preview(cluster: Cluster, facts: Facts) -> ClusterPlan:
                 change=change,
                 node_group=group.name,
                 flavor_id=group.flavor_id,
-                node_processes=list(group.node_processes),
+                node_processes=group.node_processes,
             )
             for group, each, change in changed
         ],
@@ -100,7 +100,7 @@ def preview(cluster: Cluster, facts: Facts) -> ClusterPlan:
 
 
 def _mount_points(group: NodeGroup) -> Sequence[str]:
-    return [f"{group.volume_mount_prefix}{n}" for n in range(1, group.volumes_per_node + 1)]
+    return [group.mount_point(n) for n in range(1, group.volumes_per_node + 1)]
 
 
 def _quota(cluster: Cluster, facts: Facts) -> list[PlannedQuota]:

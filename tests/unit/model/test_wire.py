@@ -62,7 +62,7 @@ GROUP = {
 
 def rendered(render: Callable[..., wire.View], *given: Any, **more: Any) -> Any:
     """The JSON value of the answer."""
-    return msgspec.to_builtins(render(*given, **more))
+    return msgspec.json.decode(render(*given, **more).encoded())
 
 
 class TemplateTests(SynchronousTestCase):
@@ -456,7 +456,7 @@ class DataTests(SynchronousTestCase):
             (
                 "2013-10-09T12:37:15",
                 "2013-10-09T12:38:01",
-                {"configs": {"a": "b"}, "args": ("x",), "params": {}},
+                {"configs": {"a": "b"}, "args": ["x"], "params": {}},
             ),
         )
 
