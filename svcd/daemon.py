@@ -45,7 +45,7 @@ from svcd.workflow.commands import Jobs
 from svcd.workflow.decide.object_store import ObjectStoreAccess
 
 if TYPE_CHECKING:
-    from svcd.store.leases.keeper import LeaseKeeper
+    from svcd.store.lease.keeper import LeaseKeeper
 
 log = Logger()
 
@@ -103,7 +103,7 @@ class Daemon:
         )
         store, clock, rng = outside.store, outside.clock, outside.rng
         provisioning, keeper = settings.provisioning, outside.keeper
-        leases: Leases = Alone() if keeper is None else keeper.holdings
+        leases: Leases = Alone() if keeper is None else keeper.holding
         self._leases = leases
         self.executions = self._executions()
         ports = self._ports()
@@ -136,7 +136,7 @@ class Daemon:
         self.admin_site = api.build_admin(self.services) if has_own else None
         self._measure()
         if keeper is not None:
-            keeper.holdings.watch(self._gained, self._lost)
+            keeper.holding.watch(self._gained, self._lost)
             keeper.notified, keeper.declared_dead = self._notified, self.sweeps.wake
 
     async def start(self) -> None:
@@ -258,12 +258,13 @@ class Daemon:
         metrics.unwell(self.health_checks.unwell)
         metrics.watchers(self.services.feeds.count)
         if outside.keeper is not None:
-            metrics.leases(outside.keeper.holdings.count)
+            holding = outside.keeper.holding
+            metrics.lease(lambda: holding.holds(""))
 
     # ---- other daemons ----
 
     def _gained(self) -> None:
-        """This daemon has got leases: the queries of a start find the work of their rows."""
+        """This daemon has got the lease: the queries of a start find the work of their rows."""
         self.controller.wake_all()
         self.executions.gained()
         self.transient.wake()
@@ -290,7 +291,7 @@ class Daemon:
     async def _readiness(self) -> Mapping[str, str]:
         parts = {"store": await self._outside.store.ready()}
         if self._outside.keeper is not None:
-            parts["leases"] = self._outside.keeper.problem
+            parts["lease"] = self._outside.keeper.problem
         if self._outside.cloud_ready is not None:
             parts["cloud"] = await self._outside.cloud_ready()
         return parts

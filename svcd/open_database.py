@@ -26,12 +26,12 @@ from svcd.store.sqlite import SqliteDatabase
 from svcd.store.store import SqlStore
 
 if TYPE_CHECKING:
-    from svcd.store.leases.keeper import LeaseKeeper
+    from svcd.store.lease.keeper import LeaseKeeper
 
 
 @frozen
 class Opened:
-    """An opened database. keeper: keeps the leases of a shared database, None otherwise."""
+    """An opened database. keeper: keeps the lease of a shared database, None otherwise."""
 
     database: Database
     keeper: LeaseKeeper | None = None
@@ -40,9 +40,9 @@ class Opened:
         """The store of the rows. The caller opens it."""
         if self.keeper is None:
             return SqlStore(self.database, sealer, limits=limits)
-        from svcd.store.leases.keeper import require  # here: its libraries are an extra
+        from svcd.store.lease.keeper import require  # here: its libraries are an extra
 
-        return SqlStore(self.database, sealer, self.keeper.holdings.name, require, limits)
+        return SqlStore(self.database, sealer, self.keeper.holding.name, require, limits)
 
 
 async def open_database(
@@ -58,13 +58,13 @@ async def open_database(
 
         sharing = None
         if settings.cloud.kind == "openstack":
-            from svcd.store.leases.keeper import Me
+            from svcd.store.lease.keeper import Me
 
             about = f"{socket.gethostname()}, process {os.getpid()}"
             sharing = Sharing(Me(f"svcd-{folder.place}", about), steady_seconds, wall_seconds)
         shared = PostgresDatabase(reactor, settings.database, taken, sharing=sharing)
         await shared.open()
-        return Opened(shared, shared.leases)
+        return Opened(shared, shared.keeper)
     path = Path(url.removeprefix("sqlite:///")) if url else folder.path / "svcd.sqlite"
     return Opened(_sqlite(path, reactor))
 

@@ -66,7 +66,7 @@ from svcd.store.sqlite import SqliteDatabase
 from svcd.store.store import SqlStore
 
 if TYPE_CHECKING:
-    from svcd.store.leases.keeper import LeaseKeeper
+    from svcd.store.lease.keeper import LeaseKeeper
 
 __all__ = [
     "Answer",

@@ -6,7 +6,7 @@ So a daemon's reactor reads `SteadyTime`: it starts with the machine's wall time
 the machine's steady clock, which cannot be set. Rows, timers and deadlines all use it. So a jump of
 the wall clock changes no difference between two of its times, and its time never decreases. After a
 jump, own time runs at most `STEER` faster or slower than real time until it agrees with the wall
-clock again. Only one other module may read the wall clock: `svcd.store.leases.holdings`, which must
+clock again. Only one other module may read the wall clock: `svcd.store.lease.holding`, which must
 notice that the machine was suspended.
 
 `VirtualClock` is an `IReactorTime` on a heap: time moves only when the owner moves it.

@@ -1,9 +1,9 @@
 """The fence: stops work of a daemon that has lost its lease, when daemons share one database.
 
-Note: terms. A daemon drives a cluster, and the executions on it, while it holds their lease. One
-uninterrupted time of holding is a `Term`. `Leases.drive` runs a piece of work under the term, and a
-context variable carries the term along. So no function has to pass the term on, and none can forget
-it:
+Note: terms. Of the daemons on one database one does the work: it drives clusters and executions
+while it holds the lease. One uninterrupted time of holding is a `Term`. `Leases.drive` runs a piece
+of work under the term, and a context variable carries the term along. So no function has to pass
+the term on, and none can forget it:
 
 - a transaction of such work first checks in the database that the term is still the newest
   (`svcd.store.store`), so a holder that was suspended and resumes late can write nothing;
@@ -32,13 +32,11 @@ class LeaseLost(Parked):
 
 
 class Term(Protocol):
-    """One uninterrupted time for which this daemon holds the lease of one shard.
+    """One uninterrupted time for which this daemon holds the lease.
 
     holder, epoch: their values in the lease's row while the term is the newest.
     """
 
-    @property
-    def shard(self) -> int: ...
     @property
     def holder(self) -> str: ...
     @property

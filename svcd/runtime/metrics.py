@@ -145,10 +145,10 @@ class Metrics:
         self.registry.register(_BuildInfo(more))
         ProcessCollector(registry=self.registry)
 
-    def leases(self, held: Callable[[], int]) -> None:
-        """Show the number of leases. held: the number of shards that this daemon drives now."""
-        text = "Shards of clusters that this daemon drives, of 64 in a shared database."
-        self._gauges.add("svcd_leases_held", text, held)
+    def lease(self, held: Callable[[], bool]) -> None:
+        """Show whether this daemon holds the lease."""
+        text = "1 when this daemon does the work, of those that share the database, else 0."
+        self._gauges.add("svcd_lease_held", text, held)
 
     def unwell(self, count: Callable[[], int]) -> None:
         """Show the number of unwell clusters.

@@ -47,8 +47,8 @@ from svcd.store.database import (
     Row,
     SchemaError,
 )
-from svcd.store.leases.keeper import CHANNEL, LeaseKeeper, Me
-from svcd.store.leases.ownership import Ownership
+from svcd.store.lease.keeper import CHANNEL, LeaseKeeper, Me
+from svcd.store.lease.ownership import Ownership
 from svcd.store.pool import RETRY_AFTER_S, Pool
 from svcd.store.sessions import Lost, Session, Sessions, line_of
 
@@ -348,7 +348,7 @@ def _meaning(error: psycopg2.Error) -> Exception:
 class Sharing:
     """The identity and clocks of a daemon that shares its database.
 
-    steady, wall: see svcd.store.leases.holdings. wall None: the reactor's clock.
+    steady, wall: see svcd.store.lease.holding. wall None: the reactor's clock.
     """
 
     me: Me
@@ -361,7 +361,7 @@ class PostgresDatabase:
 
     taken: called with one line when another daemon owns the database alone, or has upgraded its
     schema. sharing: the identity
-    of this daemon among those that share the database; None: it owns the database alone. leases:
+    of this daemon among those that share the database; None: it owns the database alone. keeper:
     None without sharing.
     """
 
@@ -383,11 +383,11 @@ class PostgresDatabase:
         self._pool = Pool(reactor, self._sessions, max(1, settings.connections), settings.wait_s)
         self._taken = taken
         self._ownership: Ownership | None = None
-        self.leases: LeaseKeeper | None = None
+        self.keeper: LeaseKeeper | None = None
         if sharing is None:
             self._ownership = Ownership(reactor, self._sessions, self._held, taken)
         else:
-            self.leases = LeaseKeeper(
+            self.keeper = LeaseKeeper(
                 reactor,
                 sharing.steady,
                 self._sessions,
@@ -407,8 +407,8 @@ class PostgresDatabase:
         try:
             if self._ownership is not None:
                 await self._ownership.take()
-            if self.leases is not None:
-                await self.leases.open()
+            if self.keeper is not None:
+                await self.keeper.open()
                 self._announcing.start(now=False)
             self._pool.start()
             encoding = await self.read(_encoding)
@@ -437,14 +437,14 @@ class PostgresDatabase:
 
     def announce(self, tenants: Iterable[str]) -> None:
         """See Distant. It does nothing when no other daemon shares the database."""
-        if self.leases is not None:
+        if self.keeper is not None:
             self._announced.update(tenants)
             self._announcing.wake()
 
     async def _announce(self) -> None:
         await sleep(self._clock, _ANNOUNCE_S)
         left, self._announced = sorted(self._announced), set()
-        me = "" if self.leases is None else self.leases.holdings.name
+        me = "" if self.keeper is None else self.keeper.holding.name
         for first in range(0, len(left), _ANNOUNCED):
             text = " ".join([_CHANGED, me, *left[first : first + _ANNOUNCED]])
             await self.read(functools.partial(_notify, text=text))
@@ -467,8 +467,8 @@ class PostgresDatabase:
         await self._pool.close(_STOP_S)
         if self._ownership is not None:
             await self._ownership.stop()
-        if self.leases is not None:
-            await self.leases.stop()
+        if self.keeper is not None:
+            await self.keeper.stop()
         await self._sessions.stop()
 
     async def _read(self, work: Callable[[_Statements], Awaitable[T]]) -> T:
@@ -519,8 +519,8 @@ class PostgresDatabase:
     async def _script(self, text: str) -> None:
         why: Exception | None = None
         for attempt in range(_SCRIPT_TRIES):
-            if attempt and self.leases is not None:  # an older daemon may have started meanwhile
-                await self.leases.upgradable()
+            if attempt and self.keeper is not None:  # an older daemon may have started meanwhile
+                await self.keeper.upgradable()
             try:
                 await self._run_script(text)
                 return

@@ -13,7 +13,6 @@ from typing import Any
 from twisted.internet.defer import Deferred, gatherResults
 
 from svcd.runtime.tasks import gather, sleep
-from svcd.store.leases.shares import SHARDS, shard_of
 from tests.support.database.postgres_server import drop_database, execute, new_database, own_server
 from tests.support.live import Tenant, seconds
 from tests.support.processes import Daemon, DaemonCase, reactor, send, until
@@ -22,7 +21,7 @@ from tests.support.sample import SLOW
 skip = SLOW
 
 _TAKEN_OVER_S = 60.0
-"""Leases run out after 5 s; the machine of the tests may be busy."""
+"""The lease runs out after 5 s; the machine of the tests may be busy."""
 _SERVERS = "compute POST /v2.1/servers"
 _SUBMITS = "engine POST oozie/v1/jobs"
 
@@ -63,39 +62,33 @@ class SharedCase(DaemonCase):
         made.spawn()
         return made
 
-    # ---- leases ---------------------------------------------------------------------------------
+    # ---- the lease ------------------------------------------------------------------------------
 
-    def holders(self) -> dict[int, str]:
-        """Shard -> what its holder says of itself, "" when nobody has it."""
-        rows = execute(
-            self.url,
-            "select l.shard, coalesce(d.about, '') from leases l"
-            " left join daemons d on d.id = l.holder",
-        )
-        return dict(rows)
+    def worker(self) -> Daemon | None:
+        """The daemon that holds the lease."""
+        rows = execute(self.url, "select d.about from lease l join daemons d on d.id = l.holder")
+        marks = [f"process {each.program.pid}" for each in self.daemons]
+        found = [d for (about,) in rows for d, m in zip(self.daemons, marks, strict=True)
+                 if about.endswith(m)]  # fmt: skip
+        return found[0] if found else None
 
-    def held_by(self, daemon: Daemon) -> int:
-        """How many leases."""
-        mark = f"process {daemon.program.pid}"
-        return sum(about.endswith(mark) for about in self.holders().values())
-
-    def driver(self, key: str) -> int:
-        """The number of the daemon that drives a cluster."""
-        about = self.holders()[shard_of(key)]
-        return next(
-            n for n, d in enumerate(self.daemons) if about.endswith(f"process {d.program.pid}")
-        )
-
-    async def until_held(self, *counts: int) -> None:
-        """Until the daemons have as many leases each."""
+    async def until_works(self, *among: Daemon) -> Daemon:
+        """The daemon of `among` that works, as soon as one of them does."""
 
         async def so() -> bool:
-            return [self.held_by(each) for each in self.daemons] == list(counts)
+            return self.worker() in among
 
-        await until(so, f"leases held: {counts}", _TAKEN_OVER_S)
+        await until(so, "another daemon has the lease", _TAKEN_OVER_S)
+        worker = self.worker()
+        assert worker is not None
+        return worker
+
+    def as_tenant(self, daemon: Daemon) -> Tenant:
+        """The interface of a daemon."""
+        return Tenant(daemon.endpoints, self.cloud.endpoints)
 
     async def until_ready(self, tenant: Tenant) -> None:
-        """Until the daemon says that it can serve, and keep its leases."""
+        """Until the daemon says that it can serve, and shares the database."""
 
         async def ready() -> bool:
             return (await send("GET", f"{tenant.api}/readyz")).status == 200
@@ -191,25 +184,21 @@ class SharedCase(DaemonCase):
 
 class SharingTests(SharedCase):
     async def test_requests_on_any_daemon(self) -> None:
-        """What one accepts the other does, soon; leases are shared, and given up at a stop.
+        """What one accepts the other does, soon; the lease is given up at a stop.
 
         A daemon with another key is refused before it seals anything.
         """
-        first, second = await self.shared(2)
+        await self.shared(2)
         stranger = self.stranger()
-        await self.until_held(SHARDS // 2, SHARDS // 2)
-        tenants = (first, second)
-        made: list[list[str]] = [[], []]  # by the daemon that drives them
-        number = 0
-        while not all(made):
-            number += 1
-            self.assertLess(number, 20, "one daemon drives nothing")
-            each = await first.new_cluster(f"c{number}", 1)
-            made[self.driver(each)].append(each)
-            await second.cluster(each)
-        for cluster_id in made[0] + made[1]:
-            await second.until_active(cluster_id)
-        cluster_id, other = made[1][0], made[0][0]
+        worker = await self.until_works(*self.daemons)
+        [other] = [each for each in self.daemons if each is not worker]
+        tenants = first, second = self.as_tenant(other), self.as_tenant(worker)
+        clusters = [await each.new_cluster(f"c{n}", 1) for n, each in enumerate(tenants)]
+        for cluster_id in clusters:
+            await second.cluster(cluster_id)
+        for cluster_id in clusters:
+            await first.until_active(cluster_id)
+        cluster_id, elsewhere = clusters
         await self.check_key(tenants)
         job = await self.pig_job(first)
         execution = await self.execute(first, job, cluster_id, svcd__fake__outcome="hang")
@@ -225,21 +214,24 @@ class SharingTests(SharedCase):
             (shown["info"]["status"], shown["end_time"]), ("KILLED", cancelled["end_time"])
         )
         await first.scale(cluster_id, 2)
-        await second.scale(other, 2)
+        await second.scale(elsewhere, 2)
         await first.until_active(cluster_id)
-        await first.until_active(other)
-        await self.check_once(second, made[0] + made[1])
+        await first.until_active(elsewhere)
+        await self.check_once(second, clusters)
         self.assertEqual(await self.workflows(cluster_id), 1)
-        metrics = (await send("GET", f"{second.api}/metrics")).body.decode()
-        self.assertIn(f"svcd_leases_held {SHARDS / 2}", metrics)
+        for each, held in ((first, 0.0), (second, 1.0)):
+            metrics = (await send("GET", f"{each.api}/metrics")).body.decode()
+            self.assertIn(f"svcd_lease_held {held}", metrics)
         ended = await stranger.program.end()
         self.assertEqual(
             (ended.code, "copy the seal.key of the daemon" in ended.err), (1, True), ended.err
         )
-        self.assertEqual((await self.daemons[0].stop()).code, 0)
-        await self.until_held(0, SHARDS)
-        await self.check_gone(tenants[1], made[0] + made[1])
-        self.assertEqual((await self.daemons[1].stop()).code, 0)
+        self.assertEqual((await worker.stop()).code, 0)
+        began = seconds()
+        await self.until_works(other)
+        self.assertLess(seconds() - began, 2.0)
+        await self.check_gone(first, clusters)
+        self.assertEqual((await other.stop()).code, 0)
         self.assertEqual(execute(self.url, "select count(*) from daemons"), [(0,)])
 
 
@@ -250,19 +242,21 @@ class DeathTests(SharedCase):
         The last one finishes everything, and nothing is made twice.
         """
         tenants = await self.shared(3, embedded__boot_s="1.5")
-        last = tenants[2]
         clusters = [await tenants[n % 3].new_cluster(f"c{n}", 1) for n in range(3)]
         await sleep(reactor, 0.7)
-        await self.daemons[0].kill()
-        await self.until_held(0, SHARDS // 2, SHARDS // 2)
+        killed = await self.until_works(*self.daemons)
+        await killed.kill()
+        stopped = await self.until_works(*(d for d in self.daemons if d is not killed))
+        [left] = [each for each in self.daemons if each not in (killed, stopped)]
+        last = self.as_tenant(left)
         for cluster_id in clusters:
             await last.until_active(cluster_id)
         await self.check_once(last, clusters)
         self.assertEqual((await self.calls())[_SERVERS], 6)
         for number, cluster_id in enumerate(clusters):
-            await tenants[1 + number % 2].scale(cluster_id, 2)
-        await self.daemons[1].stop()
-        await self.until_held(0, 0, SHARDS)
+            await (last, self.as_tenant(stopped))[number % 2].scale(cluster_id, 2)
+        await stopped.stop()
+        await self.until_works(left)
         for cluster_id in clusters:
             await last.until_active(cluster_id)
         await self.check_once(last, clusters)
@@ -270,8 +264,11 @@ class DeathTests(SharedCase):
         await self.check_gone(last, clusters)
 
     async def test_asleep_and_woken_late(self) -> None:
-        """A driver that was stopped for longer than its leases neither sends nor writes."""
-        tenants = await self.shared(2, embedded__boot_s="1.0")
+        """A worker that was stopped for longer than the lease neither sends nor writes."""
+        await self.shared(2, embedded__boot_s="1.0")
+        asleep = await self.until_works(*self.daemons)
+        [other] = [each for each in self.daemons if each is not asleep]
+        tenants = [self.as_tenant(asleep), self.as_tenant(other)]
         clusters = [await tenants[n % 2].new_cluster(f"c{n}", 1) for n in range(4)]
         for cluster_id in clusters:
             await tenants[1].until_active(cluster_id)
@@ -280,15 +277,16 @@ class DeathTests(SharedCase):
             await tenants[0].scale(cluster_id, 2)
         executions = [await self.execute(tenants[0], job, each) for each in clusters]
         await sleep(reactor, 0.5)
-        self.daemons[0].program.signal(signal.SIGSTOP)
-        await self.until_held(0, SHARDS)
+        asleep.program.signal(signal.SIGSTOP)
+        await self.until_works(other)
         for cluster_id in clusters:
             await tenants[1].until_active(cluster_id)
         for execution in executions:
             await tenants[1].until_execution(execution, "SUCCEEDED", 120.0)
         ended = [await tenants[1].done("GET", f"/job-executions/{e}") for e in executions]
-        self.daemons[0].program.signal(signal.SIGCONT)
-        await self.until_held(SHARDS // 2, SHARDS // 2)
+        asleep.program.signal(signal.SIGCONT)
+        await self.until_ready(tenants[0])
+        self.assertIs(self.worker(), other)
         await self.check_once(tenants[0], clusters)
         counted = await self.calls()
         self.assertEqual(counted[_SERVERS], 12)
@@ -299,7 +297,7 @@ class DeathTests(SharedCase):
             [(e["info"]["status"], e["end_time"]) for e in again],
             [(e["info"]["status"], e["end_time"]) for e in ended],
         )
-        self.assertNotIn("Traceback", self.daemons[0].said)
+        self.assertNotIn("Traceback", asleep.said)
         await self.check_gone(tenants[0], clusters)
 
     async def test_database_goes_away_and_comes_back(self) -> None:
@@ -311,7 +309,7 @@ class DeathTests(SharedCase):
         await sleep(reactor, 0.3)
         own_server().stop()
         try:
-            await sleep(reactor, 5.5)  # the leases have run out
+            await sleep(reactor, 5.5)  # the lease has run out
             silent = await self.calls()
             await sleep(reactor, 1.5)
             self.assertEqual(await self.calls(), silent)

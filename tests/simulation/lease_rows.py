@@ -12,7 +12,7 @@ from typing import Any
 from svcd.runtime.fencing import LeaseLost, Term
 from svcd.store import migrations
 from svcd.store.database import Sql
-from svcd.store.leases import keeper
+from svcd.store.lease import keeper
 
 Row = tuple[Any, ...]
 Values = Mapping[str, Any]
@@ -24,19 +24,17 @@ LOOKS = frozenset(
         keeper._OTHERS,
         keeper._BEAT,
         keeper._DAEMONS,
-        keeper._HOLDERS,
     }
 )
 """Statements of every start or turn that take nothing."""
 _FENCE = keeper.FENCE.replace("for share", "")
-_GONE = "not exists (select 1 from daemons d where d.id = leases.holder)"
+_LEASE = "select holder, epoch from lease"
 
 
 async def require(sql: Sql, term: Term) -> None:
-    """See svcd.store.leases.keeper.require: here nothing follows it."""
-    values = {"shard": term.shard, "holder": term.holder, "epoch": term.epoch}
-    if await sql.one(_FENCE, values) is None:
-        raise LeaseLost(f"the lease of shard {term.shard} has been taken by another daemon")
+    """See svcd.store.lease.keeper.require: here nothing follows it."""
+    if await sql.one(_FENCE, {"holder": term.holder, "epoch": term.epoch}) is None:
+        raise LeaseLost("the lease has been taken by another daemon")
 
 
 class LeaseRows:
@@ -64,14 +62,11 @@ class LeaseRows:
             migrations.CURRENT: lambda _: self._run(migrations.CURRENT, {}),
             keeper._OTHERS: lambda _: (("",),),
             keeper._REGISTER: self._register,
-            keeper._ADOPT: self._adopt,
             keeper._BEAT: self._beat,
             keeper._DAEMONS: self._daemons,
-            keeper._HOLDERS: self._holders,
             keeper._DECLARE_DEAD: self._declare_dead,
             keeper._TAKE: self._take,
-            keeper._GIVE: self._give,
-            keeper._LEAVE: lambda v: self._run("delete from daemons where id = :id", v),
+            keeper._LEAVE: self._leave,
             keeper._NOTIFY: self._tell,
         }
 
@@ -94,24 +89,13 @@ class LeaseRows:
 
     def _register(self, values: Values) -> Sequence[Row]:
         until_s = self._now() + values["lease_s"]
-        return self._run(
+        self._run(
             "insert into daemons (id, about, until_s, knows)"
             " values (:id, :about, :until_s, :knows) on conflict (id) do update"
-            " set about = excluded.about, until_s = excluded.until_s returning id",
+            " set about = excluded.about, until_s = excluded.until_s",
             {**values, "until_s": until_s},
         )
-
-    def _adopt(self, values: Values) -> Sequence[Row]:
-        mine = self._run("select shard from leases where holder = :id order by shard", values)
-        return [self._changed(s, values["id"]) for (s,) in mine if s not in values["known"]]
-
-    def _changed(self, shard: int, holder: str) -> Row:
-        [row] = self._run(
-            "update leases set holder = :holder, epoch = epoch + 1 where shard = :shard"
-            " returning shard, epoch",
-            {"holder": holder, "shard": shard},
-        )
-        return row
+        return self._run(_LEASE, {})
 
     def _beat(self, values: Values) -> Sequence[Row]:
         now = self._now()
@@ -119,17 +103,12 @@ class LeaseRows:
             "update daemons set until_s = :until_s where id = :id returning id",
             {"id": values["id"], "until_s": now + values["lease_s"]},
         )
-        return [(now, self._up_s(), migrations.newest(), migrations.needed()) for _ in found]
+        [lease] = self._run(_LEASE, {})
+        schema = migrations.newest(), migrations.needed()
+        return [(*lease, now, self._up_s(), *schema) for _ in found]
 
     def _daemons(self, _: Values) -> Sequence[Row]:
         return self._run("select id, until_s - :now from daemons order by id", {"now": self._now()})
-
-    def _holders(self, _: Values) -> Sequence[Row]:
-        return self._run(
-            "select l.shard, coalesce(d.id, ''), l.epoch"
-            "  from leases l left join daemons d on d.id = l.holder order by l.shard",
-            {},
-        )
 
     def _declare_dead(self, values: Values) -> Sequence[Row]:
         freed: list[Row] = []
@@ -138,28 +117,23 @@ class LeaseRows:
             for _, until_s in self._run(
                 "delete from daemons where id = :id and until_s < :now returning id, until_s", dead
             ):
-                freed += self._run(
-                    "update leases set holder = '', epoch = epoch + 1, free_s = :until_s"
-                    " where holder = :id returning shard",
-                    {"id": name, "until_s": until_s},
-                )
+                freed += self._freed(name, until_s)
         return freed
 
-    def _take(self, values: Values) -> Sequence[Row]:
-        if not self._run("select 1 from daemons where id = :id", values):
-            return ()
-        free = self._run(
-            f"select shard, free_s from leases where {_GONE} order by shard limit :most", values
+    def _freed(self, name: str, free_s: float) -> list[Row]:
+        return self._run(
+            "update lease set holder = '', epoch = epoch + 1, free_s = :free_s"
+            " where holder = :id returning epoch",
+            {"id": name, "free_s": free_s},
         )
-        now = self._now()
-        return [(*self._changed(s, values["id"]), now - free_s) for s, free_s in free]
 
-    def _give(self, values: Values) -> Sequence[Row]:
-        for shard in values["shards"]:
-            free_s = 0 if shard in values["peaceful"] else self._now()
-            self._run(
-                "update leases set holder = '', epoch = epoch + 1, free_s = :free_s"
-                " where holder = :id and shard = :shard",
-                {"id": values["id"], "shard": shard, "free_s": free_s},
-            )
-        return ()
+    def _take(self, values: Values) -> Sequence[Row]:
+        return self._run(
+            "update lease set holder = :id, epoch = epoch + 1 where epoch = :epoch"
+            " and exists (select 1 from daemons where id = :id) returning epoch, :now - free_s",
+            {**values, "now": self._now()},
+        )
+
+    def _leave(self, values: Values) -> Sequence[Row]:
+        self._run("delete from daemons where id = :id", {"id": values["id"]})
+        return self._freed(values["id"], self._now() - values["quiet_s"])

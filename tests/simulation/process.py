@@ -24,7 +24,7 @@ from svcd.errors import ServiceUnavailable
 from svcd.model.ids import timestamp
 from svcd.runtime.tasks import DeadlineExceeded, sleep, with_deadline
 from svcd.store.database import SchemaError
-from svcd.store.leases.keeper import LeaseKeeper, Me
+from svcd.store.lease.keeper import LeaseKeeper, Me
 from svcd.store.sessions import Lost
 from svcd.store.store import SqlStore
 from tests.simulation.database import Server, Sessions, SharedWay, Way
@@ -228,9 +228,9 @@ class Process:
         working = {} if self.daemon is None else self.daemon.activity()
         return {**working, "calls": self.line.in_flight, "timers": len(self.line.timers())}
 
-    def leases(self) -> int:
-        """How many it holds and uses."""
-        return 0 if self.keeper is None else self.keeper.holdings.count()
+    def works(self) -> bool:
+        """Whether it holds the lease."""
+        return self.keeper is not None and self.keeper.holding.holds("")
 
     def _new_line(self) -> Line:
         def entered() -> Any:

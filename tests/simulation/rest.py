@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from svcd.provisioning.decide.failures import Code as ClusterCode
-from svcd.store.leases.shares import SHARDS
 from svcd.workflow.decide.failures import Code as JobCode
 from tests.simulation.process import Process
 from tests.simulation.watch import TERMINAL
@@ -287,7 +286,7 @@ def _timers(world: World) -> Iterator[str]:
         for what, count in _kept(each).items():
             if count:
                 yield f"{each.label}{what} is kept: {count}"
-    yield from _leases(world)
+    yield from _lease(world)
 
 
 def _kept(process: Process) -> Mapping[str, int]:
@@ -303,22 +302,20 @@ def _kept(process: Process) -> Mapping[str, int]:
     return {what: len(where) for what, where in kept.items()}
 
 
-def _leases(world: World) -> Iterator[str]:
-    """Each is held by one, all have about the same number, and no work is under way."""
+def _lease(world: World) -> Iterator[str]:
+    """One daemon holds it, and the database says the same."""
     sharing = [each for each in world.processes if each.keeper is not None]
     if not sharing:
         return
-    rows = {s: (h, e) for s, h, e in world.rows("select shard, holder, epoch from leases")}
-    held = [each.leases() for each in sharing]
-    if sum(held) != SHARDS or max(held) - min(held) > 1:
-        yield f"leases held: {held}"
+    [(holder, epoch)] = world.rows("select holder, epoch from lease")
+    workers = [each.name for each in sharing if each.works()]
+    if workers != [holder]:
+        yield f"the lease is held by {holder!r}, and {workers} work"
     for each in sharing:
         keeper: Any = each.keeper
-        wrong = [s for s, e in keeper.holdings.epochs().items() if rows[s] != (each.name, e)]
-        if wrong:
-            yield f"{each.name} believes in {len(wrong)} leases that it has not"
-        if keeper.holdings.busy():
-            yield f"{each.name} works under {len(keeper.holdings.busy())} leases"
+        believed = keeper.holding.epoch
+        if believed is not None and (each.name, believed) != (holder, epoch):
+            yield f"{each.name} believes in epoch {believed} of the lease, and it is {epoch}"
         if keeper.problem:
             yield f"{each.name}: {keeper.problem}"
 
@@ -328,10 +325,10 @@ def stopped(world: World) -> Iterator[str]:
     for each in world.processes:
         if each.state != "down":
             yield f"{each.name} is {each.state} after its stop"
-    holders = world.rows("select count(*) from leases where holder <> ''")
-    daemons = world.rows("select count(*) from daemons")
-    if (holders, daemons) != ([(0,)], [(0,)]):
-        yield f"after all have stopped {daemons[0][0]} daemons and {holders[0][0]} leases are held"
+    [(holder,)] = world.rows("select holder from lease")
+    [(daemons,)] = world.rows("select count(*) from daemons")
+    if holder or daemons:
+        yield f"after all have stopped {daemons} daemons are there, and {holder!r} has the lease"
 
 
 def tenants(world: World) -> Iterator[str]:

@@ -119,12 +119,12 @@ class Watch:
     # ---- who acts ----
 
     def acts(self, by: Process, heard: Heard) -> None:
-        """Under the newest term of a lease, or under none; and never for a stranger."""
+        """Under the newest term of the lease, or under none; and never for a stranger."""
         self._obeys(heard)
         term = fencing.current()
         if term is None or heard.where == "store":  # there the fence decides
             return
-        rows = self._world.rows(f"select holder, epoch from leases where shard = {term.shard}")
+        rows = self._world.rows("select holder, epoch from lease")
         if rows != [(term.holder, term.epoch)] or term.holder != by.name:
             self.breach(f"{by.name} acts without its lease: {heard}")
 

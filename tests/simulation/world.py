@@ -145,7 +145,7 @@ class World:
         ]
         for each in self.processes:
             each.start()
-        if shared:  # until each has its part of the leases
+        if shared:  # until one has the lease
             self.clock.advance(4 * self.svcd._settings.database.renew_s + 5.0)
         self.at_start = self.activity()
         self.begun = True

@@ -115,7 +115,7 @@ class SiteTests(SynchronousTestCase):
         self.assertEqual([n for n in names if n not in texts["reference/errors.html"]], [])
         for page, word in (
             ("metrics", "svcd_database_waits_total"),
-            ("metrics", "svcd_leases_held"),
+            ("metrics", "svcd_lease_held"),
             ("cli", "svcd cluster create"),
             ("api", "createCluster"),
             ("api", "GivenCredentials"),

@@ -35,7 +35,7 @@ def exposition(case: SynchronousTestCase) -> str:
     case.addCleanup(svcd.close)
     metrics: Metrics = daemon_of(svcd).services.metrics
     metrics.of_process({"cloud": "openstack", "database": "postgresql"})
-    metrics.leases(lambda: 64)
+    metrics.lease(lambda: True)
     metrics.watch_database(lambda: _FIGURES)
     metrics.lagged(0.0)
     metrics.refused("too_many")

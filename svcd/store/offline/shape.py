@@ -19,7 +19,7 @@ TRANSIENT = frozenset(
         "schema_version",
         "uploads",
         "daemons",
-        "leases",
+        "lease",
         "seals",
         "changes",
         "feed",

@@ -253,7 +253,7 @@ create table kept_answers (
 create index kept_answers_tenant on kept_answers (tenant_id, created_at);
 create index kept_answers_age on kept_answers (created_at);
 
--- Several daemons on one PostgreSQL: see svcd/store/leases/keeper.py. SQLite has one, and does not
+-- Several daemons on one PostgreSQL: see svcd/store/lease/keeper.py. SQLite has one, and does not
 -- look. until_s, free_s: seconds since 1970 by the clock of the database's server. knows: the newest
 -- schema that the daemon's release knows.
 create table daemons (
@@ -263,16 +263,14 @@ create table daemons (
   knows integer not null
 );
 
--- holder: "" when it is free. epoch: grows with each change of the holder.
-create table leases (
-  shard integer primary key,
+-- One row, which changes only with the holder: transactions of the work lock it. holder: the daemon
+-- that does the work, "" when the lease is free. epoch: grows with each change.
+create table lease (
   holder text {c} not null,
   epoch {bigint} not null,
   free_s double precision not null
 );
-insert into leases (shard, holder, epoch, free_s)
-with recursive numbers (n) as (select 0 union all select n + 1 from numbers where n < 63)
-select n, '', 0, 0 from numbers;
+insert into lease (holder, epoch, free_s) values ('', 0, 0);
 
 -- One text that the daemons' common key has sealed.
 create table seals (

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SkipTest, TestCase
 from svcd.runtime.clock import steady_seconds
 from svcd.runtime.tasks import sleep
 from svcd.settings import Database
-from svcd.store.leases.keeper import Me
+from svcd.store.lease.keeper import Me
 from svcd.store.postgres import PostgresDatabase, Sharing
 from svcd.store.sealer import MemorySealer
 from svcd.store.store import SqlStore

@@ -21,8 +21,8 @@ from svcd.ports.store import Page, Tx
 from svcd.runtime.tasks import gather, sleep
 from svcd.settings import Database
 from svcd.store.database import Conflict, SchemaError, Sql
-from svcd.store.leases.keeper import Me
-from svcd.store.leases.ownership import LOCK_KEY
+from svcd.store.lease.keeper import Me
+from svcd.store.lease.ownership import LOCK_KEY
 from svcd.store.postgres import PostgresDatabase, Sharing
 from svcd.store.sealer import MemorySealer
 from svcd.store.store import SqlStore

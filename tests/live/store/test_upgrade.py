@@ -13,7 +13,7 @@ from svcd.runtime.tasks import sleep
 from svcd.settings import Database
 from svcd.store import migrations
 from svcd.store.database import SchemaError
-from svcd.store.leases.keeper import Me
+from svcd.store.lease.keeper import Me
 from svcd.store.offline.check import Counted, check
 from svcd.store.offline.content import sums
 from svcd.store.offline.postgres import PostgresSession

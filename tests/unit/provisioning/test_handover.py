@@ -11,8 +11,7 @@ from svcd.model.cluster import ClusterStatus
 from svcd.model.ids import ClusterId
 from svcd.provisioning.act.controller import Controller
 from svcd.provisioning.decide import lifecycle
-from svcd.store.leases.holdings import Holdings, Taken
-from svcd.store.leases.shares import SHARDS
+from svcd.store.lease.holding import Holding
 from tests.unit.provisioning.cloud import POOL
 from tests.unit.provisioning.support import Site, cluster, group, run
 
@@ -20,10 +19,10 @@ ID = ClusterId("c1")
 
 
 class _Two(Site):
-    """Both on one clock, one cloud and the same rows. The first one holds all leases."""
+    """Both on one clock, one cloud and the same rows. The first one holds the lease."""
 
     def __init__(self) -> None:
-        self.held: list[Holdings] = []
+        self.held: list[Holding] = []
         super().__init__()
         self.cloud.slow(0.05)
         self.remote.latency_s = 0.1
@@ -35,18 +34,18 @@ class _Two(Site):
         self.give(0)
 
     def new_controller(self) -> Controller:
-        holdings = Holdings(self.clock, self.clock.seconds, f"d{len(self.held)}", 1e9, 0.0)
-        self.leases = holdings
+        holding = Holding(self.clock, self.clock.seconds, f"d{len(self.held)}", 1e9, 0.0)
+        self.leases = holding
         made = super().new_controller()
-        holdings.watch(made.wake_all, made.forget)
-        self.held.append(holdings)
+        holding.watch(made.wake_all, made.forget)
+        self.held.append(holding)
         return made
 
     def give(self, to: int, epoch: int = 1) -> None:
-        """All leases to one of them, the other loses them."""
+        """The lease to one of them, the other loses it."""
         self.held[1 - to].lose()
         self.held[to].renewed(self.held[to].now())
-        self.held[to].took(Taken(shard=s, epoch=epoch, free_s=1.0) for s in range(SHARDS))
+        self.held[to].took(epoch, 1.0)
 
 
 class _Told:

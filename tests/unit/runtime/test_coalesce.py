@@ -261,7 +261,6 @@ class JoinedTests(SynchronousTestCase):
 
 @define
 class _Term:
-    shard: int = 1
     holder: str = "me"
     epoch: int = 1
 

@@ -19,14 +19,12 @@ from svcd.runtime import fencing
 from svcd.runtime.clock import VirtualClock
 from svcd.runtime.fencing import Alone, LeaseLost, if_held
 from svcd.runtime.tasks import KeyedTasks
-from svcd.store.leases.holdings import Holdings, Taken
-from svcd.store.leases.shares import shard_of
+from svcd.store.lease.holding import Holding
 
 
 @define
 class _Term:
     lost: bool = False
-    shard: int = 1
     holder: str = "me"
     epoch: int = 1
 
@@ -80,66 +78,50 @@ class TermTests(SynchronousTestCase):
 
 
 class LeasedTasksTests(SynchronousTestCase):
-    """Tasks and rounds over keys of which each daemon works on its own."""
+    """Tasks and rounds of the daemon that holds the lease."""
 
     def setUp(self) -> None:
         self.clock = VirtualClock()
-        self.leases = Holdings(self.clock, self.clock.seconds, "me", 1e9, 0.0)
-        self.leases.renewed(self.leases.now())
-        self.hold("a")
+        self.lease = Holding(self.clock, self.clock.seconds, "me", 1e9, 0.0)
+        self.lease.renewed(self.lease.now())
         self.runs: list[tuple[str, int | None]] = []
         self.parked: list[str] = []
-        self.keys: dict[str, str | None] = {}
 
-    def hold(self, key: str) -> None:
-        self.leases.took([Taken(shard=shard_of(key), epoch=1, free_s=1.0)])
+    def epoch(self) -> int | None:
+        term = fencing.current()
+        return None if term is None else term.epoch
 
     async def work(self, key: str) -> float | None:
-        term = fencing.current()
-        self.runs.append((key, None if term is None else term.shard))
+        self.runs.append((key, self.epoch()))
         return None
 
-    async def lease_key(self, key: str) -> str | None:
-        return self.keys[key]
-
-    def woken(self, tasks: KeyedTasks[str], *keys: str) -> None:
-        for each in keys:
-            tasks.wake(each)
-        self.clock.advance(1000)
-
-    def test_task_runs_under_the_lease_of_its_key(self) -> None:
-        """The others rest, without a failure."""
+    def test_task_runs_under_the_lease(self) -> None:
+        """Without it the task rests, without a failure."""
         tasks = KeyedTasks(
-            self.clock, "test", self.work, leases=self.leases, parked=self.parked.append
+            self.clock, "test", self.work, leases=self.lease, parked=self.parked.append
         )
-        self.woken(tasks, "a", "b")
-        self.assertEqual((self.runs, self.parked), ([("a", shard_of("a"))], ["b"]))
+        tasks.wake("a")
+        self.clock.advance(1000)
+        self.assertEqual((self.runs, self.parked), ([], ["a"]))
+        self.lease.took(7, 1.0)
+        tasks.wake("a")
+        self.clock.advance(1000)
+        self.assertEqual((self.runs, self.parked), ([("a", 7)], ["a"]))
         self.assertEqual(list(tasks.active()), [])
 
-    def test_lease_of_a_key_is_read_before_each_run(self) -> None:
-        """It can change, as when the cluster of an execution goes; some work needs none."""
-        self.keys = {"x": "a", "y": "b", "z": None}
-        tasks = KeyedTasks(
-            self.clock, "test", self.work, leases=self.leases, lease_key=self.lease_key
-        )
-        self.woken(tasks, "x", "y", "z")
-        self.assertEqual(self.runs, [("x", shard_of("a")), ("z", None)])
-        self.keys["y"] = "a"
-        self.woken(tasks, "y")
-        self.assertEqual(self.runs[2:], [("y", shard_of("a"))])
-
-    def test_round_skips_a_key_whose_lease_is_not_held(self) -> None:
+    def test_round_is_skipped_without_the_lease(self) -> None:
         """None is its result."""
 
-        async def shard() -> int | None:
-            term = fencing.current()
-            return None if term is None else term.shard
+        async def epoch() -> int | None:
+            return self.epoch()
 
-        results = [
-            self.successResultOf(Deferred.fromCoroutine(if_held(self.leases, key, shard)))
-            for key in ("a", "b")
-        ]
-        self.assertEqual(results, [shard_of("a"), None])
+        results = []
+        for number in (1, 2):
+            results.append(
+                self.successResultOf(Deferred.fromCoroutine(if_held(self.lease, "a", epoch)))
+            )
+            self.lease.took(number, 1.0)
+        self.assertEqual(results, [None, 1])
 
 
 class _Endpoint:

@@ -1,4 +1,4 @@
-"""The leases that a daemon holds, on two virtual clocks."""
+"""The lease as a daemon holds it, on two virtual clocks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.runtime import fencing
 from svcd.runtime.fencing import LeaseLost
 from svcd.runtime.tasks import sleep
-from svcd.store.leases.holdings import Holdings, Taken
-from svcd.store.leases.shares import shard_of
+from svcd.store.lease.holding import Holding
 
 KEY = "c-1"
-SHARD = shard_of(KEY)
 
 
-class HoldingsTests(SynchronousTestCase):
+class HoldingTests(SynchronousTestCase):
     """A lease of 10 s, believed in for 9, with a grace of 2."""
 
     def setUp(self) -> None:
@@ -26,7 +24,7 @@ class HoldingsTests(SynchronousTestCase):
         self.steady = 100.0
         self.jumped = 0.0
         self.told: list[str] = []
-        self.holdings = Holdings(
+        self.holding = Holding(
             self.clock,
             lambda: self.steady,
             "me",
@@ -34,7 +32,7 @@ class HoldingsTests(SynchronousTestCase):
             2.0,
             lambda: self.clock.seconds() + self.jumped,
         )
-        self.holdings.watch(lambda: self.told.append("gained"), lambda: self.told.append("lost"))
+        self.holding.watch(lambda: self.told.append("gained"), lambda: self.told.append("lost"))
 
     def advance(self, seconds: float) -> None:
         """Both clocks, in small steps."""
@@ -42,12 +40,12 @@ class HoldingsTests(SynchronousTestCase):
             self.steady += 0.1
             self.clock.advance(0.1)
 
-    def take(self, free_s: float = 1000.0, epoch: int = 1, shard: int = SHARD) -> None:
-        self.holdings.renewed(self.holdings.now())
-        self.holdings.took([Taken(shard=shard, epoch=epoch, free_s=free_s)])
+    def take(self, quiet_s: float = 1000.0, epoch: int = 1) -> None:
+        self.holding.renewed(self.holding.now())
+        self.holding.took(epoch, quiet_s)
 
     def drive(self, work: Any) -> Deferred[Any]:
-        return Deferred.fromCoroutine(self.holdings.drive(KEY, work))
+        return Deferred.fromCoroutine(self.holding.drive(KEY, work))
 
     async def wait(self, log: list[str]) -> None:
         """Work that takes 100 s."""
@@ -59,49 +57,49 @@ class HoldingsTests(SynchronousTestCase):
     def test_nothing_is_held_at_first(self) -> None:
         """Work is not even begun."""
         log: list[str] = []
-        self.assertFalse(self.holdings.holds(KEY))
+        self.assertFalse(self.holding.holds(KEY))
         self.failureResultOf(self.drive(self.wait(log)), LeaseLost)
         self.assertEqual((log, self.told), ([], []))
 
     def test_what_was_free_for_long_is_used_at_once(self) -> None:
         self.take()
-        self.assertTrue(self.holdings.holds(KEY))
-        self.assertEqual((self.told, self.holdings.count()), (["gained"], 1))
+        self.assertTrue(self.holding.holds(KEY))
+        self.assertEqual(self.told, ["gained"])
 
     def test_what_became_free_just_now_is_used_after_the_grace(self) -> None:
         """What its former holder sent may still be on its way."""
-        self.take(free_s=0.5)
-        self.assertEqual((self.holdings.holds(KEY), self.told), (False, []))
+        self.take(quiet_s=0.5)
+        self.assertEqual((self.holding.holds(KEY), self.told), (False, []))
         self.advance(1.4)
-        self.assertEqual((self.holdings.holds(KEY), self.told), (False, []))
+        self.assertEqual((self.holding.holds(KEY), self.told), (False, []))
         self.advance(0.2)
-        self.assertEqual((self.holdings.holds(KEY), self.told), (True, ["gained"]))
+        self.assertEqual((self.holding.holds(KEY), self.told), (True, ["gained"]))
 
     def test_belief_is_counted_from_before_the_question(self) -> None:
         """The answer took 3 s: 6 of 9 are left."""
-        asked = self.holdings.now()
+        asked = self.holding.now()
         self.advance(3.0)
-        self.holdings.renewed(asked)
-        self.holdings.took([Taken(shard=SHARD, epoch=1, free_s=1000.0)])
+        self.holding.renewed(asked)
+        self.holding.took(1, 1000.0)
         self.advance(5.9)
-        self.assertTrue(self.holdings.holds(KEY))
+        self.assertTrue(self.holding.holds(KEY))
         self.advance(0.2)
-        self.assertFalse(self.holdings.holds(KEY))
+        self.assertFalse(self.holding.holds(KEY))
 
     def test_answer_that_came_too_late_is_none(self) -> None:
-        asked = self.holdings.now()
+        asked = self.holding.now()
         self.advance(9.1)
-        self.holdings.renewed(asked)
-        self.assertFalse(self.holdings.in_force())
+        self.holding.renewed(asked)
+        self.assertFalse(self.holding.in_force())
 
     def test_wall_set_forward_ends_the_belief_until_the_next_heartbeat(self) -> None:
         """The leases are the same; what was turned away meanwhile is looked for."""
         self.take()
         self.jumped = 3600.0
-        self.assertFalse(self.holdings.holds(KEY))
+        self.assertFalse(self.holding.holds(KEY))
         self.advance(1.0)
-        self.holdings.renewed(self.holdings.now())
-        self.assertTrue(self.holdings.holds(KEY))
+        self.holding.renewed(self.holding.now())
+        self.assertTrue(self.holding.holds(KEY))
         self.assertEqual(self.told, ["gained", "gained"])
 
     def test_wall_set_back_leaves_the_belief_to_the_steady_clock(self) -> None:
@@ -109,26 +107,26 @@ class HoldingsTests(SynchronousTestCase):
         self.take()
         self.jumped = -3600.0
         self.advance(8.9)
-        self.assertTrue(self.holdings.holds(KEY))
-        self.holdings.renewed(self.holdings.now())
+        self.assertTrue(self.holding.holds(KEY))
+        self.holding.renewed(self.holding.now())
         self.advance(8.9)
-        self.assertTrue(self.holdings.holds(KEY))
+        self.assertTrue(self.holding.holds(KEY))
         self.advance(0.2)
-        self.assertFalse(self.holdings.holds(KEY))
+        self.assertFalse(self.holding.holds(KEY))
         self.assertEqual(self.told, ["gained", "lost"])
 
     def test_lease_that_seems_to_become_free_in_an_hour_waits_for_its_grace_only(self) -> None:
         """The clock of the database's server was set back."""
-        self.take(free_s=-3600.0)
+        self.take(quiet_s=-3600.0)
         self.advance(1.9)
-        self.assertFalse(self.holdings.holds(KEY))
+        self.assertFalse(self.holding.holds(KEY))
         self.advance(0.2)
-        self.assertTrue(self.holdings.holds(KEY))
+        self.assertTrue(self.holding.holds(KEY))
 
     def test_steady_clock_ends_the_belief_when_wall_time_is_set_back(self) -> None:
         self.take()
         self.steady += 9.0
-        self.assertFalse(self.holdings.holds(KEY))
+        self.assertFalse(self.holding.holds(KEY))
 
     def test_wall_time_ends_the_belief_when_the_machine_slept(self) -> None:
         """The work of before is refused before anything else runs, and cancelled then."""
@@ -156,11 +154,11 @@ class HoldingsTests(SynchronousTestCase):
             term = fencing.current()
             assert term is not None
             fencing.check()
-            seen.append((term.shard, term.holder, term.epoch))
+            seen.append((term.holder, term.epoch))
             return "done"
 
         self.assertEqual(self.successResultOf(self.drive(work())), "done")
-        self.assertEqual(seen, [(SHARD, "me", 7)])
+        self.assertEqual(seen, [("me", 7)])
         self.assertIsNone(fencing.current())
         fencing.check()
 
@@ -169,34 +167,29 @@ class HoldingsTests(SynchronousTestCase):
         self.take()
         log: list[str] = []
         running = self.drive(self.wait(log))
-        self.assertEqual(self.holdings.busy(), {SHARD})
         self.advance(9.1)
         self.failureResultOf(running, LeaseLost)
         self.assertEqual((log, self.told), (["ended"], ["gained", "lost"]))
-        self.assertEqual((self.holdings.busy(), self.holdings.epochs()), (set(), {SHARD: 1}))
-        self.holdings.renewed(self.holdings.now())
-        self.assertTrue(self.holdings.holds(KEY))
+        self.assertEqual(self.holding.epoch, 1)
+        self.holding.renewed(self.holding.now())
+        self.assertTrue(self.holding.holds(KEY))
         self.assertEqual(self.told, ["gained", "lost", "gained"])
 
     def test_renewals_keep_it(self) -> None:
         self.take()
         for _ in range(30):
             self.advance(1.0)
-            self.holdings.renewed(self.holdings.now())
-        self.assertTrue(self.holdings.holds(KEY))
+            self.holding.renewed(self.holding.now())
+        self.assertTrue(self.holding.holds(KEY))
         self.assertEqual(self.told, ["gained"])
 
-    def test_lost_lease_ends_its_work_only(self) -> None:
-        other = (SHARD + 1) % 64
+    def test_lost_lease_ends_its_work(self) -> None:
         self.take()
-        self.take(shard=other)
         log: list[str] = []
         running = self.drive(self.wait(log))
-        self.holdings.lose([other])
-        self.assertNoResult(running)
-        self.holdings.lose([SHARD])
+        self.holding.lose()
         self.failureResultOf(running, LeaseLost)
-        self.assertEqual(self.holdings.epochs(), {})
+        self.assertEqual((self.holding.epoch, self.told), (None, ["gained", "lost"]))
 
     def test_faults_of_work_are_its_own(self) -> None:
         self.take()
@@ -206,49 +199,32 @@ class HoldingsTests(SynchronousTestCase):
 
         self.failureResultOf(self.drive(work()), KeyError)
 
-    def test_parked_until_work_has_ended(self) -> None:
-        """Not given before; what is not to be given any more is used again."""
+    def test_work_that_ended_by_itself_leaves_no_request_behind(self) -> None:
+        """Its rows tell what it has done; the next holder need not wait."""
         self.take()
-        hold: Deferred[None] = Deferred()
 
-        async def stubborn() -> None:
-            try:
-                await sleep(self.clock, 100.0)
-            finally:
-                await hold
+        async def work() -> None:
+            await sleep(self.clock, 1.0)
 
-        running = self.drive(stubborn())
-        self.assertEqual(self.holdings.park([SHARD]), [])
-        self.assertFalse(self.holdings.holds(KEY))
-        hold.callback(None)
-        self.failureResultOf(running, LeaseLost)
-        self.assertEqual(self.holdings.park([SHARD]), [SHARD])
-        self.holdings.resume()
-        self.assertTrue(self.holdings.holds(KEY))
-        self.assertEqual(self.told, ["gained", "lost", "gained"])
+        running = self.drive(work())
+        self.assertEqual(self.holding.quiet_s(), 0.0)
+        self.advance(1.1)
+        self.successResultOf(running)
+        self.assertGreater(self.holding.quiet_s(), 1000.0)
 
-    def test_peace_comes_a_grace_after_the_last_work(self) -> None:
-        """Before that, a call may be on its way though nothing runs."""
-        self.take()
-        self.assertEqual(self.holdings.peaceful(), {SHARD})
-        log: list[str] = []
-        running = self.drive(self.wait(log))
-        self.holdings.park([SHARD])
-        self.failureResultOf(running, LeaseLost)
-        self.advance(1.9)
-        self.assertEqual(self.holdings.peaceful(), set())
-        self.advance(0.2)
-        self.assertEqual(self.holdings.peaceful(), {SHARD})
+    def test_quiet_is_counted_from_the_work_that_was_cut_short(self) -> None:
+        """Its last call may still have an effect: by a stop, by a lapse."""
+        for cut in (lambda work: work.cancel(), lambda _: self.holding.lapse()):
+            self.take()
+            running = self.drive(self.wait([]))
+            self.advance(1.0)
+            cut(running)
+            self.failureResultOf(running)
+            self.advance(1.5)
+            self.assertAlmostEqual(self.holding.quiet_s(), 1.5)
 
-    def test_lease_of_the_dead_is_not_given_on_in_peace(self) -> None:
-        """What its former holder sent may be on its way, though nothing was done here."""
-        self.take(free_s=0.5)
-        self.assertEqual(self.holdings.peaceful(), set())
-        self.advance(1.6)
-        self.assertEqual(self.holdings.peaceful(), {SHARD})
-
-    def test_work_from_before_a_lapse_counts_after_it(self) -> None:
-        """The renewed lease is not given while that has not ended, nor in peace just after."""
+    def test_work_that_does_not_end_is_never_quiet(self) -> None:
+        """Neither in the term of a renewed lease."""
         self.take()
         hold: Deferred[None] = Deferred()
 
@@ -260,18 +236,20 @@ class HoldingsTests(SynchronousTestCase):
 
         running = self.drive(stubborn())
         self.advance(9.1)
-        self.holdings.renewed(self.holdings.now())
-        self.assertEqual(self.holdings.busy(), {SHARD})
-        self.assertEqual(self.holdings.park([SHARD]), [])
+        self.holding.renewed(self.holding.now())
+        self.advance(5.0)
+        self.assertEqual(self.holding.quiet_s(), 0.0)
         hold.callback(None)
         self.failureResultOf(running, LeaseLost)
-        self.assertEqual(self.holdings.park([SHARD]), [SHARD])
-        self.assertEqual(self.holdings.peaceful(), set())
-        self.advance(2.1)
-        self.assertEqual(self.holdings.peaceful(), {SHARD})
+
+    def test_lease_of_the_dead_is_not_quiet_at_once(self) -> None:
+        """What its former holder sent may be on its way, though nothing was done here."""
+        self.take(quiet_s=0.5)
+        self.advance(1.0)
+        self.assertAlmostEqual(self.holding.quiet_s(), 1.5)
 
     def test_closed_it_leaves_no_timer(self) -> None:
-        self.take(free_s=0.0)
-        self.holdings.close()
+        self.take(quiet_s=0.0)
+        self.holding.close()
         self.assertEqual(self.clock.getDelayedCalls(), [])
-        self.assertFalse(self.holdings.in_force())
+        self.assertFalse(self.holding.in_force())

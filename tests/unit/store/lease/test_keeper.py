@@ -12,8 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.settings import Database
 from svcd.store import migrations
 from svcd.store.database import SchemaError
-from svcd.store.leases.keeper import LeaseKeeper, Me
-from svcd.store.leases.shares import SHARDS
+from svcd.store.lease.keeper import LeaseKeeper, Me
 from svcd.store.sessions import Lost
 
 _SETTINGS = Database(lease_s=10.0, renew_s=1.0, grace_s=2.0)
@@ -38,7 +37,8 @@ class _Server:
         self.looks: Any = lambda: None
         self.schema = migrations.Version(migrations.newest(), migrations.needed())
         self.daemons: dict[str, int] = {}
-        self.holders = dict.fromkeys(range(SHARDS), ("", 0))
+        self.quiet_s = 0.0
+        self.holder, self.epoch = "", 0
 
     async def open(self, lost: object, statement_s: float = 0.0) -> Any:
         if not self.reachable:
@@ -50,9 +50,6 @@ class _Server:
 
     def listen(self, hear: object) -> None:
         """Nobody tells anything."""
-
-    def held_by(self, name: str) -> int:
-        return sum(holder == name for holder, _ in self.holders.values())
 
     async def execute(self, text: str, values: Mapping[str, Any] | None = None) -> _Answer:
         self.looks()
@@ -80,32 +77,26 @@ class _Server:
                 if self.schema.serves > values["knows"]:
                     return _Answer()
                 self.daemons[values["id"]] = values["knows"]
-                return _Answer([(values["id"],)])
+                return _Answer([(self.holder, self.epoch)])
             case ["update", "daemons", _]:
                 here = values["id"] in self.daemons
-                schema = self.schema.number, self.schema.serves
-                return _Answer([(self._clock.seconds(), 1e6, *schema)] if here else [])
+                row = self.holder, self.epoch, self._clock.seconds(), 1e6
+                return _Answer([(*row, self.schema.number, self.schema.serves)] if here else [])
             case ["select", "id,", _]:
                 return _Answer([(name, 5.0) for name in sorted(self.daemons)])
-            case ["select", "l.shard,", _]:
-                return _Answer([(shard, *each) for shard, each in self.holders.items()])
-            case ["update", "leases", "l"]:
-                free = [shard for shard, (holder, _) in self.holders.items() if not holder]
-                return _Answer(self._change(free[: values["most"]], values["id"]))
-            case ["update", "leases", "set"] if "free_s" in statement:
-                self._change(values["shards"], "other")  # who is waiting for them
-            case ["update", "leases", "set"]:
-                mine = [s for s, (holder, _) in self.holders.items() if holder == values["id"]]
-                adopted = self._change(sorted({*mine} - {*values["known"]}), values["id"])
-                return _Answer([each[:2] for each in adopted])
+            case ["update", "lease", "set"] if values["epoch"] == self.epoch:
+                self.change(values["id"])
+                return _Answer([(self.epoch, 1000.0)])
+            case ["with", "gone", *_]:
+                self.change("")
+                self.quiet_s = values["quiet_s"]
             case _:
                 pass
         return _Answer()
 
-    def _change(self, shards: Sequence[int], holder: str) -> list[tuple[Any, ...]]:
-        for shard in shards:
-            self.holders[shard] = holder, self.holders[shard][1] + 1
-        return [(shard, self.holders[shard][1], 1000.0) for shard in shards]
+    def change(self, holder: str) -> None:
+        """The holder of the lease."""
+        self.holder, self.epoch = holder, self.epoch + 1
 
 
 class KeeperTests(SynchronousTestCase):
@@ -118,7 +109,7 @@ class KeeperTests(SynchronousTestCase):
         self.keeper = LeaseKeeper(
             self.clock, self.clock.seconds, sessions, _SETTINGS, Me("me", "of the test"), self.fail
         )
-        self.holdings = self.keeper.holdings
+        self.holding = self.keeper.holding
         self.successResultOf(Deferred.fromCoroutine(self.keeper.open()))
         self.successResultOf(Deferred.fromCoroutine(self.keeper.begin()))
         self.addCleanup(lambda: Deferred.fromCoroutine(self.keeper.stop()))
@@ -126,45 +117,44 @@ class KeeperTests(SynchronousTestCase):
     def advance(self, seconds: int) -> None:
         self.clock.pump([1.0] * seconds)
 
-    def test_alone_it_holds_all(self) -> None:
-        self.assertEqual((self.holdings.count(), self.server.held_by("me")), (64, 64))
+    def test_alone_it_does_the_work(self) -> None:
+        self.assertEqual((self.holding.epoch, self.server.holder), (1, "me"))
+        self.assertTrue(self.holding.holds(""))
 
-    def test_what_may_have_been_given_is_never_used_again(self) -> None:
-        """The answer was lost, the server was away until nothing was believed in any more."""
-        over: list[tuple[int, int]] = []
-
-        def look() -> None:
-            used, mine = self.holdings.count(), self.server.held_by("me")
-            if used > mine:
-                over.append((used, mine))
-
-        self.server.daemons["other"] = migrations.newest()
-        self.server.drops = ["update leases set holder = ''"]
+    def test_lease_that_another_daemon_took_is_lost_at_the_next_heartbeat(self) -> None:
+        self.server.change("other")
         self.advance(1)
-        self.assertEqual(self.server.held_by("other"), 32)
-        self.advance(10)
-        self.assertEqual(self.holdings.count(), 0)
-        self.server.looks, self.server.drops, self.server.reachable = look, [], True
+        self.assertEqual((self.holding.epoch, self.server.holder), (None, "other"))
+
+    def test_lease_that_another_daemon_gave_up_is_taken(self) -> None:
+        """At the next heartbeat, or at the notification."""
+        self.server.change("other")
+        self.advance(1)
+        self.server.change("")
+        self.advance(1)
+        self.assertEqual((self.holding.epoch, self.server.epoch), (4, 4))
+
+    def test_lease_whose_taking_was_not_answered_is_used_after_the_grace(self) -> None:
+        """The server was away until the daemon was sure of nothing any more."""
+        self.server.change("other")
+        self.advance(1)
+        self.server.change("")
+        self.server.drops = ["update lease set holder"]
+        self.advance(1)
+        self.assertEqual((self.holding.epoch, self.server.holder), (None, "me"))
+        self.server.drops, self.server.reachable = [], True
+        self.advance(1)
+        self.assertEqual(self.holding.epoch, self.server.epoch)
+        self.assertFalse(self.holding.holds(""))
         self.advance(2)
-        self.assertEqual(over, [])
-        self.assertEqual((self.holdings.count(), self.server.held_by("me")), (32, 32))
+        self.assertTrue(self.holding.holds(""))
 
-    def test_what_was_not_given_after_all_is_used_after_the_grace(self) -> None:
-        """The statement never arrived, and nobody lacks the leases any more."""
-        self.server.daemons["other"] = migrations.newest()
-        self.server.looks = self.cut_before_giving
-        self.advance(1)
-        self.assertEqual(self.server.held_by("me"), 64)
-        del self.server.daemons["other"]
-        self.server.looks, self.server.reachable = lambda: None, True
-        self.advance(1)
-        self.assertEqual(self.holdings.count(), 32)
-        self.advance(3)
-        self.assertEqual((self.holdings.count(), self.server.held_by("me")), (64, 64))
-
-    def cut_before_giving(self) -> None:
-        if self.holdings.count() == 32:  # the others are parked
-            self.server.reachable = False
+    def test_stop_gives_the_lease_up(self) -> None:
+        """Nothing was cut short, so the next holder need not wait."""
+        self.successResultOf(Deferred.fromCoroutine(self.keeper.stop()))
+        self.assertEqual(self.server.holder, "")
+        self.assertGreater(self.server.quiet_s, _SETTINGS.grace_s)
+        self.assertFalse(self.holding.holds(""))
 
 
 class ReleaseTests(SynchronousTestCase):
@@ -202,13 +192,13 @@ class ReleaseTests(SynchronousTestCase):
         self.patch(migrations, "steps", lambda: steps)
 
     def test_a_newer_schema_ends_a_running_daemon(self) -> None:
-        """It uses no lease from its next heartbeat on, and takes none."""
+        """It works no more from its next heartbeat on."""
         self.successResultOf(self.open())
         self.begin()
-        self.assertEqual(self.keeper.holdings.count(), SHARDS)
+        self.assertTrue(self.keeper.holding.holds(""))
         self.upgraded(self.newest + 1, self.newest + 1)
         self.clock.pump([1.0] * 3)
-        self.assertEqual(self.keeper.holdings.count(), 0)
+        self.assertFalse(self.keeper.holding.holds(""))
         self.assertIn(
             f"the database has schema {self.newest + 1}, this release knows {self.newest}",
             self.shut_out[0],
@@ -221,7 +211,7 @@ class ReleaseTests(SynchronousTestCase):
         self.begin()
         self.upgraded(self.newest + 2, self.newest)
         self.clock.pump([1.0] * 3)
-        self.assertEqual((self.keeper.holdings.count(), self.shut_out), (SHARDS, []))
+        self.assertEqual((self.keeper.holding.holds(""), self.shut_out), (True, []))
         self.successResultOf(self.open())
 
     def test_a_daemon_that_was_declared_dead_does_not_enter_a_newer_schema(self) -> None:
@@ -231,7 +221,7 @@ class ReleaseTests(SynchronousTestCase):
         self.upgraded(self.newest + 1, self.newest + 1)
         self.server.daemons.clear()
         self.clock.advance(1.0)
-        self.assertEqual((self.server.daemons, self.keeper.holdings.count()), ({}, 0))
+        self.assertEqual((self.server.daemons, self.keeper.holding.epoch), ({}, None))
         self.assertIn("a newer release has upgraded the schema", self.shut_out[0])
 
     def test_a_newer_schema_is_refused_at_the_start(self) -> None:

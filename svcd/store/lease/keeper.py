@@ -1,23 +1,27 @@
-"""Takes, renews and gives the leases of a daemon, when several daemons share one PostgreSQL.
+"""Takes, renews and gives up the lease of a daemon, when several daemons share one PostgreSQL.
 
-Each living daemon has a row in `daemons`, which it renews by a heartbeat. `leases` names the holder
-of each shard, and changes only when a shard changes hands. So a heartbeat conflicts with no other
-statement, and a transaction can lock the row of its lease until it ends (`FENCE`).
+Each living daemon has a row in `daemons`, which it renews by a heartbeat. The one row of `lease`
+names the daemon that does the work, and changes only when that is another one. So a heartbeat
+conflicts with no other statement, and a transaction of the work can lock the row of the lease until
+it ends (`FENCE`).
 
-Note: the server's clock. All other rows use times of the daemons, never of SQL. A lease is
+Note: the server's clock. All other rows use times of the daemons, never of SQL. The lease is
 different: daemons on several machines must agree when it ends, and the database's clock is the only
 one that they share.
 
 Note: how a daemon dies. Its row expires. The first daemon that notices this ends the connections of
 the dead one (a suspended process may hold locks for ever). Then, in one statement, it deletes the
-row and frees the leases. A late heartbeat finds no row, so its sender knows at once that it has
-lost all leases. Delete and heartbeat lock the same row, so that exactly one of them wins.
+row and frees the lease. A late heartbeat finds no row, so its sender knows at once that it has
+lost the lease. Delete and heartbeat lock the same row, so that exactly one of them wins.
+
+Note: who takes the lease. Each daemon reads the lease's epoch with its heartbeat, and takes a free
+lease only while the epoch is still the same. So exactly one of them wins.
 
 Note: when the server's clock is set. Forward: rows of living daemons expire. Each daemon notices at
 its heartbeat that more time has passed at the server than here. Then it declares no daemon dead for
 one lease's time, in which the living daemons renew their rows. Back: a row seems to have hours
-left, and a lease seems not to be free yet. Then the row is shortened to the longest plausible time,
-and the lease counts as free from now on.
+left, and the lease seems not to be free yet. Then the row is shortened to the longest plausible
+time, and the lease counts as free from now on.
 
 Note: after an outage. When no daemon could reach the database, the rows of all have expired. So the
 first daemon that reaches it again waits for one lease's time before it declares another one dead.
@@ -26,7 +30,7 @@ Note: releases. An upgrade of the schema names the releases that can go on with 
 (svcd.store.migrations). A daemon's row tells which schema its release knows. A daemon that is going
 to upgrade the schema waits until no daemon lives whose release could not use it then, and gives up
 after one lease. A daemon that finds a schema that it cannot use, at its heartbeat or when it enters
-its row again, loses all leases and stops. Between the last look and the upgrade such a daemon may
+its row again, loses the lease and stops. Between the last look and the upgrade such a daemon may
 start; its next heartbeat ends it.
 
 Note: the same state folder. A daemon's name is derived from its state folder, which only one
@@ -36,12 +40,12 @@ and continues at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 import psycopg2
 from attrs import frozen
-from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.runtime.fencing import LeaseLost, Term
@@ -49,24 +53,19 @@ from svcd.runtime.tasks import DeadlineExceeded, Loop, Waiters, shielded, sleep,
 from svcd.settings import Database as DatabaseSettings
 from svcd.store import migrations
 from svcd.store.database import SchemaError, Sql
-from svcd.store.leases.holdings import Holdings, Taken
-from svcd.store.leases.ownership import lock_shared
-from svcd.store.leases.shares import share
+from svcd.store.lease.holding import Holding
+from svcd.store.lease.ownership import lock_shared
 from svcd.store.sessions import Lost, Session, Sessions, closing, line_of
 
 log = Logger()
 
 CHANNEL: Final = "svcd"
-_LEASES: Final = "leases"
-"""The notification after leases became free, or a daemon started or stopped."""
+_FREE: Final = "lease"
+"""The notification after a daemon gave the lease up."""
 
-FENCE: Final = """
-select 1 from leases where shard = :shard and holder = :holder and epoch = :epoch for share
-"""
+FENCE: Final = "select 1 from lease where holder = :holder and epoch = :epoch for share"
 _STOP_S: Final = 5.0
 """Longest wait for the current turn at a stop."""
-_SOON_S: Final = 0.1
-"""Time until the next turn, when a turn must wait for work or connections to end."""
 _OLDER_S: Final = 1.0
 """Added to the lease's time, for which an upgrade waits for the daemons of the older release."""
 _TRY_S: Final = 0.25
@@ -95,55 +94,42 @@ select coalesce((select string_agg(about, '; ' order by about) from daemons
 """
 """The living daemons that an upgrade would shut out."""
 _SERVES: Final = "(select max(serves) from schema_version)"
+_LEASE: Final = "(select holder from lease), (select epoch from lease)"
 _REGISTER: Final = f"""
 insert into daemons (id, about, until_s, knows)
 select %(id)s, %(about)s, {_NOW} + %(lease_s)s, %(knows)s where {_SERVES} <= %(knows)s
 on conflict (id) do update
   set about = excluded.about, until_s = excluded.until_s, knows = excluded.knows
-returning id
-"""
-_ADOPT: Final = """
-update leases set epoch = epoch + 1
- where holder = %(id)s and not shard = any(%(known)s::int[])
-returning shard, epoch
+returning {_LEASE}
 """
 _BEAT: Final = f"""
 update daemons set until_s = {_NOW} + %(lease_s)s where id = %(id)s
-returning {_NOW},
+returning {_LEASE}, {_NOW},
           extract(epoch from clock_timestamp() - pg_postmaster_start_time())::double precision,
           (select max(number) from schema_version), {_SERVES}
 """
 _DAEMONS: Final = f"select id, until_s - {_NOW} from daemons"
-_HOLDERS: Final = """
-select l.shard, coalesce(d.id, ''), l.epoch
-  from leases l left join daemons d on d.id = l.holder
-"""
 _DECLARE_DEAD: Final = f"""
 with dead as (
   delete from daemons where id = any(%(ids)s) and until_s < {_NOW} returning id, until_s
 )
-update leases l set holder = '', epoch = l.epoch + 1, free_s = dead.until_s
-  from dead where l.holder = dead.id
-returning l.shard
+update lease set holder = '', epoch = epoch + 1, free_s = dead.until_s
+  from dead where holder = dead.id
+returning epoch
 """
 _SHORTEN: Final = f"""
 update daemons set until_s = {_NOW} + %(most_s)s where until_s > {_NOW} + %(most_s)s
 """
 _TAKE: Final = f"""
-update leases l set holder = %(id)s, epoch = l.epoch + 1
-  from (select shard from leases
-         where not exists (select 1 from daemons d where d.id = leases.holder)
-         order by shard limit %(most)s for update skip locked) f
- where l.shard = f.shard and exists (select 1 from daemons where id = %(id)s)
-returning l.shard, l.epoch, {_NOW} - l.free_s
+update lease set holder = %(id)s, epoch = epoch + 1
+ where epoch = %(epoch)s and exists (select 1 from daemons where id = %(id)s)
+returning epoch, {_NOW} - free_s
 """
-_GIVE: Final = f"""
-update leases
-   set holder = '', epoch = epoch + 1,
-       free_s = case when shard = any(%(peaceful)s::int[]) then 0 else {_NOW} end
- where holder = %(id)s and shard = any(%(shards)s::int[])
+_LEAVE: Final = f"""
+with gone as (delete from daemons where id = %(id)s)
+update lease set holder = '', epoch = epoch + 1, free_s = {_NOW} - %(quiet_s)s
+ where holder = %(id)s
 """
-_LEAVE: Final = "delete from daemons where id = %(id)s"
 _NOTIFY: Final = f"select pg_notify('{CHANNEL}', %(text)s)"
 
 
@@ -161,18 +147,17 @@ async def require(sql: Sql, term: Term) -> None:
     Raises LeaseLost when the term is not the newest. Until the transaction has ended, no other
     daemon can take the lease.
     """
-    values = {"shard": term.shard, "holder": term.holder, "epoch": term.epoch}
-    if await sql.one(FENCE, values) is None:
-        raise LeaseLost(f"the lease of shard {term.shard} has been taken by another daemon")
+    if await sql.one(FENCE, {"holder": term.holder, "epoch": term.epoch}) is None:
+        raise LeaseLost("the lease has been taken by another daemon")
 
 
 class LeaseKeeper:
-    """Keeps `holdings` up to date with the database.
+    """Keeps `holding` up to date with the database.
 
     notified: called with each notification of another daemon (`Tx.notify`). declared_dead: called
     after this daemon has declared others dead. shut_out: called with one line when another daemon
     owns the database alone, or has upgraded its schema beyond this release. steady, wall: see
-    `Holdings`. problem: why leases cannot be used now, else "".
+    `Holding`. problem: why the lease cannot be used or taken now, else "".
     """
 
     def __init__(
@@ -190,22 +175,21 @@ class LeaseKeeper:
         self._settings = settings
         self._me = me
         self._shut_out = shut_out
-        self.holdings = Holdings(clock, steady, me.name, settings.lease_s, settings.grace_s, wall)
+        self.holding = Holding(clock, steady, me.name, settings.lease_s, settings.grace_s, wall)
         self.notified: Callable[[str], None] = _ignore
         self.declared_dead: Callable[[], None] = _nothing
-        self.problem = "no lease was requested yet"
+        self.problem = "the database was not asked for the lease yet"
         self._session: Session | None = None
         self._declares_from = float("-inf")  # when it may declare others dead
-        self._beat_at = self.holdings.now()
+        self._beat_at = self.holding.now()
         self._ahead_s: float | None = None  # of the server's clock, at the last heartbeat
         self._entered = False
         self._skewed = False
         self._stopping = False
         self._turning = False
         self._turned = Waiters()
-        self._soon: IDelayedCall | None = None
         self._most_s = _MOST_LEASES * settings.lease_s
-        self._loop = Loop(clock, "leases", settings.renew_s, self._turn)
+        self._loop = Loop(clock, "lease", settings.renew_s, self._turn)
 
     # ---- owner's side ----
 
@@ -259,33 +243,31 @@ class LeaseKeeper:
             await sleep(self._clock, _TRY_S)
 
     async def begin(self) -> None:
-        """Register this daemon and take leases, now and repeatedly. `problem` shows failures."""
+        """Register this daemon and take the lease when it is free. `problem` shows failures."""
         await shielded(self._guarded())
         self._loop.start(now=False)
 
     async def stop(self) -> None:
-        """Give up all leases and notify the other daemons. The caller has ended all work before."""
+        """Give up the lease and notify the other daemons. The caller has ended all work before."""
         self._stopping = True
         await self._loop.stop()
-        if self._soon is not None and self._soon.active():
-            self._soon.cancel()
         try:
             if self._turning:  # cancelling it would break the connection
-                await with_deadline(self._clock, _STOP_S, "leases", self._turned.wait())
+                await with_deadline(self._clock, _STOP_S, "lease", self._turned.wait())
             await self._leave()
         except (DeadlineExceeded, Lost, psycopg2.Error) as error:
-            log.warn("The leases were not given up and will expire: {why}", why=line_of(error))
-        self.holdings.close()
+            log.warn("The lease was not given up and will expire: {why}", why=line_of(error))
+        self.holding.close()
         session, self._session = self._session, None
         if session is not None:
             self._sessions.close(session)
 
     async def _leave(self) -> None:
-        session = self._session
-        if session is not None:
-            await self._give(session, list(self.holdings.epochs()))
-            await session.execute(_LEAVE, {"id": self._me.name})
-            await session.execute(_NOTIFY, {"text": _LEASES})
+        quiet_s = self.holding.quiet_s()
+        self.holding.close()
+        if self._session is not None:
+            await self._session.execute(_LEAVE, {"id": self._me.name, "quiet_s": quiet_s})
+            await self._session.execute(_NOTIFY, {"text": _FREE})
 
     # ---- connection ----
 
@@ -303,12 +285,12 @@ class LeaseKeeper:
         if session is self._session:
             self._session = None
             self._declares_from = float("inf")
-            self.problem = f"the connection for the leases was lost: {reason}"
-            log.warn("The connection for the leases was lost: {reason}", reason=reason)
+            self.problem = f"the connection for the lease was lost: {reason}"
+            log.warn("The connection for the lease was lost: {reason}", reason=reason)
             self._loop.wake()
 
     def _hear(self, text: str) -> None:
-        if text == _LEASES:
+        if text == _FREE:
             self._loop.wake()
         else:
             self.notified(text)
@@ -338,8 +320,8 @@ class LeaseKeeper:
             if session is not None and not self._stopping:
                 await self._renew(session)
         except (Lost, psycopg2.Error) as error:
-            self.problem = f"the leases could not be renewed: {line_of(error)}"
-            log.warn("The leases could not be renewed: {why}", why=line_of(error))
+            self.problem = f"the lease could not be renewed: {line_of(error)}"
+            log.warn("The lease could not be renewed: {why}", why=line_of(error))
             if isinstance(error, Lost) and self._session is not None:
                 session, self._session = self._session, None
                 self._declares_from = float("inf")
@@ -349,130 +331,105 @@ class LeaseKeeper:
             self._turned.fire()
 
     async def _renew(self, session: Session) -> None:
-        """Send one heartbeat, then take and give leases by the rows."""
-        asked, asked_at = self.holdings.now(), self._clock.seconds()
+        """Send one heartbeat, then take the lease if it is free."""
+        asked, asked_at = self.holding.now(), self._clock.seconds()
         values = {"id": self._me.name, "lease_s": self._settings.lease_s}
         row = (await session.execute(_BEAT, values)).fetchone()
         if row is None or not self._entered:
             if row is None and self._entered:
-                log.warn("Another daemon declared this one dead: all leases were lost")
-            self.holdings.lose()
-            if not await self._enter(session):
-                return
-        elif refusal := migrations.refusal(migrations.Version(row[2], row[3])):
+                log.warn("Another daemon declared this one dead: the lease was lost")
+            self.holding.lose()
+            await self._enter(session)
+            self._beat_at = asked
+            return
+        holder, epoch, server_s, server_up_s, number, serves = row
+        if refusal := migrations.refusal(migrations.Version(number, serves)):
             self._outdated(refusal)
             return
-        else:
-            self.holdings.renewed(asked)
-            self.problem = ""
-            self._compare_clocks(asked_at, row[0])
-            passed = asked.longest_since(self._beat_at)
-            stopped = passed > self._settings.lease_s
-            if stopped or self._server_was_set(asked_at, row[0]):
-                earliest = asked_at + self._settings.lease_s
-                self._declares_from = max(self._declares_from, earliest)
-            await self._declare_dead(session, row[1])
+        self.holding.renewed(asked)
+        self.problem = ""
+        self._compare_clocks(asked_at, server_s)
+        stopped = asked.longest_since(self._beat_at) > self._settings.lease_s
+        if stopped or self._server_was_set(asked_at, server_s):
+            earliest = asked_at + self._settings.lease_s
+            self._declares_from = max(self._declares_from, earliest)
         self._beat_at = asked
-        await self._settle(session)
+        if freed := await self._declare_dead(session, server_up_s):
+            holder, epoch = "", freed
+        await self._settle(session, holder, epoch)
 
     def _outdated(self, refusal: str) -> None:
         """Stop to work, because a newer release has upgraded the schema."""
-        self.holdings.lose()
+        self.holding.lose()
         self.problem = refusal
         self._shut_out(refusal)
 
-    async def _enter(self, session: Session) -> bool:
-        """Insert the row of this daemon, and adopt the leases of its former process.
-
-        False: a newer release has upgraded the schema.
-        """
-        asked = self.holdings.now()
+    async def _enter(self, session: Session) -> None:
+        """Insert the row of this daemon, and continue the work of its former process."""
+        asked = self.holding.now()
         values = {
             "id": self._me.name,
             "about": self._me.about,
             "lease_s": self._settings.lease_s,
             "knows": migrations.newest(),
         }
-        if (await session.execute(_REGISTER, values)).fetchone() is None:
+        row = (await session.execute(_REGISTER, values)).fetchone()
+        if row is None:
             self._outdated(
                 f"a newer release has upgraded the schema of the database beyond"
                 f" {migrations.newest()}, and this release cannot use it: run that release"
             )
-            return False
-        self.holdings.renewed(asked)
+            return
+        self.holding.renewed(asked)
         self.problem = ""
-        if not self._entered:  # the former process is dead: no grace time is needed
-            rows = (await session.execute(_ADOPT, {"id": self._me.name, "known": []})).fetchall()
-            calm = self._settings.grace_s
-            self.holdings.took(Taken(shard=s, epoch=e, free_s=calm) for s, e in rows)
+        # the former process is dead: no grace time is needed
+        quiet_s = 0.0 if self._entered else self._settings.grace_s
+        await self._settle(session, row[0], row[1], quiet_s)
         self._entered = True
-        await session.execute(_NOTIFY, {"text": _LEASES})
-        return True
 
-    async def _declare_dead(self, session: Session, server_up_s: float) -> None:
-        """Declare the daemons dead whose rows have expired, and free their leases."""
+    async def _declare_dead(self, session: Session, server_up_s: float) -> int:
+        """Declare the daemons dead whose rows have expired.
+
+        Returns the epoch of the lease that became free; 0: none of them had it.
+        """
         left = (await session.execute(_DAEMONS)).fetchall()
         if any(left_s > self._most_s for _, left_s in left):  # the server's clock was set back
             await session.execute(_SHORTEN, {"most_s": self._most_s})
         dead = [name for name, left_s in left if left_s <= 0]
         too_early = self._clock.seconds() < self._declares_from
         if not dead or too_early or server_up_s <= self._settings.lease_s:
-            return
+            return 0
         await session.execute(_END, {"names": dead})
         try:
-            freed = (await session.execute(_DECLARE_DEAD, {"ids": dead})).fetchall()
-        except psycopg2.errors.LockNotAvailable:  # the connections of the dead have not ended yet
-            self._again_soon()
-            return
-        names = ", ".join(dead)
-        log.warn("Daemons {names} are dead, {n} leases are free", names=names, n=len(freed))
+            freed = (await session.execute(_DECLARE_DEAD, {"ids": dead})).fetchone()
+        except psycopg2.errors.LockNotAvailable:  # their connections end before the next heartbeat
+            return 0
+        work = " and the lease is free" if freed else ""
+        log.warn("Daemons {names} are dead{work}", names=", ".join(dead), work=work)
         self.declared_dead()
+        return freed[0] if freed else 0
 
-    async def _settle(self, session: Session) -> None:
-        """Take free leases up to this daemon's share, and give those above the share."""
-        name = self._me.name
-        left = (await session.execute(_DAEMONS)).fetchall()
-        living = [each for each, left_s in left if left_s > 0]
-        rows = (await session.execute(_HOLDERS)).fetchall()
-        known = self.holdings.epochs()
-        mine = {shard: epoch for shard, holder, epoch in rows if holder == name}
-        self.holdings.lose([s for s, epoch in known.items() if mine.get(s) != epoch])
-        if mine.keys() - known.keys():  # the answer to a take was lost, or a give failed
-            values = {"id": name, "known": list(known)}
-            adopted = (await session.execute(_ADOPT, values)).fetchall()
-            self.holdings.took(Taken(shard=s, epoch=e, free_s=0.0) for s, e in adopted)
-        holders = {shard: holder for shard, holder, _ in rows}
-        wanted = share(name, living, holders, self.holdings.busy())
-        if wanted.take:
-            most = {"id": name, "most": wanted.take}
-            taken = (await session.execute(_TAKE, most)).fetchall()
-            self.holdings.took(Taken(shard=s, epoch=e, free_s=free_s) for s, e, free_s in taken)
-            log.info("Took {n} leases of {all}", n=len(taken), all=len(rows))
-        if not wanted.give:
-            self.holdings.resume()
-            return
-        given = self.holdings.park(wanted.give)
-        if len(given) < len(wanted.give):  # cancelled work has not ended yet
-            self._again_soon()
-        if given:
-            await self._give(session, given)
-            await session.execute(_NOTIFY, {"text": _LEASES})
-            log.info("Gave {n} leases to other daemons", n=len(given))
+    async def _settle(
+        self, session: Session, holder: str, epoch: int, mine_quiet_s: float = 0.0
+    ) -> None:
+        """Take the lease if it is free, or if it is this daemon's and the daemon does not know it.
 
-    async def _give(self, session: Session, shards: Sequence[int]) -> None:
-        """Give up the leases of `shards`.
-
-        This daemon forgets them first, because the answer may be lost. If the statement failed,
-        `_ADOPT` takes them again.
+        holder, epoch: of the lease's row. mine_quiet_s: the quiet time of a lease of this daemon.
         """
-        peaceful = list(self.holdings.peaceful())
-        values = {"id": self._me.name, "shards": shards, "peaceful": peaceful}
-        self.holdings.given(shards)
-        await session.execute(_GIVE, values)
-
-    def _again_soon(self) -> None:
-        if not self._stopping and (self._soon is None or not self._soon.active()):
-            self._soon = self._clock.callLater(_SOON_S, self._loop.wake)
+        if self.holding.epoch is not None and (holder, epoch) != (
+            self._me.name,
+            self.holding.epoch,
+        ):
+            log.warn("Another daemon has taken the lease")
+            self.holding.lose()
+        is_mine = holder == self._me.name
+        if self.holding.epoch is not None or not (is_mine or holder == ""):
+            return
+        values = {"id": self._me.name, "epoch": epoch}
+        taken = (await session.execute(_TAKE, values)).fetchone()
+        if taken is not None:
+            log.info("Took the lease: this daemon does the work now")
+            self.holding.took(taken[0], mine_quiet_s if is_mine else taken[1])
 
     def _server_was_set(self, asked_at: float, server_s: float) -> bool:
         """Whether much more time has passed at the server than here since the last heartbeat."""

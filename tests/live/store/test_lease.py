@@ -1,4 +1,4 @@
-"""Leases on a real PostgreSQL: shared, fenced, taken from the dead, and told of.
+"""The lease on a real PostgreSQL: fenced, taken from the dead, and told of.
 
 Whole daemons are in tests/live/test_daemons.py.
 """
@@ -22,8 +22,7 @@ from svcd.runtime.fencing import LeaseLost
 from svcd.runtime.tasks import gather, sleep
 from svcd.settings import Database
 from svcd.store.database import SchemaError
-from svcd.store.leases.keeper import Me, require
-from svcd.store.leases.shares import SHARDS, shard_of
+from svcd.store.lease.keeper import Me, require
 from svcd.store.postgres import PostgresDatabase, Sharing
 from svcd.store.sealer import MemorySealer, SealerError
 from svcd.store.store import SqlStore
@@ -37,14 +36,12 @@ reactor: Any = _reactor
 _SETTINGS = Database(lease_s=3.0, renew_s=0.2, grace_s=0.5, wait_s=3.0)
 _SOON_S = 30.0
 _KEY = ClusterId("c-1")
-_STEAL = f"""
-update leases set holder = 'thief', epoch = epoch + 1 where shard = {shard_of(_KEY)}
-"""
-_FENCED = f"select epoch from leases where shard = {shard_of(_KEY)} for update nowait"
+_STEAL = "update lease set holder = 'thief', epoch = epoch + 1"
+_FENCED = "select epoch from lease for update nowait"
 
 
 class Member:
-    """One daemon's part: the store, and the keeper of its leases."""
+    """One daemon's part: the store, and the keeper of the lease."""
 
     def __init__(self, url: str, name: str, sealer: Sealer) -> None:
         settings = evolve(_SETTINGS, url=url)
@@ -53,10 +50,10 @@ class Member:
         self.heard: list[str] = []
         self.changes: list[str] = []
         self.database = PostgresDatabase(reactor, settings, self.shut_out.append, sharing=sharing)
-        assert self.database.leases is not None
-        self.keeper = self.database.leases
-        self.holdings = self.keeper.holdings
-        self.holdings.watch(
+        assert self.database.keeper is not None
+        self.keeper = self.database.keeper
+        self.holding = self.keeper.holding
+        self.holding.watch(
             lambda: self.changes.append("gained"), lambda: self.changes.append("lost")
         )
         self.keeper.notified = self.heard.append
@@ -95,20 +92,22 @@ class LeaseCase(TestCase):
         for error in await gather([each.start for each in made], len(made)):
             if isinstance(error, BaseException):
                 raise error
-        if len(made) > 1:
-            each, more = divmod(SHARDS, len(made))
-            await self.until_held({m.holdings.name: each for m in made[more:]})
         return made
 
-    async def until_held(self, wanted: dict[str, int]) -> None:
-        """Until those named hold so many leases, and no lease is free."""
+    async def working(self, *names: str) -> list[Member]:
+        """As `started`, one after the other: the first one has the lease."""
+        made = [(await self.started(name))[0] for name in names]
+        await self.until_held(made[0])
+        return made
+
+    async def until_held(self, member: Member) -> None:
+        """Until this one holds the lease, and the database says so."""
 
         async def so() -> bool:
-            rows = execute(self.url, "select holder, count(*) from leases group by holder")
-            found = dict(rows)
-            return "" not in found and wanted.items() <= found.items()
+            rows = execute(self.url, "select holder from lease")
+            return rows == [(member.holding.name,)] and member.holding.holds(_KEY)
 
-        await until(so, f"held as {wanted}", _SOON_S)
+        await until(so, f"held by {member.holding.name}", _SOON_S)
 
     async def fails(self, work: Awaitable[object], kind: type[Exception]) -> str:
         try:
@@ -120,32 +119,41 @@ class LeaseCase(TestCase):
 
 class SharingTests(LeaseCase):
     async def test_daemons_that_start_at_once(self) -> None:
-        """Each migration is run once, and the leases are shared."""
+        """Each migration is run once, and one of them has the lease."""
         made = await self.started("a", "b", "c")
-        await self.until_held({"a": 22, "b": 21, "c": 21})
+        self.assertEqual([m.holding.holds(_KEY) for m in made].count(True), 1)
         numbers = execute(self.url, "select number from schema_version order by number")
         self.assertEqual(len(numbers), len({n for (n,) in numbers}))
         for each in made:
             self.assertEqual(each.keeper.problem, "")
 
-    async def test_newcomer_gets_its_part(self) -> None:
-        """And gives it back at its end, which the other one hears of."""
-        (first,) = await self.started("a")
-        self.assertEqual(first.holdings.count(), SHARDS)
-        (second,) = await self.started("b")
-        await self.until_held({"a": 32, "b": 32})
-        await second.store.close()
-        await self.until_held({"a": 64})
-        self.assertEqual(execute(self.url, "select id from daemons"), [("a",)])
+    async def test_stopped_daemon_is_replaced_at_once(self) -> None:
+        """The other one hears of it, and waits for no grace."""
+        first, second = await self.working("a", "b")
+        began = reactor.seconds()
+        await first.store.close()
+        await self.until_held(second)
+        self.assertLess(reactor.seconds() - began, _SETTINGS.lease_s)
+        self.assertEqual(execute(self.url, "select id from daemons"), [("b",)])
 
-    async def test_only_one_drives(self) -> None:
+    async def test_only_one_works(self) -> None:
         """At every moment, while they come and go."""
-        first, second = await self.started("a", "b")
-        for _ in range(20):
-            both = [f"k{n}" for n in range(300)]
-            both = [k for k in both if first.holdings.holds(k) and second.holdings.holds(k)]
-            self.assertEqual(both, [])
-            await sleep(reactor, 0.02)
+        members = await self.started("a", "b", "c")
+        for _ in range(3):
+            for _ in range(20):
+                self.assertLess([m.holding.holds(_KEY) for m in members].count(True), 2)
+                await sleep(reactor, 0.02)
+            [worker] = [m for m in members if m.holding.epoch is not None]
+            await worker.sleep() if len(members) == 3 else await worker.store.close()
+            members.remove(worker)
+            if members:
+                await until(self.one_of(members), "the next one works", _SOON_S)
+
+    def one_of(self, members: list[Member]) -> Any:
+        async def works() -> bool:
+            return any(m.holding.holds(_KEY) for m in members)
+
+        return works
 
     async def test_alone_and_shared_exclude_each_other(self) -> None:
         """With a line that says why."""
@@ -202,7 +210,7 @@ class ReleaseTests(LeaseCase):
         await until(out, "both are shut out", _SOON_S)
         for each in made:
             self.assertIn(f"this release knows {NEWEST}", each.shut_out[0])
-            self.assertEqual(each.holdings.count(), 0)
+            self.assertFalse(each.holding.holds(_KEY))
             work = each.store.tx(lambda tx: tx.clusters.add(cluster()))
             await self.fails(work, ServiceUnavailable)
         self.assertEqual(execute(self.url, "select count(*) from clusters"), [(0,)])
@@ -261,12 +269,12 @@ class ReleaseTests(LeaseCase):
 
 class FenceTests(LeaseCase):
     async def driven(self, member: Member, work: Any) -> Any:
-        """Run `work` under the lease of the cluster."""
+        """Run `work` under the lease."""
 
         async def under() -> Any:
             return await member.store.tx(work)
 
-        return await member.holdings.drive(_KEY, under())
+        return await member.holding.drive(_KEY, under())
 
     async def test_holder_writes(self) -> None:
         """Nobody can take the lease while a transaction of it is open."""
@@ -291,7 +299,7 @@ class FenceTests(LeaseCase):
         (member,) = await self.started("a")
         await member.sleep()
         execute(self.url, _STEAL)
-        self.assertTrue(member.holdings.holds(_KEY))
+        self.assertTrue(member.holding.holds(_KEY))
         await self.fails(self.driven(member, lambda tx: tx.clusters.add(cluster())), LeaseLost)
         found = await member.store.read(lambda tx: tx.clusters.page(TENANT, Page()))
         self.assertEqual(found, [])
@@ -313,53 +321,53 @@ class FenceTests(LeaseCase):
             return "lost" in member.changes
 
         await until(noticed, "the loss", _SOON_S)
-        await self.until_held({"a": 64})  # the thief is no daemon
+        self.assertIsNone(member.holding.epoch)
 
 
 class DeathTests(LeaseCase):
     async def test_silent_daemon_is_replaced_and_comes_back(self) -> None:
-        """What it worked on is cancelled; its locks are taken away; it starts anew."""
-        first, second = await self.started("a", "b")
-        key = next(f"k{n}" for n in range(999) if first.holdings.holds(f"k{n}"))
+        """What it worked on is cancelled; its locks are taken away; it takes part again."""
+        first, second = await self.working("a", "b")
         stuck: Deferred[None] = Deferred()
 
         async def work() -> None:
             await stuck
 
-        running = Deferred.fromCoroutine(first.holdings.drive(key, work()))
+        running = Deferred.fromCoroutine(first.holding.drive(_KEY, work()))
+        began = reactor.seconds()
         await first.sleep()
-        self.assertTrue(second.holdings.in_force())
-        await self.until_held({"b": 64})
+        await self.until_held(second)
+        took = reactor.seconds() - began
+        self.assertLess(took, _SETTINGS.lease_s + _SETTINGS.grace_s + 3.0)
         await self.fails(running, LeaseLost)
-        self.assertFalse(first.holdings.holds(key))
-
-        async def in_use() -> bool:
-            return second.holdings.holds(key)
-
-        await until(in_use, "the grace is over", _SOON_S)
-        self.assertFalse(first.holdings.holds(key))
+        self.assertFalse(first.holding.holds(_KEY))
         first.wake()
-        await self.until_held({"a": 32, "b": 32})
+
+        async def lives() -> bool:
+            return execute(self.url, "select count(*) from daemons") == [(2,)]
+
+        await until(lives, "it is back", _SOON_S)
+        self.assertFalse(first.holding.holds(_KEY))
+        await second.store.close()
+        await self.until_held(first)
 
     async def test_server_whose_clock_was_set_back(self) -> None:
         """The dead seem to have an hour left: they are given up after six leases at most."""
-        first, second = await self.started("a", "b")
+        first, second = await self.working("a", "b")
         await first.sleep()
         execute(self.url, "update daemons set until_s = until_s + 3600 where id = 'a'")
-        execute(self.url, "update leases set free_s = free_s + 3600")
-        await self.until_held({"b": 64})
-        self.assertTrue(second.holdings.in_force())
+        execute(self.url, "update lease set free_s = free_s + 3600")
+        await self.until_held(second)
+        self.assertTrue(second.holding.in_force())
 
     async def test_locks_of_the_dead_are_taken_away(self) -> None:
         """It was stopped in the middle of a transaction."""
-        first, _ = await self.started("a", "b")
-        shard = next(iter(first.holdings.epochs()))
-        held = f"select 1 from leases where shard = {shard} for share"
+        first, second = await self.working("a", "b")
         entered: Deferred[None] = Deferred()
         hold: Deferred[None] = Deferred()
 
         async def work(sql: Any) -> None:
-            await sql.one(held)
+            await sql.one("select 1 from lease for share")
             entered.callback(None)
             await hold
             await sql.one("select 1")
@@ -367,44 +375,44 @@ class DeathTests(LeaseCase):
         running = Deferred.fromCoroutine(first.database.tx(work))
         await entered
         await first.sleep()
-        await self.until_held({"b": 64})
+        await self.until_held(second)
         hold.callback(None)
         await self.fails(running, Exception)
 
     async def test_started_again_in_the_same_place(self) -> None:
-        """Its former process is known to be dead: it goes on at once, in terms of its own."""
+        """Its former process is known to be dead: it goes on at once, in a term of its own."""
         (first,) = await self.started("a")
-        before = first.holdings.epochs()
+        before = first.holding.epoch or 0
         await first.sleep()
         await first.database._pool.close(1.0)
         second = self.member("a")
         await second.start()
-        self.assertEqual(second.holdings.count(), SHARDS)
-        self.assertEqual(second.holdings.epochs(), {s: e + 1 for s, e in before.items()})
+        self.assertTrue(second.holding.holds(_KEY))
+        self.assertEqual(second.holding.epoch, before + 1)
 
     async def test_restarted_server(self) -> None:
-        """Nobody acts while nobody can know; then all hold what they held."""
+        """Nobody acts while nobody can know; then the same one works as before."""
         if not self.url.startswith("postgresql://svcd@"):
             raise SkipTest("the server of PGHOST is not ours to stop")
-        made = await self.started("a", "b")
-        before = [each.holdings.epochs() for each in made]
+        made = await self.working("a", "b")
+        before = made[0].holding.epoch
         own_server().stop()
 
         async def lapsed() -> bool:
-            return [each.holdings.count() for each in made] == [0, 0]
+            return not any(each.holding.in_force() for each in made)
 
         try:
-            await until(lapsed, "no daemon holds anything", _SOON_S)
-            self.assertTrue(all("lost" in each.changes for each in made))
+            await until(lapsed, "no daemon is sure of anything", _SOON_S)
+            self.assertIn("lost", made[0].changes)
         finally:
             own_server().start()
 
         async def resumed() -> bool:
-            counts = [each.holdings.count() for each in made]
-            return counts == [32, 32] and not any(each.keeper.problem for each in made)
+            works = made[0].holding.holds(_KEY)
+            return works and not any(each.keeper.problem for each in made)
 
         await until(resumed, "all is as before", _SOON_S)
-        self.assertEqual([each.holdings.epochs() for each in made], before)
+        self.assertEqual([each.holding.epoch for each in made], [before, None])
 
     async def test_uploads_of_the_living_stay(self) -> None:
         """Those of the dead go."""
@@ -457,11 +465,11 @@ class TellTests(LeaseCase):
             return bool(second.heard)
 
         await until(heard, "the news", _SOON_S)
-        line = f"changed {first.holdings.name} acme"
+        line = f"changed {first.holding.name} acme"
         self.assertEqual(second.heard[0], line)
         calls: list[str] = []
         for member in (first, second):
-            member.store.on_change(TENANT, lambda m=member: calls.append(m.holdings.name))
+            member.store.on_change(TENANT, lambda m=member: calls.append(m.holding.name))
             _, sender, *tenants = line.split()
             member.store.heard(sender, tenants)
-        self.assertEqual(calls, [second.holdings.name])
+        self.assertEqual(calls, [second.holding.name])

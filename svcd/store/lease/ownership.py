@@ -2,7 +2,7 @@
 
 The lock is an advisory lock on a connection of its own. A daemon with an embedded cloud takes it
 exclusively, because no other daemon can reach that cloud. Daemons that keep leases
-(`svcd.store.leases.keeper`) take it shared.
+(`svcd.store.lease.keeper`) take it shared.
 
 `Ownership` is the exclusive lock. The server releases it when its connection ends; while this
 daemon does not hold it, no transaction begins. When the connection breaks, the daemon takes the

@@ -1,0 +1,1 @@
+"""The lease: which of the daemons on one database does the work."""

@@ -1,1 +1,0 @@
-"""Leases: which of the daemons on one database drives which clusters and executions."""
