@@ -66,7 +66,7 @@ def reseal(session: Session, sealer: MemorySealer) -> Iterator[Resealed]:
 
 
 def _tables(session: Session) -> Sequence[TableShape]:
-    """The tables that may have sealed texts.
+    """The tables that may have sealed texts; one without a key, as of the lease, has none.
 
     First the one from which a daemon learns at its start whether its key is the right one.
     """
@@ -76,7 +76,7 @@ def _tables(session: Session) -> Sequence[TableShape]:
             f"{session.where} has schema {number}, this release knows {migrations.newest()}:"
             " run svcd db upgrade first"
         )
-    tables = [table for table in shape(number).every if "content" not in table.columns]
+    tables = [each for each in shape(number).every if each.key and "content" not in each.columns]
     return sorted(tables, key=lambda table: table.name != "seals")
 
 
