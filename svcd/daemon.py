@@ -196,7 +196,7 @@ class Daemon:
             probe=outside.probe,
             distributions=self._distributions,
             sealer=outside.sealer,
-            kill_executions=self.executions.jobs.kill_all_of,
+            kill_executions=self.executions.kill_all_of,
             installation=outside.installation,
             firewall=Firewall(ssh_cidrs=cloud.ssh_cidrs, web_cidrs=cloud.web_cidrs),
             metrics=outside.metrics.work,

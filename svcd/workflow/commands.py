@@ -343,7 +343,7 @@ class Jobs:
         if lifecycle.is_over(row) or row.workflow_job_id is None:
             return row
         try:
-            work = self._controller.jobs.refresh(row)
+            work = self._controller.refresh(row)
             return await with_deadline(self._clock, _ENGINE_S, "status of the job", work)
         except DeadlineExceeded:
             raise PlatformTimeout(
@@ -454,7 +454,7 @@ class Jobs:
             if again is None:
                 raise NotFound.of("job execution", row.id)
             row = again
-        return row if lifecycle.is_over(row) else await self._controller.jobs.kill(row)
+        return row if lifecycle.is_over(row) else await self._controller.kill(row)
 
     async def _check(self, tx: Tx, row: Execution, cluster: Cluster | None = None) -> Checked:
         """Check references and rules of an execution, and its cluster if that exists already.

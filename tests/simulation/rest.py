@@ -293,11 +293,9 @@ def _kept(process: Process) -> Mapping[str, int]:
     daemon: Any = process.daemon
     kept = {
         "controller states": daemon.controller._states,
-        "engines": daemon.executions.jobs._memory,
-        "stalled steps": daemon.executions.jobs._stalled,
-        "questions about stalled steps": daemon.executions.jobs._tasks.active(),
-        "incidents": daemon.executions._submissions._incidents,
-        "ends of other daemons": daemon.executions._endings._strangers,
+        "engines": daemon.executions._observer._engines,
+        "questions about stalled steps": daemon.executions._observer._rounds.active(),
+        "states of executions": daemon.executions._states,
     }
     return {what: len(where) for what, where in kept.items()}
 

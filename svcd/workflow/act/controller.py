@@ -1,55 +1,68 @@
-"""Follows executions from `Pending` to their end. It holds the tick; other modules hold the tasks.
+"""One task per execution: row -> observe -> plan -> perform -> compare-and-set.
 
-Each tick reads the unfinished rows and passes each on: to `Submissions` (before the engine has the
-job), `EngineJobs` (while the engine has it) or `Endings` (after the end). The controller decides
-nothing: see `svcd.workflow.decide`. Only the rows hold state: after a restart the first tick finds
-all unfinished executions.
+The tick reads the unfinished rows and looks once at each engine. It wakes the task of each row for
+which `planner.plan` has a step, and the task then plans and performs until no step is left. Only
+the rows hold state: after a restart the first tick finds all unfinished executions.
+
+Note: requests. A refresh and a cancel read or kill the job at once, on any daemon, and outside of
+the task. Both sides write by compare-and-set, and no execution leaves an end state.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
+from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import ServiceUnavailable
+from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import ClusterId, ExecutionId
 from svcd.model.job import Execution
 from svcd.ports.cloud import ApplicationCredentials, ObjectStore
 from svcd.ports.engine import Engine, Engines, FileSystem
-from svcd.ports.leases import Leases
+from svcd.ports.leases import Leases, lease_key
 from svcd.ports.machines import Probe
 from svcd.ports.store import Sealer, Store
 from svcd.runtime.fencing import Alone, if_held
-from svcd.runtime.tasks import Loop, gather, sleep
+from svcd.runtime.tasks import (
+    KeyedTasks,
+    Loop,
+    gather,
+    sleep,
+)
 from svcd.runtime.work_metrics import WorkMetrics
 from svcd.settings import Workflow
 from svcd.workflow.act.containers import Containers
-from svcd.workflow.act.endings import Endings
-from svcd.workflow.act.engine_jobs import EngineJobs, raise_first
+from svcd.workflow.act.identities import Identities
 from svcd.workflow.act.job_credentials import JobCredentials
 from svcd.workflow.act.kept_logs import KeptLogs
 from svcd.workflow.act.launchers import Launchers
 from svcd.workflow.act.logs import Logs
-from svcd.workflow.act.perform import Performer
+from svcd.workflow.act.observe import Observer
+from svcd.workflow.act.passes import AT_ONCE, Passes, Sight, State
+from svcd.workflow.act.perform import Answer, Performer, raise_first
 from svcd.workflow.act.pruning import Pruning
-from svcd.workflow.act.rows import Rows
-from svcd.workflow.act.submissions import Submissions
-from svcd.workflow.act.tasks import AT_ONCE, Means
+from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.act.yarn import ResourceManager
 from svcd.workflow.binaries import Binaries
-from svcd.workflow.decide import planner
+from svcd.workflow.decide import lifecycle, planner
 from svcd.workflow.decide.clock_skew import Bounds
 from svcd.workflow.decide.object_store import ObjectStoreAccess
+from svcd.workflow.decide.planner import Look, Observed
+from svcd.workflow.decide.steps import Again, ReadRecord, Rest, Step
 
 log = Logger()
 
 ENGINES_AT_ONCE: Final = 10
 """Engines that a tick asks in parallel."""
+CRASHES: Final = 8
+"""Starts in a row that end in a bug before the execution is given up."""
 _MOMENT_S: Final = 0.2
 """A cancel gives a start that is under way this time to end."""
 
@@ -61,7 +74,6 @@ class Controller:
     when an execution begins to wait for something of it. credentials: makes the application
     credentials of jobs; None: jobs get the passwords of their accounts. access: the object store as
     the clusters' machines reach it. leases: svcd drives only executions of leases that they hold.
-    It performs requests (refresh, kill) for any execution, and notifies the daemon that drives it.
     """
 
     def __init__(
@@ -87,10 +99,10 @@ class Controller:
     ) -> None:
         self._clock = clock
         self._rng = rng
+        self._settings = settings
+        self._idle = idle
         self._leases: Leases = leases or Alone()
         self._tidied = False
-        self.binaries = Binaries(store, object_store)
-        self.containers = Containers(probe, clock)
         self.rows = Rows(store, engines, clock, self._leases, sealer, noticed, metrics)
         self.credentials = JobCredentials(
             store=store,
@@ -100,33 +112,42 @@ class Controller:
             installation=installation,
             life_s=settings.job_credential_s,
         )
-        performer = Performer(
+        containers = Containers(probe, clock)
+        self.logs = Logs(engine, containers, settings.log_bytes)
+        self.kept_logs = KeptLogs(store, self.rows, self.logs, clock)
+        self._performer = Performer(
             store=store,
             rows=self.rows,
             engine=engine,
             files=files,
-            probe=probe,
-            binaries=self.binaries,
+            identities=Identities(self.rows, probe, clock),
+            binaries=Binaries(store, object_store),
             credentials=self.credentials,
-            containers=self.containers,
+            containers=containers,
             launchers=Launchers(probe, clock),
+            kept_logs=self.kept_logs,
             clock=clock,
             access=access,
+            idle=idle,
         )
-        means = Means(
-            rows=self.rows,
-            performer=performer,
-            clock=clock,
-            settings=settings,
+        self._observer = Observer(
+            self.rows, engine, ResourceManager(probe), clock, settings, rng, self._leases
+        )
+        self._states: dict[ExecutionId, State] = {}
+        self._passes = Passes(
+            self.rows, self._performer, self._observer, clock, settings, rng, idle
+        )
+        self._tasks: KeyedTasks[ExecutionId] = KeyedTasks(
+            clock,
+            "execution",
+            self._drive,
+            limit=sys.maxsize,  # each kind of step has a limit of its own
             rng=rng,
+            failed=self._crashed,
             leases=self._leases,
+            lease_key=self._lease_key,
+            parked=self._forget,
         )
-        starting: set[ExecutionId] = set()
-        self.logs = Logs(engine, self.containers, settings.log_bytes)
-        self.kept_logs = KeptLogs(store, self.rows, self.logs, clock)
-        self._endings = Endings(means, self.credentials, starting, self.kept_logs, idle)
-        self.jobs = EngineJobs(means, self._endings, engine, ResourceManager(probe), idle)
-        self._submissions = Submissions(means, self.jobs, self._endings, starting)
         self._ticks = Loop(clock, "execution status", settings.poll_s, self.tick)
         self._pruning = Pruning(store, clock, self._leases, settings.keep_days)
 
@@ -142,9 +163,8 @@ class Controller:
         """Stop all tasks. The rows hold the remaining work."""
         await self._ticks.stop()
         await self._pruning.stop()
-        await self.jobs.stop()
-        await self._submissions.stop()
-        await self._endings.stop()
+        await self._observer.stop()
+        await self._tasks.stop()
         await self.credentials.stop()
 
     def wake(self, id_: ExecutionId | None = None) -> None:
@@ -152,12 +172,12 @@ class Controller:
         if id_ is None:
             self._ticks.wake()
         else:
-            self._submissions.wake(id_)
+            self._tasks.wake(id_)
 
     def notified(self, id_: ExecutionId, key: str) -> None:
         """Read the row soon, because another daemon has written it."""
         if self._leases.holds(key):
-            self._submissions.wake(id_)
+            self._tasks.wake(id_)
             self._ticks.wake()
 
     def gained(self) -> None:
@@ -168,41 +188,37 @@ class Controller:
 
     def forget(self) -> None:
         """Drop the memory of executions and engines whose leases this daemon has lost."""
-        self.jobs.retain(self._leases.holds)
+        self._observer.retain(self._leases.holds)
         self.rows.retain(self._leases.holds)
 
     def active(self) -> int:
-        """The number of executions that svcd starts or tidies up now, without running ones."""
-        return len({*self._submissions.active(), *self._endings.active()})
+        """The number of executions with a task that works or has a timer."""
+        return len(self._tasks.active())
 
     async def settled(self, id_: ExecutionId) -> None:
         """Wait a moment, so that a start that is under way can end."""
-        self._submissions.wake(id_)
+        self._tasks.wake(id_)
         await sleep(self._clock, _MOMENT_S)
 
     # ---- the tick ----
 
     async def tick(self) -> None:
-        """Start pending executions and read the status of running ones."""
+        """Look at the engines, and wake the tasks of all rows that need a step."""
         if not self._tidied:
             await self._find_untidy()
         rows = await self._corrected(await self.rows.unfinished())
         due = planner.due(rows, self._clock.seconds())
-        for id_ in due.ended:
-            self._endings.wake(id_, 0.0)  # removes its folder, then its row
+        for id_ in (*due.ended, *due.orphans):
+            self._tasks.wake(id_)
         for index, id_ in enumerate(due.starts):
-            self._submissions.wake(id_, self._rng.random() if index >= AT_ONCE else 0.0)
-        for id_ in due.orphans:
-            await if_held(
-                self._leases, id_, partial(self.jobs.orphan, id_, "the cluster was deleted")
-            )
-        self.jobs.retain(due.at_engines.__contains__)
+            self._tasks.wake(id_, self._rng.random() if index >= AT_ONCE else 0.0)
+        self._observer.retain(due.at_engines.__contains__)
         self.rows.retain(due.at_engines.__contains__)
-        results = await gather(
-            [partial(self._turn, each, rows) for each, rows in due.at_engines.items()],
-            ENGINES_AT_ONCE,
-        )
-        raise_first(results)
+        looks = [
+            partial(if_held, self._leases, cluster_id, partial(self._look, cluster_id, rows))
+            for cluster_id, rows in due.at_engines.items()
+        ]
+        raise_first(await gather(looks, ENGINES_AT_ONCE))
 
     async def _corrected(self, found: Sequence[Execution]) -> Sequence[Execution]:
         """`found` with impossible times corrected, in the rows too: see `clock_skew`."""
@@ -218,13 +234,13 @@ class Controller:
         return rows
 
     async def _find_untidy(self) -> None:
-        """Remove folders of executions that ended under a former daemon, beside the first ticks.
+        """Wake the executions that ended under a former daemon and still have a folder.
 
         With very many rows this query can exceed the time limit of a statement.
         """
         self._tidied = True
         try:
-            found = await self.rows.untidy()
+            untidy = await self.rows.untidy()
         except ServiceUnavailable as error:
             self._tidied = False
             log.warn("Folders of ended executions could not be listed: {why}", why=error.message)
@@ -232,8 +248,143 @@ class Controller:
         except BaseException:
             self._tidied = False
             raise
-        for id_ in found:
-            self._endings.wake(id_)
+        for id_ in untidy:
+            self._tasks.wake(id_, planner.SETTLE_S)
 
-    async def _turn(self, cluster_id: ClusterId, rows: Sequence[Execution]) -> None:
-        await if_held(self._leases, cluster_id, partial(self.jobs.turn, cluster_id, rows))
+    async def _look(self, cluster_id: ClusterId, rows: Sequence[Execution]) -> None:
+        """Look at one engine, and wake the tasks of its executions that need a step."""
+        cluster = await self.rows.cluster(cluster_id)
+        place, look = self._place(cluster), None
+        if place is not None and place.cluster.status is not ClusterStatus.DELETING:
+            look = await self._observer.look(place, rows)
+        observed = self._observed(cluster, place, look)
+        now = self._clock.seconds()
+        for row in rows:
+            if not isinstance(planner.plan(row, observed, now), Rest):
+                sight = Sight(row=row, cluster=cluster, look=look)
+                self._states.setdefault(row.id, State()).sight = sight
+                self._tasks.wake(row.id)
+
+    def _place(self, cluster: Cluster | None) -> Place | None:
+        return None if cluster is None else self.rows.place_on(cluster)
+
+    def _observed(
+        self,
+        cluster: Cluster | None,
+        place: Place | None,
+        look: Look | None,
+        is_read: bool = False,
+    ) -> Observed:
+        return Observed(
+            cluster=cluster,
+            user=None if place is None else place.endpoints.user,
+            look=look,
+            is_read=is_read,
+            manual_deadline_s=self._settings.manual_deadline_s,
+        )
+
+    # ---- one execution ----
+
+    async def _lease_key(self, id_: ExecutionId) -> str | None:
+        """The key of the lease. None: the row is gone, or a request has found the end here."""
+        state = self._states.get(id_)
+        if state is not None and state.sight is not None:
+            return lease_key(state.sight.row)
+        key = await self.rows.lease_of(id_)
+        is_foreign = key is not None and not self._leases.holds(key)
+        return None if is_foreign and state is not None and state.seen_here else key
+
+    def _crashed(self, id_: ExecutionId, count: int, incident: str, error: Exception) -> None:
+        """Count failures: a bug must not keep an execution `Pending` for ever, a lost store may."""
+        if count >= CRASHES and not isinstance(error, ServiceUnavailable):
+            self._states.setdefault(id_, State()).incident = incident
+
+    def _forget(self, id_: ExecutionId) -> None:
+        self._states.pop(id_, None)
+
+    async def _drive(self, id_: ExecutionId) -> float | None:
+        """Do passes until the execution rests (None), or until it only waits (seconds)."""
+        state = self._states.setdefault(id_, State())
+        sight, state.sight = state.sight, None
+        sight = sight or await self._sight(id_)
+        while sight is not None:
+            row, place = sight.row, None
+            step: Step | None = planner.broken(row, state.incident)
+            state.incident = ""
+            if step is None:
+                place = self._place(sight.cluster)
+                if state.seen_here and not (planner.is_to_tidy(row) or self.rows.is_ours(row)):
+                    break  # here it would only be tidied up
+                observed = self._observed(sight.cluster, place, sight.look, sight.is_read)
+                step = planner.plan(row, observed, self._clock.seconds())
+            after = await self._passes.act(step, sight, place, state)
+            match after:
+                case Rest(wait_s=wait_s):
+                    return self._rested(id_, wait_s)
+                case Again():
+                    sight = await self._sight(id_)
+                case None:
+                    break
+                case _:
+                    sight = evolve(sight, row=after, is_read=isinstance(step, ReadRecord))
+        self._forget(id_)
+        return None
+
+    async def _sight(self, id_: ExecutionId) -> Sight | None:
+        row, cluster = await self.rows.with_cluster(id_)
+        return None if row is None else Sight(row=row, cluster=cluster)
+
+    def _rested(self, id_: ExecutionId, wait_s: float | None) -> float | None:
+        """Drop the memory of an execution when it holds nothing."""
+        if self._states.get(id_) == State():
+            self._forget(id_)
+        return wait_s
+
+    # ---- requests ----
+
+    async def refresh(self, row: Execution) -> Execution:
+        """Ask the engine about `row` now, and return the new row. Raises EngineError."""
+        place = await self.rows.place(row)
+        if place is None or lifecycle.is_over(row) or row.workflow_job_id is None:
+            return row
+        return await self._answered(row, place, self._performer.read(row, place))
+
+    async def kill(self, row: Execution) -> Execution:
+        """Kill `row` at its engine, read the record, return the new row. Raises EngineError."""
+        place = await self.rows.place(row)
+        if place is None:
+            return await self._orphan(row, "the cluster was deleted") or row
+        return await self._answered(row, place, self._performer.end(row, place))
+
+    async def _answered(
+        self, row: Execution, place: Place, answering: Coroutine[Any, Any, Answer]
+    ) -> Execution:
+        """Write the engine's answer. After an end the task tidies up here, whoever drives the row.
+
+        The answer of the write may be lost, so the task is woken in any case.
+        """
+        answer = await answering
+        try:
+            after = await self._passes.absorb(row, place, answer) or row
+        finally:
+            if not self.rows.is_ours(row):
+                self._states.setdefault(row.id, State()).seen_here = True
+            self._tasks.wake(row.id)
+        return after
+
+    async def kill_all_of(self, cluster_id: ClusterId) -> None:
+        """Before a cluster's delete: kill its executions at the engine, and write `KILLED`.
+
+        Bounded: svcd writes `KILLED` also when the engine does not answer, because its machines
+        are deleted.
+        """
+        rows = await self.rows.of_cluster(cluster_id)
+        alive = [row for row in rows if not lifecycle.is_over(row)]
+        await self._performer.kill_all(alive)
+        for row in alive:
+            await self._orphan(row, f"cluster {cluster_id} was deleted")
+
+    async def _orphan(self, row: Execution, why: str) -> Execution | None:
+        """End `row`, whose cluster goes."""
+        now = self._clock.seconds()
+        return await self.rows.change(row.id, partial(planner.orphan, why=why, now=now))

@@ -12,8 +12,8 @@ the other writer, and one that completes the log reads the files again.
 Note: an early end. When an execution succeeds, its programs have ended by themselves, and most of
 their containers too. So the first caller after the end gets the complete log, if node managers and
 job history prove that each file is whole. Without this proof (the master of a map-reduce job runs
-for some seconds more), and after any other end, the log is completed by `endings` when the engine
-and the programs have had time.
+for some seconds more), and after any other end, the task completes the log when the engine and the
+programs have had time.
 """
 
 from __future__ import annotations

@@ -6,43 +6,37 @@ react to it; other faults are raised as `EngineError`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, assert_never
-from urllib.parse import urlsplit
+from typing import Final, TypeAlias, assert_never
 
-from attrs import evolve, frozen
+from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from svcd.errors import NotFound
+from svcd.model.cluster import ClusterStatus
 from svcd.model.engine_record import Record
-from svcd.model.job import (
-    Execution,
-    ExecutionStatus,
-    JobBinary,
-    JobConfigs,
-    JobType,
-)
-from svcd.model.redaction import shown_url
+from svcd.model.job import Execution, ExecutionStatus
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
-from svcd.ports.engine import Engine, EngineError, FileSystem, Identity
+from svcd.ports.engine import Engine, EngineError, FileSystem
 from svcd.ports.faults import Fault
-from svcd.ports.machines import Location, Probe, ProbeError
-from svcd.ports.store import Store, Tx
+from svcd.ports.store import Store
 from svcd.runtime.slices import Slices
-from svcd.runtime.tasks import gather, sleep
+from svcd.runtime.tasks import DeadlineExceeded, Parked, gather, with_deadline
 from svcd.workflow.act.containers import Containers
+from svcd.workflow.act.identities import Identities
 from svcd.workflow.act.job_credentials import JobCredentials
+from svcd.workflow.act.kept_logs import KeptLogs
 from svcd.workflow.act.launchers import Launchers
 from svcd.workflow.act.rows import Place, Rows
-from svcd.workflow.binaries import Binaries, begun, library_name
-from svcd.workflow.decide import arguments, document, failures, lifecycle, planner, submission
+from svcd.workflow.act.staging import Staging, Stop, gather_material
+from svcd.workflow.binaries import Binaries
+from svcd.workflow.decide import document, failures, lifecycle, planner, submission
 from svcd.workflow.decide.failures import Code
-from svcd.workflow.decide.job_configs import launcher_faults, starts
+from svcd.workflow.decide.job_configs import launcher_faults
 from svcd.workflow.decide.masking import masked_text, reading
-from svcd.workflow.decide.material import Material, secrets_of, work_of
+from svcd.workflow.decide.material import secrets_of, work_of
 from svcd.workflow.decide.object_store import ObjectStoreAccess
 from svcd.workflow.decide.planner import News
 from svcd.workflow.decide.progress import return_code, with_children, with_known_children
@@ -53,6 +47,7 @@ from svcd.workflow.decide.steps import (
     FindJob,
     Found,
     KillLate,
+    Lost,
     Outcome,
     RemoteStep,
     RemoveDefinition,
@@ -62,37 +57,23 @@ from svcd.workflow.decide.steps import (
 
 log = Logger()
 
-_IDENTITY_S: Final = 5.0
-"""Time-out of the request for a daemon's identity."""
-_STRANGER_S: Final = 1.0
-"""Time between the two looks that prove a stranger."""
+Answer: TypeAlias = News | Lost | None
+"""The engine's answer on a job; None: it has an unknown status."""
+
 _PROVEN_S: Final = 2.0
 """After a longer staging svcd asks for the identities again, before it submits."""
 _DIAGNOSIS_S: Final = 15.0
 """Time for reading the diagnosis of a failed job."""
-
-
-class _Stop(Exception):
-    """Ends a step early. args[0]: the outcome of the step."""
-
-    def __init__(self, outcome: Retry | Fail) -> None:
-        super().__init__(outcome)
-        self.outcome = outcome
-
-
-@frozen
-class _Look:
-    """The answer of a daemon that was asked for its identity; both empty: it is the cluster's own.
-
-    stranger: another program has answered. silence: the daemon does not show its cluster.
-    """
-
-    stranger: str = ""
-    silence: str = ""
+KILLS_AT_ONCE: Final = 8
+"""Jobs of one cluster that svcd kills in parallel before the cluster's delete."""
+_KILL_ALL_S: Final = 15.0
+"""Time for killing all of them."""
+_TIDY_S: Final = 20.0
+"""Time for one try to tidy up."""
 
 
 class Performer:
-    """Performs steps. access: the object store as the clusters' machines reach it."""
+    """Performs steps. access, idle: see Controller."""
 
     def __init__(
         self,
@@ -101,25 +82,29 @@ class Performer:
         rows: Rows,
         engine: Engine,
         files: FileSystem,
-        probe: Probe,
+        identities: Identities,
         binaries: Binaries,
         credentials: JobCredentials,
         containers: Containers,
         launchers: Launchers,
+        kept_logs: KeptLogs,
         clock: IReactorTime,
         access: ObjectStoreAccess | None,
+        idle: Callable[[], None],
     ) -> None:
         self._store = store
         self._rows = rows
         self._engine = engine
         self._files = files
-        self._probe = probe
+        self._identities = identities
         self._binaries = binaries
         self._credentials = credentials
         self._containers = containers
         self._launchers = launchers
+        self._kept_logs = kept_logs
         self._clock = clock
         self._access = access
+        self._idle = idle
 
     async def perform(self, step: RemoteStep, row: Execution, place: Place) -> Outcome:
         """Perform `step`, which was planned for `row`, and return its outcome."""
@@ -139,7 +124,7 @@ class Performer:
 
     async def _start(self, step: Start, row: Execution, place: Place) -> Outcome:
         """Stage if `step` says so, then submit. Found: the engine has the job; Done: not wanted."""
-        unproven = await self._unproven(place)
+        unproven = await self._identities.unproven(place)
         if unproven is not None:
             return unproven
         began = self._clock.seconds()
@@ -171,75 +156,17 @@ class Performer:
                     return Done()  # a row that is gone does not name its folder for the removal
                 row = after
                 further = {**document.further_files(work), "workflow.xml": definition}
-                await _Staging(self._files, self._binaries, place, step.folder).all_of(
+                await Staging(self._files, self._binaries, place, step.folder).all_of(
                     row, material, further
                 )
                 if self._clock.seconds() - began > _PROVEN_S:
-                    unproven = await self._unproven(place)
+                    unproven = await self._identities.unproven(place)
                     if unproven is not None:
                         return unproven
             return await self._submit(step, row, place, properties)
-        except _Stop as stop:
+        except Stop as stop:
             stored = await self._rows.secrets(row)  # without staging `logins` are samples
             return _hidden(stop.outcome, [*secrets_of(row, material, logins), *stored])
-
-    # ---- strangers ----
-
-    async def prove(self, place: Place, endpoint: str) -> None:
-        """Make sure that the cluster's own daemon answers at a URL. Raises EngineError."""
-        own = [i for i in place.endpoints.identities if _same_place(i.url, endpoint)]
-        for look in await self._looks(place, own):
-            if look.stranger or look.silence:
-                raise EngineError(Fault.UNREACHABLE, look.stranger or look.silence)
-
-    async def _unproven(self, place: Place) -> Fail | Retry | None:
-        """Ask the daemons that a job uses for their identity; None when the job may start.
-
-        The engine and the name node must show it. Of the others a silent one is not a stranger.
-        """
-        endpoints, waits = place.endpoints, None
-        looks = await self._looks(place, endpoints.identities)
-        for identity, look in zip(endpoints.identities, looks, strict=True):
-            if look.stranger:
-                failure = failures.failure(Code.FOREIGN_DAEMON, "start", look.stranger)
-                return Fail(failure=failure)
-            if look.silence and _same_place(identity.url, endpoints.engine):
-                waits = Retry(code=Code.ENGINE_UNREACHABLE, step="submit", text=look.silence)
-            elif look.silence and _same_place(identity.url, endpoints.webhdfs):
-                waits = Retry(code=Code.STAGING_FAILED, step="staging", text=look.silence)
-        return waits
-
-    async def _looks(self, place: Place, identities: Sequence[Identity]) -> Sequence[_Look]:
-        """Look at each daemon; look again when a stranger answers: one answer may be broken."""
-        looks = await self._looks_once(place, identities)
-        if any(look.stranger for look in looks):
-            await sleep(self._clock, _STRANGER_S)
-            looks = await self._looks_once(place, identities)
-        return looks
-
-    async def _looks_once(self, place: Place, identities: Sequence[Identity]) -> Sequence[_Look]:
-        asked = [partial(self._look, identity, place) for identity in identities]
-        looks: list[_Look] = []
-        for look in await gather(asked, max(1, len(asked))):
-            if isinstance(look, BaseException):
-                raise look
-            looks.append(look)
-        if any(look.stranger for look in looks):
-            self._rows.notice(place.cluster.id)
-        return looks
-
-    async def _look(self, identity: Identity, place: Place) -> _Look:
-        at = place.at(identity.url) or Location(identity.url)
-        try:
-            answer = await self._probe.get(at, _IDENTITY_S)
-        except ProbeError as error:
-            return _Look(silence=f"{identity.what}: {error.text}")
-        missing = identity.missing(*answer)
-        stranger = "" if missing else identity.stranger(*answer)
-        return _Look(
-            stranger=f"{identity.what}: {stranger}" if stranger else "",
-            silence=f"{identity.what}: {missing}" if missing else "",
-        )
 
     async def _submit(
         self, step: Start, row: Execution, place: Place, properties: Mapping[str, str]
@@ -255,12 +182,12 @@ class Performer:
         except EngineError as error:
             if not error.passing:
                 failure = failures.failure(Code.ENGINE_REFUSED, "submit", error.text)
-                raise _Stop(Fail(failure=failure)) from None
+                raise Stop(Fail(failure=failure)) from None
             slow = error.kind is Fault.TIMEOUT
             retry = _retry(error, submission.SLOW_ARRIVES_S if slow else submission.ARRIVES_S)
             if error.kind in (Fault.UNREACHABLE, Fault.BUSY):
                 retry = evolve(retry, least_s=0.0, unsent=True)
-            raise _Stop(retry) from None
+            raise Stop(retry) from None
         return Found(job_id=job_id)
 
     # ---- submit recovery ----
@@ -277,7 +204,7 @@ class Performer:
         """Remove the folder of a submit; the reason is in `submission`."""
         if step.folder is not None:
             try:
-                await self.prove(place, place.endpoints.webhdfs)
+                await self._identities.prove(place, place.endpoints.webhdfs)
                 await self._remove(step.folder, place)
             except EngineError as error:
                 text = f"the definition of the submit cannot be removed: {error.text}"
@@ -304,8 +231,52 @@ class Performer:
             if error.kind is not Fault.NOT_FOUND:
                 raise
 
-    async def news(self, row: Execution, job_id: str, place: Place) -> News | None:
+    async def kill_all(self, rows: Sequence[Execution]) -> None:
+        """Kill the jobs of executions, in a bounded time. A job that cannot be killed is logged."""
+        until = self._clock.seconds() + _KILL_ALL_S
+
+        async def kill(row: Execution) -> None:
+            left_s = until - self._clock.seconds()
+            place = await self._rows.place(row)
+            if place is None or left_s <= 0:
+                return
+            work = self.kill(row.workflow_job_id, place)
+            try:
+                await with_deadline(self._clock, left_s, "kill", work)
+            except (DeadlineExceeded, EngineError) as error:
+                log.warn("Execution {id} was not killed at its engine: {e}", id=row.id, e=error)
+
+        placed = [row for row in rows if row.workflow_job_id is not None]
+        raise_first(await gather([partial(kill, row) for row in placed], KILLS_AT_ONCE))
+
+    async def end(self, row: Execution, place: Place) -> Answer:
+        """Kill a job and read its record. Raises EngineError, unless the job has ended in any case.
+
+        Oozie kills a job, and answers with a fault when it then cannot remove a folder of the job.
+        """
+        try:
+            await self.kill(row.workflow_job_id, place)
+        except EngineError:
+            answer = await self.read(row, place)
+            if isinstance(answer, Lost) or (answer and answer.status in lifecycle.TERMINAL):
+                return answer
+            raise
+        return await self.read(row, place)
+
+    async def read(self, row: Execution, place: Place) -> Answer:
         """The engine's answer on a job; None for an unknown status. Raises EngineError."""
+        if row.workflow_job_id is None:
+            return None
+        try:
+            return await self._news(row, row.workflow_job_id, place)
+        except EngineError as error:
+            if error.kind is not Fault.NOT_FOUND:
+                raise
+        # the engine of another cluster knows no job of this one
+        await self._identities.prove(place, place.endpoints.engine)
+        return Lost()
+
+    async def _news(self, row: Execution, job_id: str, place: Place) -> News | None:
         raw = await self._engine.record(place.engine, job_id)
         status = lifecycle.status_of(raw.get("status"))
         if status is None:
@@ -335,12 +306,33 @@ class Performer:
 
     # ---- after an end ----
 
-    async def tidy(self, row: Execution, place: Place) -> None:
+    async def tidy_up(self, row: Execution, place: Place | None) -> bool:
+        """Keep the log and the record, delete the folder and the login. False: try again later."""
+        is_kept = row.delete_requested or await self._kept_logs.complete(row)
+        is_clean = place is None or await self._clean(row, place)
+        await self._credentials.give_back(row.id)
+        return is_kept and is_clean
+
+    async def _clean(self, row: Execution, place: Place) -> bool:
+        """Whether the cluster has nothing of the execution any more, or svcd leaves it there."""
+        if place.cluster.status is ClusterStatus.DELETING:
+            return True
+        if place.cluster.is_transient:
+            self._idle()
+        try:
+            await with_deadline(self._clock, _TIDY_S, "cleanup", self._remove_all(row, place))
+        except (DeadlineExceeded, EngineError) as error:
+            if not planner.leaves_folder(row, self._clock.seconds()):
+                return False
+            log.warn("Folder of execution {id} was not removed: {why}", id=row.id, why=error)
+        return True
+
+    async def _remove_all(self, row: Execution, place: Place) -> None:
         """Keep the engine's completed record, remove the folder. Raises EngineError.
 
         It raises also when a stranger answers: nothing of it is removed.
         """
-        await self.prove(place, place.endpoints.webhdfs)
+        await self._identities.prove(place, place.endpoints.webhdfs)
         if row.workflow_job_id is not None and planner.needs_last_record(row):
             raw = await self._engine.record(place.engine, row.workflow_job_id)
             last = await read_record(self._clock, raw, await self._rows.secrets(row))
@@ -354,71 +346,6 @@ class Performer:
 
     async def _remove(self, folder: str, place: Place) -> None:
         await self._files.delete(place.webhdfs, folder, place.endpoints.user)
-
-
-class _Staging:
-    """Writes everything into an execution's folder, which only the HDFS user may read."""
-
-    def __init__(self, files: FileSystem, binaries: Binaries, place: Place, folder: str) -> None:
-        self._files = files
-        self._binaries = binaries
-        self._place = place
-        self._folder = folder
-
-    async def all_of(
-        self, row: Execution, material: Material, further: Mapping[str, bytes]
-    ) -> None:
-        """Write the binaries, then the further files, into the folder. Raises _Stop."""
-        base, user = self._place.webhdfs, self._place.endpoints.user
-        try:
-            await self._files.make_folders(base, self._folder, user, "700")
-            binaries = (*material.mains, *material.libs)
-            names = {each.file for each in binaries}
-            for number, binary in enumerate(binaries):
-                main = number < len(material.mains)
-                path = arguments.path(material.job.type, binary.file, number, main)
-                first = await self._copy(row, binary, path, material.job.type, main)
-                jar = library_name(binary.file, first)
-                if path == f"{arguments.LIB}{binary.file}" and jar not in names:
-                    await self._copy(row, binary, f"{arguments.LIB}{jar}", material.job.type, main)
-            for name, content in further.items():
-                await self._write(name, _once(content), len(content))
-        except EngineError as error:
-            raise _stop(error, Code.STAGING_FAILED, error.text) from None
-
-    async def _copy(
-        self, row: Execution, binary: JobBinary, path: str, job_type: JobType, main: bool
-    ) -> bytes:
-        """Write a binary, and return its first bytes."""
-        try:
-            size, pieces = await self._binaries.open(row.tenant_id, binary)
-            first, pieces = await begun(pieces, arguments.HEAD)
-            configs = (row.job_configs or JobConfigs()).configs
-            started = starts(job_type, configs, binary.file)
-            if started and (wrong := arguments.script_fault(job_type, first, main)):
-                text = f"job binary {binary.name!r}: {wrong}"
-                raise _Stop(Fail(failure=failures.failure(Code.SYNTAX_ERROR, "staging", text)))
-            await self._write(path, pieces, size)
-            return first
-        except (CloudError, NotFound) as error:
-            text = f"job binary {binary.name!r} ({shown_url(binary.url)}): {error}"
-            raise _stop(error, Code.BINARY_UNREADABLE, text) from None
-
-    async def _write(self, name: str, content: AsyncIterator[bytes], size: int) -> None:
-        base, user = self._place.webhdfs, self._place.endpoints.user
-        path = f"{self._folder}/{name}"
-        await self._files.write(base, path, user, content, size, self._place.ways)
-
-
-def _stop(error: EngineError | CloudError | NotFound, code: Code, text: str) -> _Stop:
-    if not isinstance(error, NotFound) and error.passing:
-        return _Stop(Retry(code=code, step="staging", text=text))
-    return _Stop(Fail(failure=failures.failure(code, "staging", text)))
-
-
-def _same_place(url: str, other: str) -> bool:
-    """Whether two URLs have the same host and port."""
-    return urlsplit(url).netloc == urlsplit(other).netloc
 
 
 def _no_credential(error: CloudError) -> Retry | Fail:
@@ -447,18 +374,8 @@ async def read_record(
     return await Slices(clock).run(reading(raw, secrets))
 
 
-async def gather_material(tx: Tx, row: Execution) -> Material:
-    """Read all rows that the execution refers to. Raises NotFound."""
-    tenant = row.tenant_id
-    job = await tx.jobs.get(tenant, row.job_id)
-    return Material(
-        job=job,
-        mains=tuple([await tx.job_binaries.get(tenant, id_) for id_ in job.mains]),
-        libs=tuple([await tx.job_binaries.get(tenant, id_) for id_ in job.libs]),
-        input=await tx.data_sources.get(tenant, row.input_id) if row.input_id else None,
-        output=await tx.data_sources.get(tenant, row.output_id) if row.output_id else None,
-    )
-
-
-async def _once(content: bytes) -> AsyncIterator[bytes]:
-    yield content
+def raise_first(results: Sequence[object]) -> None:
+    """Raise the bug of one piece of work, after all others have ended."""
+    for result in results:
+        if isinstance(result, BaseException) and not isinstance(result, Parked):
+            raise result

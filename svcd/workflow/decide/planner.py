@@ -1,10 +1,11 @@
-"""Plans the work on executions from the rows and the engines' answers. Pure, level-triggered.
+"""Plans the next step of an execution, in each phase of its life. Pure, level-triggered.
 
-The submit has its own planner (`submission`), and so have steps that run without a change
-(`stalls`). This module plans the rest: the work of a tick, the changes of a row by an engine's
-record, engines that do not answer, jobs that would last for ever, and the work after an end.
+    no job at the engine          `submission.plan`: start, find, or give up the submit
+    a job at the engine           read its record, kill it, or show that the engine is silent
+    over, and no submit in doubt  tidy up
 
-Functions that change a row get its latest state at the time of the write.
+`stalls` judges steps that run without a change. Functions that change a row get its latest state at
+the time of the write.
 """
 
 from __future__ import annotations
@@ -14,16 +15,31 @@ from typing import Final
 
 from attrs import evolve, field, frozen
 
+from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.engine_record import Record
 from svcd.model.ids import ClusterId, ExecutionId, Timestamp, seconds_of, timestamp
 from svcd.model.job import Execution, ExecutionStatus, Failure, Waiting
 from svcd.ports.engine import JobLine
-from svcd.workflow.decide import failures, lifecycle, stalls
+from svcd.workflow.decide import failures, lifecycle, stalls, submission
 from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.lifecycle import waiting_for
+from svcd.workflow.decide.steps import (
+    Condemn,
+    End,
+    KillJob,
+    MarkOutage,
+    Outage,
+    ReadRecord,
+    Rest,
+    Step,
+    TidyUp,
+)
 
 LAUNCH_S: Final = 45.0
 """The engine may take this long to hand a step to the cluster before svcd shows it as waiting."""
+
+SETTLE_S: Final = 3.0
+"""After an end the engine completes its record within this time; svcd reads it once more then."""
 
 _DAY_S: Final = 86_400.0
 _TIDY_S: Final = 900.0
@@ -46,6 +62,102 @@ class Memory:
     silent_since: float | None = None
     unread: Mapping[ExecutionId, float] = field(factory=dict)
     steps: stalls.Memory = field(factory=stalls.Memory)
+
+
+@frozen(kw_only=True)
+class Look:
+    """One look at an engine, for all its executions.
+
+    lines: of the engine's list, by job id. outage: the engine does not answer. memory: of this
+    daemon about the engine. samples: executions whose record svcd reads whatever their line says.
+    """
+
+    lines: Mapping[str, JobLine] = field(factory=dict)
+    outage: Outage | None = None
+    memory: Memory = field(factory=Memory)
+    samples: frozenset[ExecutionId] = frozenset()
+
+
+@frozen(kw_only=True)
+class Observed:
+    """The input of a plan beside the row.
+
+    cluster: None when it is gone. user: of HDFS; None: the cluster has no engine. look: the last
+    one at the engine; None: none since the last run of the execution's task. is_read: the row is
+    as new as the engine's record. manual_deadline_s: a job may wait so long for a person.
+    """
+
+    cluster: Cluster | None
+    user: str | None = None
+    look: Look | None = None
+    is_read: bool = False
+    manual_deadline_s: float
+
+
+# ---- the plan -----------------------------------------------------------------------------------
+
+
+def plan(row: Execution, observed: Observed, now: float) -> Step:
+    """The next step of an execution."""
+    if is_to_tidy(row):
+        return _after_end(row, now)
+    if row.workflow_job_id is not None and not lifecycle.is_over(row):
+        return _at_engine(row, observed, now)
+    seen = submission.Seen(cluster=observed.cluster, user=observed.user)
+    return submission.plan(row, seen, now)
+
+
+def broken(row: Execution, incident: str) -> End | None:
+    """The end of an execution whose start has ended in a bug too often."""
+    if not incident or row.workflow_job_id is not None or lifecycle.is_over(row):
+        return None
+    text = f"svcd could not start the job, incident {incident}"
+    return End(status=_S.FAILED, failure=failures.failure(Code.INTERNAL, "start", text))
+
+
+def _at_engine(row: Execution, observed: Observed, now: float) -> Step:
+    """The next step of an execution that its engine runs."""
+    cluster, look = observed.cluster, observed.look
+    if cluster is None:
+        named = f"cluster {row.cluster_id}" if row.cluster_id else "the cluster"
+        return _orphaned(row, f"{named} was deleted")
+    if cluster.status is ClusterStatus.DELETING:
+        return Rest()  # its delete kills them
+    if observed.user is None:
+        return _orphaned(row, "the cluster lost its workflow engine")
+    most_s = observed.manual_deadline_s
+    if observed.is_read:
+        failure = overdue(row, Memory() if look is None else look.memory, now, most_s)
+        return Rest() if failure is None else Condemn(failure=failure)
+    if look is not None and look.outage is not None:
+        is_due = shows_outage(row, look.outage, now)
+        return MarkOutage(outage=look.outage) if is_due else Rest()
+    if row.cancel_requested or row.delete_requested:
+        return KillJob()
+    if not row.record or (look is not None and row.id in look.samples):
+        return ReadRecord()
+    if look is None:
+        return Rest()
+    line = look.lines.get(row.workflow_job_id or "")
+    return ReadRecord() if needs_record(row, line, look.memory, now, most_s) else Rest()
+
+
+def orphan(row: Execution, why: str, now: float) -> Execution:
+    """`row` after its cluster has gone."""
+    return submission.ended(row, _orphaned(row, why), now)
+
+
+def _orphaned(row: Execution, why: str) -> End:
+    """The end of an execution whose cluster has gone."""
+    failure = failures.failure(Code.CLUSTER_GONE, "cluster", why)
+    return End(status=_S.KILLED, failure=None if row.cancel_requested else failure)
+
+
+def _after_end(row: Execution, now: float) -> Rest | TidyUp:
+    """The work after an end. The programs get time to end; a delete does not wait."""
+    wait_s = SETTLE_S - (now - seconds_of(row.updated_at or row.created_at))
+    is_early = 0.0 < wait_s <= SETTLE_S and not row.delete_requested
+    return Rest(wait_s=wait_s) if is_early else TidyUp()
 
 
 # ---- a tick -------------------------------------------------------------------------------------
@@ -102,9 +214,6 @@ def is_unlaunched(row: Execution) -> bool:
     if row.status is not _S.RUNNING or silent:
         return False
     return row.engine_record.unlaunched is not None
-
-
-# ---- an answer of the engine --------------------------------------------------------------------
 
 
 @frozen(kw_only=True)
@@ -174,16 +283,6 @@ def lost(row: Execution, now: float) -> Execution:
     return lifecycle.advance(row, _S.FAILED, timestamp(now), failure=failure)
 
 
-def orphaned(row: Execution, why: str, now: float) -> Execution:
-    """`row` after its cluster has gone."""
-    failure = failures.failure(Code.CLUSTER_GONE, "cluster", why)
-    shown = None if row.cancel_requested else failure
-    return lifecycle.advance(row, _S.KILLED, timestamp(now), failure=shown)
-
-
-# ---- jobs that would last for ever --------------------------------------------------------------
-
-
 def overdue(row: Execution, memory: Memory, now: float, manual_deadline_s: float) -> Failure | None:
     """The reason why `row` would last for ever, once it has lasted for long enough.
 
@@ -210,18 +309,6 @@ def condemned(row: Execution, failure: Failure) -> Execution:
     return row if lifecycle.is_over(row) else evolve(row, failure=failure)
 
 
-# ---- engines that do not answer -----------------------------------------------------------------
-
-
-@frozen(kw_only=True)
-class Outage:
-    """An engine has not answered since `since`; at `until` its executions fail. Epoch seconds."""
-
-    since: float
-    until: float
-    text: str
-
-
 def outage(memory: Memory, text: str, now: float, deadline_s: float) -> Outage:
     """The outage after a request without an answer. text: the reason of the last one."""
     since = now if memory.silent_since is None else memory.silent_since
@@ -235,9 +322,9 @@ def unread(memory: Memory, id_: ExecutionId, text: str, now: float, deadline_s: 
 
 
 def shows_outage(row: Execution, found: Outage, now: float) -> bool:
-    """Whether svcd writes the outage to `row`: once, from the second lost answer on."""
+    """Whether svcd writes the outage to `row`: from the second lost answer on, and at its end."""
     waits = row.waiting is not None and row.waiting.code == Code.ENGINE_UNREACHABLE
-    return found.since < now and not waits
+    return now >= found.until or (found.since < now and not waits)
 
 
 def waits_for_engine(row: Execution, found: Outage, now: float) -> Execution:
@@ -247,6 +334,11 @@ def waits_for_engine(row: Execution, found: Outage, now: float) -> Execution:
     failure = failures.failure(Code.ENGINE_UNREACHABLE, "workflow", found.text)
     waiting = waiting_for(row, failure, timestamp(now), timestamp(found.until))
     return evolve(row, waiting=waiting)
+
+
+def marked(row: Execution, found: Outage, now: float) -> Execution:
+    """`row` during an outage, or after one that lasted too long."""
+    return (without_engine if now >= found.until else waits_for_engine)(row, found, now)
 
 
 def without_engine(row: Execution, found: Outage, now: float) -> Execution:

@@ -12,6 +12,16 @@ from attrs import frozen
 from svcd.model.job import ExecutionStatus, Failure
 from svcd.workflow.decide.failures import Code
 
+
+@frozen(kw_only=True)
+class Outage:
+    """An engine has not answered since `since`; at `until` its executions fail. Epoch seconds."""
+
+    since: float
+    until: float
+    text: str
+
+
 # ---- steps --------------------------------------------------------------------------------------
 
 
@@ -79,6 +89,35 @@ class Again:
     """Plan anew without the submit: it can make no job any more."""
 
 
+@frozen(kw_only=True)
+class ReadRecord:
+    """Read the engine's whole record of the job, and write the changes."""
+
+
+@frozen(kw_only=True)
+class KillJob:
+    """Kill the job at its engine, then read its record."""
+
+
+@frozen(kw_only=True)
+class Condemn:
+    """Write the reason for which the job would never end, then kill the job."""
+
+    failure: Failure
+
+
+@frozen(kw_only=True)
+class MarkOutage:
+    """Write that the engine does not answer; end the execution after the deadline."""
+
+    outage: Outage
+
+
+@frozen(kw_only=True)
+class TidyUp:
+    """After the end: keep log and record, delete the folder and the login."""
+
+
 # ---- outcomes -----------------------------------------------------------------------------------
 
 
@@ -97,6 +136,11 @@ class Found:
 @frozen(kw_only=True)
 class Denied:
     """The engine answers that it does not know the job."""
+
+
+@frozen(kw_only=True)
+class Lost:
+    """The engine no longer knows a job that it has run."""
 
 
 @frozen(kw_only=True)
@@ -121,6 +165,10 @@ class Fail:
 
 
 RemoteStep: TypeAlias = Start | FindJob | RemoveDefinition | KillLate
-"""Steps that svcd performs at the cluster."""
-Step: TypeAlias = RemoteStep | Rest | End | Adopt | Forget | Again | Retry
+"""Steps of a submit that svcd performs at the cluster."""
+EngineStep: TypeAlias = ReadRecord | KillJob | Condemn
+"""Steps at the engine of a job that it runs."""
+Step: TypeAlias = (
+    RemoteStep | EngineStep | Rest | End | Adopt | Forget | Again | Retry | MarkOutage | TidyUp
+)
 Outcome: TypeAlias = Done | Found | Denied | Retry | Fail

@@ -185,7 +185,7 @@ class EndTests(_Case):
         """No engine is left to tidy up."""
         row = self.execute(configs={"svcd.fake.outcome": "hang"})
         self.clock.advance(5.0)
-        self.run_to_end(self.controller.jobs.kill_all_of(CLUSTER))
+        self.run_to_end(self.controller.kill_all_of(CLUSTER))
         self.tx(lambda tx: tx.clusters.drop(CLUSTER))
         self.clock.advance(70.0)
         self.assertEnded(row.id, S.KILLED)
