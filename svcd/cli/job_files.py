@@ -24,14 +24,17 @@ from svcd.model.names import MAX_NAME
 from svcd.model.redaction import shown_url
 from svcd.workflow.decide import arguments, spark_job
 from svcd.workflow.decide.job_configs import (
-    MAIN_CLASS,
     MOST_FAULTS,
-    STREAMING_MAPPER,
-    STREAMING_REDUCER,
     starts,
     unusable,
 )
-from svcd.workflow.decide.rules import WITH_DATA, config_faults
+from svcd.workflow.decide.job_types import (
+    MAIN_CLASS,
+    STREAMING_MAPPER,
+    STREAMING_REDUCER,
+    traits_of,
+)
+from svcd.workflow.decide.rules import config_faults
 
 DIGITS: Final = 12
 """Hexadecimal digits of a digest in a name."""
@@ -187,7 +190,7 @@ def faults(kind: JobType, files: Sequence[tuple[str, bytes]], given: JobConfigs)
 
 def missing_places(kind: JobType, has_input: bool, has_output: bool) -> str:
     """The refusal of a run that lacks places for its data; "" when it lacks none."""
-    if kind not in WITH_DATA or (has_input and has_output):
+    if not traits_of(kind).needs_data or (has_input and has_output):
         return ""
     lacks = [
         option for option, given in (("--input", has_input), ("--output", has_output)) if not given

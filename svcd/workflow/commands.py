@@ -76,6 +76,7 @@ from svcd.workflow.decide import (
 )
 from svcd.workflow.decide.hints import job_config
 from svcd.workflow.decide.job_configs import shown, xml_fault
+from svcd.workflow.decide.job_types import TYPES, traits_of
 from svcd.workflow.decide.material import Material, work_of
 from svcd.workflow.decide.object_store import ObjectStoreAccess
 from svcd.workflow.decide.preview import Checked, execution_plan
@@ -493,7 +494,7 @@ class Jobs:
         broken = [
             f"$.{name}: missing; a {job.type.value} job needs this data source"
             for name, source in sources.items()
-            if source is None and job.type in rules.WITH_DATA
+            if source is None and traits_of(job.type).needs_data
         ]
         if rules.same_place(sources["input_id"], sources["output_id"]):
             broken.append(
@@ -516,7 +517,7 @@ class Jobs:
     def _runs(self, cluster: Cluster) -> Sequence[JobType]:
         """Job types that the distribution runs and for which svcd can write a definition."""
         types = self._engines.job_types(cluster)
-        return [each for each in types if each in document.RENDERED]
+        return [each for each in types if each in TYPES]
 
     async def _check_document(
         self,

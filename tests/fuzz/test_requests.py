@@ -18,7 +18,7 @@ from svcd.model.ids import DataSourceId, ExecutionId, TenantId, Timestamp
 from svcd.model.job import Credentials, DataSource, JobConfigs, JobType
 from svcd.model.requests import Limits
 from svcd.model.shapes import Shape
-from svcd.workflow.decide import document, job_configs
+from svcd.workflow.decide import document, job_types
 from tests.fuzz.anything import TREES, few, spoiled
 
 CLASSES = (
@@ -137,7 +137,7 @@ class DocumentTests(SynchronousTestCase):
 
     @few(200)
     @given(
-        kind=st.sampled_from(sorted(document.RENDERED)),
+        kind=st.sampled_from(sorted(job_types.TYPES)),
         configs=_MAPS,
         params=_MAPS,
         args=st.lists(st.text(max_size=12), max_size=3) | _MAPS,
@@ -154,7 +154,7 @@ class DocumentTests(SynchronousTestCase):
         secret: str,
     ) -> None:
         """Well-formed, with every configuration; or refused with a reason."""
-        told = {job_configs.MAIN_CLASS: "a.B", **configs}
+        told = {job_types.MAIN_CLASS: "a.B", **configs}
         work = document.Work(
             execution_id=ExecutionId("e"),
             type=kind,

@@ -21,6 +21,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from svcd.model.job import DataSource, JobType
+from svcd.workflow.decide.job_types import traits_of
 
 SCHEMES: Final[Mapping[str, Collection[str]]] = {
     "hdfs": ("hdfs", "webhdfs", "swebhdfs"),
@@ -31,11 +32,6 @@ _ACCEPTED: Final = {
     "hdfs": "hdfs://, webhdfs:// and swebhdfs:// URLs and paths of the cluster's HDFS (/path)",
     "objstore": "objstore://CONTAINER/PATH",
 }
-READ_URLS: Final = frozenset(
-    {JobType.PIG, JobType.JAR, JobType.MAP_REDUCE, JobType.SPARK, JobType.HIVE}
-)
-"""Job types whose programs get the URLs from svcd; those of the others get their own arguments."""
-
 _SCHEME: Final = re.compile(r"([^/:]*):")
 """What Hadoop takes for the scheme: the text before a colon that comes before the first slash."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -50,14 +46,15 @@ def faults_of(
     sources: by the field of the request that names them. configs: the names of the caller's
     configurations.
     """
+    reads_urls = traits_of(job_type).reads_urls
     for key, source in sources.items():
         if source is None:
             continue
         where = f"$.{key}: data source {source.name}"
-        listed = key == "input_id" and job_type in READ_URLS
+        listed = key == "input_id" and reads_urls
         paths = paths_of(source.url) if listed else [source.url]
         wrong = next((w for path in paths if (w := _wrong_scheme(source.type, path, configs))), "")
-        if not wrong and job_type in READ_URLS:
+        if not wrong and reads_urls:
             wrong = _wrong_text(source.url, job_type) or (
                 _wrong_input(paths) if listed else _wrong_output(source.url, job_type)
             )

@@ -62,26 +62,23 @@ from svcd.workflow.decide.engine_text import quoted, untrimmed
 from svcd.workflow.decide.job_configs import (
     ATTEMPTS,
     ENGINES_OWN,
-    JAVA_OPTS,
-    MAIN_CLASS,
     MOST_FAULTS,
-    SPARK_ARGUMENTS,
-    STREAMING_MAPPER,
-    STREAMING_REDUCER,
     source_faults,
     xml_fault,
 )
 from svcd.workflow.decide.job_credentials import Logins
+from svcd.workflow.decide.job_types import (
+    JAVA_OPTS,
+    MAIN_CLASS,
+    SPARK_ARGUMENTS,
+    STREAMING_MAPPER,
+    STREAMING_REDUCER,
+)
 from svcd.workflow.decide.object_store import ObjectStoreAccess
 from svcd.workflow.decide.rules import config_faults
 
 SCHEMA: Final = "uri:oozie:workflow:0.5"
 SHELL_SCHEMA: Final = "uri:oozie:shell-action:0.3"
-RENDERED: Final = frozenset(
-    {JobType.JAR, JobType.MAP_REDUCE, JobType.PIG, JobType.JAVA, JobType.SHELL, JobType.SPARK}
-)
-"""Job types for which `workflow` can write a definition."""
-
 _INPUT_NAMES: Final = ("mapred.input.dir", "mapreduce.input.fileinputformat.inputdir")
 _OUTPUT_NAMES: Final = ("mapred.output.dir", "mapreduce.output.fileoutputformat.outputdir")
 _NEW_MAP: Final = ("mapreduce.map.class", "mapreduce.job.map.class")

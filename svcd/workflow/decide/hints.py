@@ -9,6 +9,7 @@ from svcd.model.choices import listed
 from svcd.model.job import JobType
 from svcd.model.wire_jobs import ConfigHint, JobConfig
 from svcd.ports.engine import Engines
+from svcd.workflow.decide.job_types import traits_of
 
 JAR: Final = (
     ("mapred.reducer.new-api", "true", "Whether the reducer is of the new API."),
@@ -38,7 +39,7 @@ def job_config(type_name: str, engines: Engines) -> JobConfig:
         raise NotFound(
             f"job type {type_name!r} not found; there are {listed([t.value for t in JobType])}"
         ) from None
-    own = JAR if job_type in (JobType.JAR, JobType.MAP_REDUCE) else ()
+    own = JAR if traits_of(job_type).is_map_reduce else ()
     configs = {n: ConfigHint(name=n, value=v, description=d) for n, v, d in own}
     for hint in engines.hints(job_type):
         shown = ConfigHint(name=hint.name, value=hint.value, description=hint.description)

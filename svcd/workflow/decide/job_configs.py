@@ -11,20 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
-
 from svcd.model.job import DataSource, JobConfigs, JobType
 from svcd.model.template import ConfigValue
 from svcd.workflow.decide import arguments
+from svcd.workflow.decide.job_types import STREAMING_MAPPER, STREAMING_REDUCER, TYPES, traits_of
 
 if TYPE_CHECKING:
     from svcd.ports.engine import LauncherLimits  # the commands, too, import this module
-
-MAIN_CLASS: Final = "edp.java.main_class"
-JAVA_OPTS: Final = "edp.java.java_opts"
-STREAMING_MAPPER: Final = "edp.streaming.mapper"
-STREAMING_REDUCER: Final = "edp.streaming.reducer"
-SPARK_ARGUMENTS: Final = "edp.spark.arguments"
 
 MOST_FAULTS: Final = 100
 """Faults that one answer names."""
@@ -70,32 +63,13 @@ _LAUNCHER_CORES: Final = (
 """Names of which Oozie takes the first that is given for the launcher. Source: its defaults."""
 
 
-@frozen
-class _Uses:
-    """The parts of `job_configs` and the `edp.` names that jobs of a type use."""
-
-    texts: tuple[str, ...]
-    settings: tuple[str, ...] = ()
-
-
-_MAP_REDUCE: Final = _Uses(("configs",), (STREAMING_MAPPER, STREAMING_REDUCER))
-_USES: Final[Mapping[JobType, _Uses]] = {
-    JobType.JAR: _MAP_REDUCE,
-    JobType.MAP_REDUCE: _MAP_REDUCE,
-    JobType.PIG: _Uses(("configs", "args", "params")),
-    JobType.JAVA: _Uses(("configs", "args"), (MAIN_CLASS, JAVA_OPTS)),
-    JobType.SHELL: _Uses(("configs", "args", "params")),
-    JobType.SPARK: _Uses(("configs", "args", "params"), (MAIN_CLASS, SPARK_ARGUMENTS)),
-}
-
-
 def starts(job_type: JobType, configs: Mapping[str, ConfigValue], name: str) -> bool:
     """Whether a machine may start the file of this name, so that its `#!` line matters.
 
     configs: of the job. A command such as `python3 mapper.py` starts another program.
     Source: Hadoop 3.4.2 `PipeMapRed.configure`, `PipeMapRed.splitArgs`.
     """
-    if job_type not in (JobType.JAR, JobType.MAP_REDUCE):
+    if not traits_of(job_type).is_map_reduce:
         return job_type is JobType.SHELL
     commands = (str(configs.get(each, "")) for each in (STREAMING_MAPPER, STREAMING_REDUCER))
     words = (_FIRST_WORD.search(each) for each in commands)
@@ -148,18 +122,19 @@ def source_faults(sources: Mapping[str, DataSource | None]) -> Iterator[str]:
 
 def unusable(job_type: JobType, configs: JobConfigs) -> Iterator[str]:
     """Faults of values that jobs of this type do not take; each names those that they take."""
-    uses = _USES.get(job_type)
-    if uses is None:
+    traits = TYPES.get(job_type)
+    if traits is None:
         return
     kind = f"{'an' if job_type.value[0] in 'AEIO' else 'a'} {job_type.value} job"
     for name, values in (("args", configs.args), ("params", configs.params)):
-        if values and name not in uses.texts:
-            yield f"$.job_configs.{name}: {kind} takes no {name}; it takes {', '.join(uses.texts)}"
+        if values and name not in traits.texts:
+            known = ", ".join(traits.texts)
+            yield f"$.job_configs.{name}: {kind} takes no {name}; it takes {known}"
     for name in configs.configs:
         if name in ENGINES_OWN:
             yield f'$.job_configs.configs["{name}"]: svcd sets this configuration itself; remove it'
-        elif name.startswith("edp.") and name not in uses.settings:
-            known = ", ".join(uses.settings) or "none"
+        elif name.startswith("edp.") and name not in traits.settings:
+            known = ", ".join(traits.settings) or "none"
             yield (
                 f"$.job_configs.configs[{shown(name)}]: {kind} has no such setting; "
                 f"settings of {kind} that begin with edp.: {known}"

@@ -3,54 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
-
-from attrs import frozen
 
 from svcd.model.job import DataSource, JobConfigs, JobType
 from svcd.workflow.decide import job_configs, pig_job, spark_job
+from svcd.workflow.decide.job_types import TYPES
 from svcd.workflow.decide.object_store import container_of
-
-WITH_DATA: Final = frozenset({JobType.PIG, JobType.JAR, JobType.MAP_REDUCE})
-"""Job types that need both data sources."""
-
-
-@frozen
-class _Rule:
-    """Binaries of a job type.
-
-    mains, libs: least numbers. no_mains: mains must be empty. either: mains or libs is enough.
-    """
-
-    mains: int = 0
-    libs: int = 0
-    no_mains: bool = False
-    either: bool = False
-
-
-_RULES: Final[dict[JobType, _Rule]] = {
-    JobType.PIG: _Rule(mains=1),
-    JobType.SHELL: _Rule(mains=1),
-    JobType.SPARK: _Rule(mains=1),
-    JobType.JAR: _Rule(either=True),
-    JobType.MAP_REDUCE: _Rule(libs=1, no_mains=True),
-    JobType.JAVA: _Rule(libs=1, no_mains=True),
-}
 
 
 def job_faults(job_type: JobType, mains: Sequence[str], libs: Sequence[str]) -> Sequence[str]:
     """Faults of the binaries of a job, with their JSON paths. Source: behaviour II 4.1."""
-    if job_type is JobType.HIVE:
+    traits = TYPES.get(job_type)
+    if traits is None:
         return [spark_job.HIVE]
-    rule = _RULES[job_type]
     faults = []
-    if len(mains) < rule.mains:
+    if len(mains) < traits.mains:
         faults.append(f"$.mains: a {job_type.value} job needs at least one main binary")
-    if len(libs) < rule.libs:
+    if len(libs) < traits.libs:
         faults.append(f"$.libs: a {job_type.value} job needs at least one library binary")
-    if rule.no_mains and mains:
+    if mains and not traits.takes_mains:
         faults.append(f"$.mains: a {job_type.value} job takes no main binaries; give them in libs")
-    if rule.either and not mains and not libs:
+    if traits.either and not mains and not libs:
         faults.append(f"$.libs: a {job_type.value} job needs a binary in mains or in libs")
     for name, ids in (("mains", mains), ("libs", libs)):
         twice = sorted({id_ for id_ in ids if ids.count(id_) > 1})

@@ -33,7 +33,8 @@ from svcd.workflow.decide.arguments import (
     start_jar,
 )
 from svcd.workflow.decide.engine_text import quoted
-from svcd.workflow.decide.job_configs import MAIN_CLASS, SPARK_ARGUMENTS, shown
+from svcd.workflow.decide.job_configs import shown
+from svcd.workflow.decide.job_types import MAIN_CLASS, SPARK_ARGUMENTS
 
 SUBMIT_CLASS: Final = "org.svcd.spark.SubmitSpark"
 FOLDER: Final = "svcdFolder"

@@ -17,7 +17,8 @@ from svcd.workflow.decide.arguments import (
     start_script,
     taken,
 )
-from svcd.workflow.decide.job_configs import STREAMING_MAPPER, STREAMING_REDUCER, starts
+from svcd.workflow.decide.job_configs import starts
+from svcd.workflow.decide.job_types import STREAMING_MAPPER, STREAMING_REDUCER
 
 HEAD = """set -e
 mkdir job

@@ -6,17 +6,33 @@ from collections.abc import Mapping
 from typing import Any
 
 from attrs import evolve
+from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model import engine_record
+from svcd.model.cluster import ClusterStatus
 from svcd.model.ids import ClusterId, ExecutionId, JobId, TenantId, Timestamp, timestamp
 from svcd.model.job import Execution, ExecutionStatus, Waiting
 from svcd.model.secret import Secret
 from svcd.ports.engine import JobLine
 from svcd.workflow.decide import masking, planner, stalls
 from svcd.workflow.decide.failures import Code, failure
-from svcd.workflow.decide.planner import Due, Memory, News
+from svcd.workflow.decide.planner import Due, Look, Memory, News, Observed
+from svcd.workflow.decide.steps import (
+    Condemn,
+    End,
+    FindJob,
+    KillJob,
+    MarkOutage,
+    Outage,
+    ReadRecord,
+    Rest,
+    Start,
+    Step,
+    TidyUp,
+)
 from tests.support.steps import ended
+from tests.unit.workflow.decide.test_submission import cluster
 
 S = ExecutionStatus
 NOW_S = 1_767_268_800.0
@@ -87,6 +103,80 @@ class DueTests(SynchronousTestCase):
                 },
             ),
         )
+
+
+class PlanTests(SynchronousTestCase):
+    """The next step in each phase."""
+
+    LINE = JobLine(id="W", status="RUNNING", last_modified="Thu, 01 Jan 2026 11:59:00 GMT")
+
+    def plan(self, row: Execution, look: Look | None = None, **observed: Any) -> Step:
+        known = {"cluster": cluster(), "user": "hadoop", "manual_deadline_s": MOST_S}
+        return planner.plan(row, Observed(look=look, **{**known, **observed}), NOW_S)
+
+    def test_new_execution_is_started(self) -> None:
+        folder = "/user/hadoop/svcd/e"
+        self.assertEqual(self.plan(execution()), Start(folder=folder, stage=True))
+        self.assertEqual(self.plan(execution(submitting=True)), FindJob())
+        killed = End(status=S.KILLED)
+        self.assertEqual(self.plan(execution(cancel_requested=True)), killed)
+
+    def test_record_is_read_once_after_the_submit_and_then_when_the_line_changes(self) -> None:
+        look = Look(lines={"W": self.LINE})
+        self.assertEqual(self.plan(running(status=S.PREP, record={})), ReadRecord())
+        self.assertEqual(self.plan(running()), Rest())
+        self.assertEqual(self.plan(running(), look), Rest())
+        self.assertEqual(self.plan(running(), Look()), ReadRecord())
+        changed = Look(lines={"W": replace(self.LINE, status="SUCCEEDED")})
+        self.assertEqual(self.plan(running(), changed), ReadRecord())
+        self.assertEqual(self.plan(running(), changed, is_read=True), Rest())
+        sample = evolve(look, samples=frozenset({ExecutionId("e")}))
+        self.assertEqual(self.plan(running(), sample), ReadRecord())
+
+    def test_unwanted_job_is_killed_when_its_engine_answers(self) -> None:
+        row = running(cancel_requested=True)
+        self.assertEqual(self.plan(row), KillJob())
+        self.assertEqual(self.plan(running(delete_requested=True)), KillJob())
+        silent = Outage(since=NOW_S - 5, until=NOW_S + 595, text="refused")
+        marks = MarkOutage(outage=silent)
+        self.assertEqual(self.plan(row, Look(outage=silent)), marks)
+        first = Look(outage=evolve(silent, since=NOW_S))
+        self.assertEqual(self.plan(row, first), Rest())
+
+    def test_job_that_would_last_for_ever_is_condemned_by_its_new_record(self) -> None:
+        held = tree("SUSPENDED")
+        held["actions"][0]["status"] = "START_MANUAL"
+        row = running(status=S.SUSPENDED, record=held, suspended_since=ago(300))
+        look = Look(lines={"W": replace(self.LINE, status="SUSPENDED")})
+        self.assertEqual(self.plan(row, look), ReadRecord())
+        step = self.plan(row, look, is_read=True)
+        assert isinstance(step, Condemn)
+        self.assertEqual(step.failure.code, "START_GAVE_UP")
+
+    def test_job_without_its_cluster_ends(self) -> None:
+        step = self.plan(running(), cluster=None, user=None)
+        assert isinstance(step, End) and step.failure is not None
+        self.assertEqual((step.status, step.failure.code), (S.KILLED, "CLUSTER_GONE"))
+        cancelled = self.plan(running(cancel_requested=True), cluster=None, user=None)
+        self.assertEqual(cancelled, End(status=S.KILLED))
+        going = cluster(ClusterStatus.DELETING)
+        self.assertEqual(self.plan(running(), Look(), cluster=going), Rest())
+
+    def test_end_is_tidied_up_when_the_programs_have_ended(self) -> None:
+        row = running(status=S.SUCCEEDED, updated_at=ago(1))
+        self.assertEqual(self.plan(row), Rest(wait_s=2.0))
+        self.assertEqual(self.plan(evolve(row, delete_requested=True)), TidyUp())
+        self.assertEqual(self.plan(evolve(row, updated_at=ago(3))), TidyUp())
+        self.assertEqual(self.plan(evolve(row, updated_at=ago(-60))), TidyUp())
+        watched = execution(status=S.FAILED, submitting=True)
+        self.assertEqual(self.plan(watched), FindJob())
+
+    def test_start_that_ends_in_a_bug_again_and_again_is_given_up(self) -> None:
+        end = planner.broken(execution(), "i1")
+        assert end is not None and end.failure is not None
+        self.assertEqual((end.status, end.failure.code), (S.FAILED, "INTERNAL"))
+        self.assertIsNone(planner.broken(execution(), ""))
+        self.assertIsNone(planner.broken(running(), "i1"))
 
 
 class NeedsRecordTests(SynchronousTestCase):
