@@ -53,11 +53,14 @@ class Reader(Protocol):
     async def whole(self, most: int) -> bytes:
         """The rest of the body. Raises BodyTooLarge above `most` bytes."""
         whole = bytearray()  # pieces of one byte would cost much more
-        while (piece := await self.next_piece()) is not None:
-            whole += piece
-            if len(whole) > most:
-                raise BodyTooLarge(most)
-        return bytes(whole)
+        try:
+            while (piece := await self.next_piece()) is not None:
+                whole += piece
+                if len(whole) > most:
+                    raise BodyTooLarge(most)
+            return bytes(whole)
+        finally:
+            whole.clear()  # the traceback of an error would keep it
 
     async def next_piece(self) -> bytes | None:
         """The next piece; None after the last one."""
