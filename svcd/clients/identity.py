@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
@@ -15,6 +14,7 @@ from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.clients.http import Answer, HttpClient
+from svcd.clients.newest import Newest
 from svcd.clients.rest import refusal, shaped
 from svcd.model import ownership_tags
 from svcd.model.cloud import Caller, Project
@@ -113,10 +113,10 @@ class Keystone:
         self._base = settings.auth_url.rstrip("/")
         own = (settings.password, settings.application_credential_secret)
         self._known = [Secret(each) for each in own if each]  # the log hides them: model.secret
-        self._kept: OrderedDict[str, Token] = OrderedDict()
-        self._pauses: OrderedDict[str, _Pause] = OrderedDict()
+        self._kept: Newest[str, Token] = Newest(_SESSIONS)
+        self._pauses: Newest[str, _Pause] = Newest(_SESSIONS)
         self._asking = Coalescer()
-        self._catalogs: OrderedDict[str, tuple[float, tuple[Endpoint, ...]]] = OrderedDict()
+        self._catalogs: Newest[str, tuple[float, tuple[Endpoint, ...]]] = Newest(_SESSIONS)
 
     # ---- own tokens ----
 
@@ -148,9 +148,6 @@ class Keystone:
                     raise
                 length_s = _PAUSE_S if pause is None else min(_MOST_PAUSE_S, 2 * pause.length_s)
                 pause = self._pauses[key] = _Pause(self._clock.seconds(), length_s)
-                self._pauses.move_to_end(key)
-                while len(self._pauses) > _SESSIONS:
-                    self._pauses.popitem(last=False)
                 raise self._refused_user(user, tenant_id, pause) from None
             self._pauses.pop(key, None)
             return token
@@ -179,10 +176,7 @@ class Keystone:
             return kept
 
         async def renew() -> Token:
-            token = await issue()
-            self._kept[key] = token
-            while len(self._kept) > _SESSIONS:
-                self._kept.popitem(last=False)
+            token = self._kept[key] = await issue()
             return token
 
         try:
@@ -320,8 +314,6 @@ class Keystone:
             _SERVICE, "a catalog", lambda body: _endpoints(body["catalog"]), _object(answer)
         )
         self._catalogs[tenant_id] = (now + _CATALOG_S, endpoints)
-        while len(self._catalogs) > _SESSIONS:
-            self._catalogs.popitem(last=False)
         return endpoints
 
     # ---- trusts ----

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeAlias
@@ -26,6 +26,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.clients.identity import Keystone, Token
+from svcd.clients.newest import Newest
 from svcd.clients.token_checks import TokenChecks, no_answer_of_identity, peer_of
 from svcd.errors import Forbidden, TooManyRequests, Unauthorized
 from svcd.model.cloud import LoggedIn, Project
@@ -53,7 +54,7 @@ class Tries:
 
     def __init__(self, clock: IReactorTime) -> None:
         self._clock = clock
-        self._wrong: OrderedDict[_Key, list[float]] = OrderedDict()
+        self._wrong: Newest[_Key, list[float]] = Newest(_ENTRIES)
         self._under_way: Counter[_Key] = Counter()
 
     @contextmanager
@@ -81,9 +82,6 @@ class Tries:
             yield
         except Unauthorized:
             self._wrong[key] = [*self._wrong_of(key), self._clock.seconds()]
-            self._wrong.move_to_end(key)
-            while len(self._wrong) > _ENTRIES:
-                self._wrong.popitem(last=False)
             raise
         finally:
             self._under_way[key] -= 1

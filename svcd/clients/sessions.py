@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
 
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.clients.identity import Keystone, Scope, Token
 from svcd.clients.logins import Logins
+from svcd.clients.newest import Newest
 from svcd.clients.token_checks import TokenChecks, no_answer_of_identity
 from svcd.errors import Unauthorized
 from svcd.model.cloud import Caller
@@ -21,8 +20,6 @@ from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.runtime.coalesce import Coalescer
 from svcd.settings import Auth
-
-T = TypeVar("T")
 
 
 class KeptSession:
@@ -89,8 +86,9 @@ class KeystoneIdentity:
         self._keystone = keystone
         self._settings = settings
         self._clock = clock
-        self._known: OrderedDict[str, tuple[float, Caller]] = OrderedDict()
-        self._refused: OrderedDict[str, float] = OrderedDict()  # apart: it evicts no valid token
+        self._known: Newest[str, tuple[float, Caller]] = Newest(settings.cache_size)
+        # apart, so that they evict no valid token
+        self._refused: Newest[str, float] = Newest(settings.cache_size)
         self._asking = Coalescer()
         self._checks = TokenChecks(clock, settings.checks_at_once, settings.refusals_per_minute)
         self._logins = Logins(keystone, self._checks, clock)
@@ -123,7 +121,7 @@ class KeystoneIdentity:
             raise no_answer_of_identity("end the token", error) from None
         key = _digest(token)
         self._known.pop(key, None)
-        self._keep(self._refused, key, self._clock.seconds() + self._settings.negative_cache_s)
+        self._refused[key] = self._clock.seconds() + self._settings.negative_cache_s
 
     async def _check(self, key: str, token: Secret, address: str) -> Caller | None:
         async with self._checks.place(address):
@@ -134,7 +132,7 @@ class KeystoneIdentity:
         now = self._clock.seconds()
         if valid is None or valid.expires_at <= now:
             self._checks.refused(address)
-            self._keep(self._refused, key, now + self._settings.negative_cache_s)
+            self._refused[key] = now + self._settings.negative_cache_s
             self._known.pop(key, None)
             return None
         caller = Caller(
@@ -148,14 +146,8 @@ class KeystoneIdentity:
             is_job=valid.is_job,
         )
         until = min(now + self._settings.cache_s, valid.expires_at)
-        self._keep(self._known, key, (until, caller))
+        self._known[key] = (until, caller)
         return caller
-
-    def _keep(self, cache: OrderedDict[str, T], key: str, value: T) -> None:
-        cache[key] = value
-        cache.move_to_end(key)
-        while len(cache) > self._settings.cache_size:
-            cache.popitem(last=False)
 
 
 def _digest(token: Secret) -> str:
