@@ -17,10 +17,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from http.cookiejar import DefaultCookiePolicy
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 import treq.client
@@ -56,6 +56,9 @@ from svcd.model.secret import Secret
 from svcd.ports.faults import Fault, PortError
 from svcd.ports.machines import Host, RemoteError
 from svcd.runtime.tasks import DeadlineExceeded, with_deadline
+
+if TYPE_CHECKING:
+    from svcd.clients.ssh import SshRemote
 
 ErrorMaker = Callable[[str, Fault, str, "float | None"], PortError]
 """(service, kind, text, retry_after_s) -> the error to raise."""
@@ -115,14 +118,6 @@ class Stream:
     pieces: AsyncIterator[bytes] = field(repr=False)
 
 
-class MachineAgents(Protocol):
-    """The way to the ports of machines, see `svcd.clients.ssh`."""
-
-    def agent(self, host: Host) -> AbstractAsyncContextManager[IAgent]:
-        """An agent for requests to the machine itself. Raises RemoteError."""
-        ...
-
-
 class HttpClient:
     """Sends requests by an agent, or through the SSH connection of a machine.
 
@@ -143,7 +138,7 @@ class HttpClient:
         timeout_s: float = 30.0,
         max_body_bytes: int = 16 << 20,
         at_once: int | None = None,
-        machines: MachineAgents | None = None,
+        machines: SshRemote | None = None,
         setting: str = "",
         observe: Observe | None = None,
     ) -> None:
@@ -464,6 +459,20 @@ _FAULTS = (
     SchemeNotSupported,
     CancelledError,
 )
+
+
+def kind_of(status: int) -> Fault:
+    """The kind of a refusal by its status alone; a service may know better by its body."""
+    match status:
+        case 401:
+            return Fault.UNAUTHORIZED
+        case 403:
+            return Fault.FORBIDDEN
+        case 404:
+            return Fault.NOT_FOUND
+        case 408 | 429:
+            return Fault.BUSY
+    return Fault.SERVER_ERROR if status >= 500 or status < 400 else Fault.REFUSED
 
 
 def _cancellable(asked: Deferred[IResponse]) -> Deferred[IResponse]:

@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 
 import msgspec
 
-from svcd.clients.http import Answer, HttpClient
+from svcd.clients.http import Answer, HttpClient, kind_of
 from svcd.model import foreign
 from svcd.model.execution_log import FileEnds
 from svcd.model.redaction import named
@@ -193,15 +193,9 @@ def fault_of(call: str, answer: Answer) -> EngineError:
         return EngineError(Fault.NOT_FOUND, text, code)
     if answer.status in (429, 503) or code == "E0002":
         return EngineError(Fault.BUSY, text, code)
-    if answer.status >= 500 or 300 <= answer.status < 400:
-        return EngineError(Fault.SERVER_ERROR, text, code)
-    if answer.status == 401:
-        return EngineError(Fault.UNAUTHORIZED, text, code)
-    if answer.status == 403:
-        return EngineError(Fault.FORBIDDEN, text, code)
     if answer.status == 404:
         return EngineError(Fault.SERVER_ERROR, f"{text} (is this the URL of the engine?)", code)
-    return EngineError(Fault.REFUSED, text, code)
+    return EngineError(kind_of(answer.status), text, code)
 
 
 def _configuration(properties: Mapping[str, str]) -> str:

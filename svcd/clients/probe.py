@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from twisted.internet.interfaces import IReactorTime
 from twisted.web.iweb import IAgent
 
-from svcd.clients.http import HttpClient, MachineAgents
+from svcd.clients.http import HttpClient
 from svcd.ports.faults import Fault, PortError
 from svcd.ports.machines import Location, ProbeError
+
+if TYPE_CHECKING:
+    from svcd.clients.ssh import SshRemote
 
 _MOST_BYTES = 4 << 20
 """Limits the body of an answer."""
@@ -21,7 +26,7 @@ class HttpProbe:
     """Sends probes through `machines`, or by `agent`. It follows no redirects."""
 
     def __init__(
-        self, agent: IAgent, clock: IReactorTime, machines: MachineAgents | None = None
+        self, agent: IAgent, clock: IReactorTime, machines: SshRemote | None = None
     ) -> None:
         self._http = HttpClient(agent, clock, _error, max_body_bytes=_MOST_BYTES, machines=machines)
 

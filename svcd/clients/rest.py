@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
 from typing import Any, Protocol, TypeVar
 
-from svcd.clients.http import Answer, HttpClient, Stream
+from svcd.clients.http import Answer, HttpClient, Stream, kind_of
 from svcd.model.cloud import Usage
 from svcd.model.redaction import shown_url
 from svcd.model.secret import Secret
@@ -123,26 +123,12 @@ def refusal(service: str, method: str, url: str, answer: Answer) -> RestError:
         return RestError(service, kind, text, after, status=status, type=type_)
 
     over_quota = bool(_QUOTA.search(message)) or type_ in _EXHAUSTED
-    match status:
-        case 401:
-            return error(Fault.UNAUTHORIZED)
-        case 403:
-            return error(Fault.QUOTA if over_quota else Fault.FORBIDDEN)
-        case 404:
-            return error(Fault.NOT_FOUND)
-        case 409:
-            return error(Fault.QUOTA if over_quota else Fault.BUSY)
-        case 413 | 429:
-            return error(Fault.QUOTA if over_quota and status == 413 else Fault.BUSY)
-        case 400 if type_ in _EXHAUSTED:
-            return error(Fault.QUOTA)
-        case 400:
-            return error(Fault.BUSY if _BUSY.search(message) else Fault.REFUSED)
-        case 408:
-            return error(Fault.BUSY)
-    if status == 503 and after is not None:
+    if (status in (403, 409, 413) and over_quota) or (status == 400 and type_ in _EXHAUSTED):
+        return error(Fault.QUOTA)
+    busy = status == 400 and _BUSY.search(message)
+    if busy or status in (409, 413) or (status == 503 and after is not None):
         return error(Fault.BUSY)
-    return error(Fault.SERVER_ERROR if status >= 500 else Fault.REFUSED)
+    return error(kind_of(status))
 
 
 def _next_link(body: Mapping[str, Any], name: str) -> str | None:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Final
 from urllib.parse import quote, urlencode, urlsplit
 
-from svcd.clients.http import Answer, HttpClient
+from svcd.clients.http import Answer, HttpClient, kind_of
 from svcd.model import foreign
 from svcd.model.redaction import whole_forms, without_pieces
 from svcd.ports.engine import EngineError
@@ -154,7 +154,7 @@ def fault_of(call: str, answer: Answer, sent: bytes = b"") -> EngineError:
     text = f"HDFS {call}: HTTP {answer.status} {name} {message}".strip()[:_MOST_MESSAGE]
     if name in _PASSING or answer.status == 429 or "Name node is in safe mode" in message:
         return EngineError(Fault.BUSY, text, name)
-    if name == "FileNotFoundException" or (answer.status == 404 and not name):
+    if name == "FileNotFoundException":
         return EngineError(Fault.NOT_FOUND, text, name)
     if answer.status == 403:
         kind = Fault.QUOTA if "QuotaExceeded" in name else Fault.FORBIDDEN
@@ -162,11 +162,7 @@ def fault_of(call: str, answer: Answer, sent: bytes = b"") -> EngineError:
         if name in ("IOException", "RemoteException"):
             kind = Fault.SERVER_ERROR
         return EngineError(kind, text, name)
-    if answer.status >= 500 or 300 <= answer.status < 400:
-        return EngineError(Fault.SERVER_ERROR, text, name)
-    if answer.status == 401:
-        return EngineError(Fault.UNAUTHORIZED, text, name)
-    return EngineError(Fault.REFUSED, text, name)
+    return EngineError(kind_of(answer.status), text, name)
 
 
 def _unquoted(text: str, sent: bytes) -> str:
