@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -187,19 +188,9 @@ class Compute:
         return _part(body, "server_group", _id)
 
     async def find_server_groups(self, name: str) -> Sequence[str]:
-        """The ids of the server groups with that name. The list is paged by offset."""
-        found: list[str] = []
-        for offset in range(0, 100 * _PAGE, _PAGE):
-            path = f"/os-server-groups?limit={_PAGE}&offset={offset}"
-            rows = _part(
-                await self._call("GET", path),
-                "server_groups",
-                lambda rows: [(str(row["id"]), row.get("name")) for row in rows],
-            )
-            found += [id_ for id_, its_name in rows if its_name == name]
-            if len(rows) < _PAGE:
-                break
-        return found
+        """The ids of the server groups with that name."""
+        groups = await server_groups(partial(self._call, "GET"))
+        return [id_ for id_, its_name in groups if its_name == name]
 
     async def delete_server_group(self, group_id: str) -> None:
         """Delete a server group. A missing group is no fault."""
@@ -281,6 +272,21 @@ class Compute:
                     text = f"the versions it speaks change: {error.text}"
                     raise RestError(error.service, Fault.BUSY, text, status=406) from None
         raise AssertionError("the last try returns or raises")
+
+
+async def server_groups(get: Callable[[str], Awaitable[Any]]) -> Sequence[tuple[str, str]]:
+    """Id and name of each server group of the tenant, by pages. get: the answer of a path."""
+    groups: list[tuple[str, str]] = []
+    for offset in range(0, 100 * _PAGE, _PAGE):
+        rows = _part(
+            await get(f"/os-server-groups?limit={_PAGE}&offset={offset}"),
+            "server_groups",
+            lambda rows: [(str(row["id"]), str(row.get("name"))) for row in rows],
+        )
+        groups += rows
+        if len(rows) < _PAGE:
+            break
+    return groups
 
 
 def _headers(version: tuple[int, int]) -> Mapping[str, str]:

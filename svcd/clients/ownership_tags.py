@@ -18,6 +18,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.web.iweb import IAgent
 
 from svcd.clients.cloud import cloud_error
+from svcd.clients.compute import server_groups
 from svcd.clients.http import HttpClient
 from svcd.clients.identity import Keystone
 from svcd.clients.rest import Rest, shaped
@@ -178,23 +179,13 @@ class TaggedCloud:
         return await rest.pages(path, name, convert, limit=limit)
 
     async def _server_groups(self) -> list[Thing]:
-        found: list[Thing] = []
-        for offset in range(0, 100 * _PAGE, _PAGE):
-            path = f"/os-server-groups?limit={_PAGE}&offset={offset}"
-            body = await self._compute.call("GET", path)
-            rows = shaped(
-                "compute",
-                "server groups",
-                lambda body: [(str(r["id"]), str(r.get("name"))) for r in body["server_groups"]],
-                body,
-            )
-            for id_, name in rows:
-                tag = ownership_tags.of_server_group(name)
-                if tag is not None:
-                    found.append(Thing(kind=Kind.SERVER_GROUP, id=id_, name=name, tag=tag))
-            if len(rows) < _PAGE:
-                break
-        return found
+        groups = await server_groups(partial(self._compute.call, "GET"))
+        tagged = [(id_, name, ownership_tags.of_server_group(name)) for id_, name in groups]
+        return [
+            Thing(kind=Kind.SERVER_GROUP, id=id_, name=name, tag=tag)
+            for id_, name, tag in tagged
+            if tag is not None
+        ]
 
     async def _of_user(
         self, path: str, convert: Callable[[dict[str, Any]], Thing | None]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from svcd.clients.http import Answer, HttpClient, Stream, kind_of
@@ -21,6 +22,7 @@ from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 
 T = TypeVar("T")
+AnyAnswer = TypeVar("AnyAnswer", Answer, Stream)
 
 _QUOTA = re.compile(r"quota|overquota|maximum number of|limit exceeded", re.IGNORECASE)
 _BUSY = re.compile(
@@ -192,7 +194,9 @@ class Rest:
         """
         url = path if path.startswith("http") else await self.base() + path
         data = None if body is None else json.dumps(body).encode("utf-8")
-        answer = await self._authorized(method, url, data, headers or {})
+        answer = await self._authorized(
+            method, url, partial(self._send, method, url, data, headers or {})
+        )
         if answer.status == 404 and absent_ok:
             return None
         if answer.status >= 400:
@@ -234,46 +238,46 @@ class Rest:
             following = None if link is None else path.partition("?")[0] + "?" + link
         return rows
 
-    async def _authorized(
-        self, method: str, url: str, data: bytes | None, headers: Mapping[str, str]
+    async def _send(
+        self, method: str, url: str, data: bytes | None, headers: Mapping[str, str], token: Secret
     ) -> Answer:
-        for last in (False, True):
-            token = await self._session.token()
-            sent = {"Accept": "application/json", **headers, "X-Auth-Token": token.reveal()}
-            if data is not None:
-                sent.setdefault("Content-Type", "application/json")
-            answer = await self._http.request(
-                method, url, headers=sent, body=data, service=self.service, tenant=self._tenant
-            )
-            if answer.status != 401:
-                return answer
-            if not last:
-                await self._session.refused(token, self.service)
-        raise self._refused(method, url)
+        sent = {"Accept": "application/json", **headers, "X-Auth-Token": token.reveal()}
+        if data is not None:
+            sent.setdefault("Content-Type", "application/json")
+        return await self._http.request(
+            method, url, headers=sent, body=data, service=self.service, tenant=self._tenant
+        )
 
     @asynccontextmanager
     async def stream(self, path: str) -> AsyncIterator[Stream]:
         """GET `path` and stream the body. Raises CloudError for 400 and above."""
         url = await self.base() + path
+        async with AsyncExitStack() as stack:
+
+            async def opened(token: Secret) -> Stream:
+                await stack.aclose()  # of a refused token
+                headers = {"X-Auth-Token": token.reveal()}
+                stream = self._http.stream_get(url, headers=headers, service=self.service)
+                return await stack.enter_async_context(stream)
+
+            stream = await self._authorized("GET", url, opened)
+            if stream.status >= 400:
+                answer = Answer(status=stream.status, headers=stream.headers, body=b"")
+                raise refusal(self.service, "GET", url, answer)
+            yield stream
+
+    async def _authorized(
+        self, method: str, url: str, send: Callable[[Secret], Awaitable[AnyAnswer]]
+    ) -> AnyAnswer:
+        """The answer to `send` with the token of the session, or with the next one after a 401."""
         for last in (False, True):
             token = await self._session.token()
-            headers = {"X-Auth-Token": token.reveal()}
-            async with self._http.stream_get(url, headers=headers, service=self.service) as stream:
-                if stream.status == 401:
-                    again = True
-                elif stream.status >= 400:
-                    answer = Answer(status=stream.status, headers=stream.headers, body=b"")
-                    raise refusal(self.service, "GET", url, answer)
-                else:
-                    again = False
-                    yield stream
-            if not again:
-                return
+            answer = await send(token)
+            if answer.status != 401:
+                return answer
             if not last:
                 await self._session.refused(token, self.service)
-        raise self._refused("GET", url)
-
-    def _refused(self, method: str, url: str) -> RestError:
-        where = f"{method} {shown_url(url)}"
-        text = f"{where} was refused with a token that the identity service accepts"
-        return RestError(self.service, Fault.SERVER_ERROR, text, status=401)
+        text = (
+            f"{method} {shown_url(url)} was refused with a token that the identity service accepts"
+        )
+        raise RestError(self.service, Fault.SERVER_ERROR, text, status=401)

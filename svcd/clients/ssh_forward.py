@@ -41,12 +41,8 @@ from svcd.runtime.ssh_channel import ChannelTransport
 
 OPEN_TIMEOUT_S: Final = 10.0
 """Time for the server to open a channel."""
-MOST_OPENING: Final = 64
-"""Channels of one connection that wait for the server's answer."""
 MOST_CHANNELS: Final = 256
-"""Channels of one connection."""
-_LEAST_PACKET: Final = 1024
-"""A server that takes only smaller packets makes an upload too expensive."""
+"""Channels of one connection, those included that wait for the server's answer."""
 _ORIGIN: Final = ("127.0.0.1", 0)
 _FORBIDDEN: Final = (
     connection.OPEN_ADMINISTRATIVELY_PROHIBITED,
@@ -80,9 +76,8 @@ class ForwardedEndpoint:
         conn = self._connection
         if not conn.usable:  # Conch would never answer
             return fail(SshLost(string=f"{where}: the SSH connection is closed"))
-        opening = len(conn.channels) - len(conn.channelsToRemoteChannel)
-        if opening >= MOST_OPENING or len(conn.channels) >= MOST_CHANNELS:
-            text = f"{where}: {len(conn.channels)} channels are in use, {opening} of them opening"
+        if len(conn.channels) >= MOST_CHANNELS:
+            text = f"{where}: {len(conn.channels)} channels of the SSH connection are in use"
             return fail(TooManyChannels(string=text))
         channel = _Outgoing(protocolFactory, where, self._address, self._port, self._clock)
         asked = forwarding.packOpen_direct_tcpip((self._address, self._port), _ORIGIN)
@@ -116,11 +111,6 @@ class _Outgoing(ChannelTransport):
         factory = self._factory
         if factory is None:
             self._drop()
-            return
-        if self.remoteMaxPacket < _LEAST_PACKET:
-            text = f"{self._where}: the SSH server takes packets of {self.remoteMaxPacket} bytes"
-            self._drop()
-            self._done().errback(ConnectError(string=text))
             return
         try:
             protocol = factory.buildProtocol(self.getPeer())

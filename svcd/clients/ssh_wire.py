@@ -14,7 +14,6 @@ is sent piece by piece as the window opens, and Conch's own log is discarded.
 
 from __future__ import annotations
 
-import socket
 import struct
 from collections import deque
 from collections.abc import Callable
@@ -47,7 +46,6 @@ _ALGORITHMS: Final = (
     " before the login (svcd needs a server that accepts aes128-ctr or aes256-ctr, and"
     " hmac-sha2-256 or hmac-sha2-512)"
 )
-_QUICK_ACK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)
 
 _LEAST_PACKET_BYTES: Final = 1024
 """Smallest limit of a server for packets. Below, the input of a command would take a packet for
@@ -453,10 +451,6 @@ class ClientTransport(transport.SSHClientTransport):
 
     def dataReceived(self, data: bytes) -> None:
         self._heard()
-        if _QUICK_ACK is not None:
-            # not sticky. Without it a new channel waits 40 ms until sshd has run a first command:
-            # only then it sends small packets at once
-            self.transport.getHandle().setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)
         assert self._pace is not None
         self._pace.deliver(data)
 
