@@ -17,6 +17,7 @@ from xml.sax.saxutils import escape
 
 import msgspec
 
+from svcd.clients.ends import Ends
 from svcd.clients.http import Answer, HttpClient, kind_of
 from svcd.model import foreign
 from svcd.model.execution_log import FileEnds
@@ -125,7 +126,7 @@ class OozieClient:
         path = f"/v1/job/{quote(job_id, safe='')}"
         asked = {"show": "log", **self._me()}
         url = f"{base.url.rstrip('/')}{path}?{urlencode(asked)}"
-        head, tail, size = b"", bytearray(), 0
+        collected = Ends(self._log_bytes // 4, self._log_bytes)
         async with self._http.stream_get(
             url,
             timeout_s=self._timeout_s,
@@ -135,15 +136,12 @@ class OozieClient:
             most_s=_LOG_TIMES * self._timeout_s,
         ) as stream:
             async for piece in stream.pieces:
-                head += piece[: self._log_bytes // 4 - len(head)]
-                tail += piece
-                size += len(piece)
-                if len(tail) > 2 * self._log_bytes:
-                    del tail[: -self._log_bytes]
-        answer = Answer(status=stream.status, headers=stream.headers, body=bytes(tail))
-        if answer.status >= 300:
+                collected.add(piece)
+        ends = collected.ends()
+        if stream.status >= 300:
+            answer = Answer(status=stream.status, headers=stream.headers, body=ends.tail)
             raise fault_of(f"GET {path}", answer)
-        return FileEnds(head=head, tail=answer.body[-self._log_bytes :], size=size)
+        return ends
 
     def _me(self) -> Mapping[str, str]:
         return {"user.name": self._user} if self._user else {}

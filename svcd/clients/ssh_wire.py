@@ -15,7 +15,6 @@ is sent piece by piece as the window opens, and Conch's own log is discarded.
 from __future__ import annotations
 
 import struct
-from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
@@ -27,6 +26,7 @@ from twisted.internet.protocol import ClientFactory
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from svcd.clients.ends import Ends
 from svcd.clients.pace import Pace
 from svcd.ports.faults import Fault
 from svcd.ports.machines import RemoteError
@@ -34,8 +34,8 @@ from svcd.runtime.slices import Slices
 from svcd.runtime.ssh_channel import NO_LOG, PIECE_BYTES, WINDOW_BYTES, ChannelTransport
 from svcd.runtime.tasks import Parked
 
-OUTPUT_BYTES: Final = 262_144
-"""Bytes that are kept of stdout, and of stderr."""
+END_BYTES: Final = 131_072
+"""Bytes that are kept of the beginning of stdout, of its end, and so of stderr."""
 
 _STDERR: Final = 1
 
@@ -97,46 +97,6 @@ class LinkEvents(Protocol):
         ...
 
 
-class Clip:
-    """Collects output, keeping the first and the last half of `limit` bytes."""
-
-    def __init__(self, limit: int = OUTPUT_BYTES) -> None:
-        self._half = limit // 2
-        self._head = bytearray()
-        self._tail: deque[bytes] = deque()
-        self._tail_bytes = 0
-        self._dropped = 0
-
-    def add(self, data: bytes) -> None:
-        """Append `data`. Bytes that are in neither half are counted and dropped."""
-        room = self._half - len(self._head)
-        if room > 0:
-            self._head += data[:room]
-            data = data[room:]
-        if not data:
-            return
-        self._tail.append(data)
-        self._tail_bytes += len(data)
-        while self._tail_bytes - len(self._tail[0]) >= self._half:
-            oldest = self._tail.popleft()
-            self._tail_bytes -= len(oldest)
-            self._dropped += len(oldest)
-
-    def text(self) -> str:
-        """The kept output as UTF-8. A line in the middle gives the number of dropped bytes."""
-        tail = b"".join(self._tail)
-        surplus = max(0, len(tail) - self._half)
-        dropped = self._dropped + surplus
-        head = bytes(self._head)
-        if not dropped:
-            return (head + tail).decode("utf-8", "replace")
-        return (
-            head.decode("utf-8", "replace")
-            + f"\n[{dropped} bytes left out]\n"
-            + tail[surplus:].decode("utf-8", "replace")
-        )
-
-
 def _always() -> None:
     """The check that always passes."""
 
@@ -151,8 +111,8 @@ class Exec(channel.SSHChannel):
     def __init__(self, command: str, stdin: bytes, may: Callable[[], None] = _always) -> None:
         """may: called directly before the command is sent; its exception ends the command."""
         super().__init__(localWindow=WINDOW_BYTES, localMaxPacket=PIECE_BYTES)
-        self.out = Clip()
-        self.err = Clip()
+        self.out = Ends(END_BYTES, END_BYTES)
+        self.err = Ends(END_BYTES, END_BYTES)
         self.exit_code: int | None = None
         self.signal = ""
         self.done: Deferred[Exec] = Deferred(self._cancelled)

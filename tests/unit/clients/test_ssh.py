@@ -20,7 +20,7 @@ from zope.interface import implementer
 from svcd.clients import ssh
 from svcd.clients.probe import HttpProbe
 from svcd.clients.ssh import SshRemote
-from svcd.clients.ssh_wire import ClientTransport, Clip
+from svcd.clients.ssh_wire import ClientTransport
 from svcd.embedded.cloud.core import new_ssh_key
 from svcd.model.connect_rules import ConnectRules
 from svcd.model.secret import Secret
@@ -42,30 +42,6 @@ from tests.support.loopback import (
 from tests.support.turns import turn
 
 ADDRESS = "127.3.2.1"
-
-
-class ClipTest(SynchronousTestCase):
-    """Output that may be too long."""
-
-    def test_short_output_is_whole(self) -> None:
-        """Nothing is added or lost up to the limit."""
-        clip = Clip(10)
-        for piece in (b"abc", b"defgh", b"ij"):
-            clip.add(piece)
-        self.assertEqual(clip.text(), "abcdefghij")
-
-    def test_long_output_keeps_both_halves(self) -> None:
-        """The missing bytes are counted."""
-        clip = Clip(10)
-        for piece in (b"abcdefgh", b"ijklmnop", b"qr", b"stuvwxyz"):
-            clip.add(piece)
-        self.assertEqual(clip.text(), "abcde\n[16 bytes left out]\nvwxyz")
-
-    def test_foreign_bytes_are_replaced(self) -> None:
-        """What is no UTF-8 does not fail."""
-        clip = Clip(10)
-        clip.add(b"a\xffb")
-        self.assertEqual(clip.text(), "a\ufffdb")
 
 
 class _Unwanted(channel.SSHChannel):
