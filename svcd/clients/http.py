@@ -1,9 +1,8 @@
 # mypy: allow-untyped-calls
 """HTTP for all clients, with treq: exchanges with a deadline and limits, and streams.
 
-This module decides which exchanges count as unreachable, late or invalid. It never interprets a
-status. Each client passes a constructor for the errors, so that callers never get an exception of a
-library.
+It never interprets a status. Each client passes a constructor for the errors, so that callers never
+get an exception of a library, see `svcd.clients.http_faults`.
 
 Note: features of treq that are switched off. The client follows no redirect and uses no proxy. It
 keeps and sends no cookies, because one client serves all tenants. It does not request gzip and
@@ -27,34 +26,20 @@ import treq.client
 from attrs import field, frozen
 from treq.cookies import IndexableCookieJar
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.error import (
-    ConnectError,
-    ConnectionClosed,
-    DNSLookupError,
-    UserError,
-)
-from twisted.internet.error import TimeoutError as ConnectTimeout
 from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import LoopingCall
 from twisted.python.failure import Failure
-from twisted.web.client import (
-    RequestGenerationFailed,
-    RequestTransmissionFailed,
-    ResponseFailed,
-    ResponseNeverReceived,
-)
-from twisted.web.error import SchemeNotSupported
-from twisted.web.http import PotentialDataLoss
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IBodyProducer, IResponse
 from zope.interface import implementer
 
 from svcd.clients.bodies import BodyTooLarge, Bytes, Reader, Upload
-from svcd.clients.connections import ForwardingForbidden, HeadersTooLarge
+from svcd.clients.http_faults import BROKEN, FAULTS, NotSent, fault_of
 from svcd.clients.places import Places
 from svcd.model.redaction import hidden, shown_url
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault, PortError
-from svcd.ports.machines import Host, RemoteError
+from svcd.ports.machines import Host
 from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 
 if TYPE_CHECKING:
@@ -116,6 +101,23 @@ class Stream:
     headers: Mapping[str, str] = field(repr=False)
     size: int | None
     pieces: AsyncIterator[bytes] = field(repr=False)
+
+
+@frozen(kw_only=True)
+class _Call:
+    """One request. sent: the secrets of it, tokens in `headers` included."""
+
+    method: str
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    service: str
+    through: Host | None
+    sent: Sequence[Secret] = field(default=(), repr=False)
+
+    @property
+    def what(self) -> str:
+        """The method and the whole URL."""
+        return f"{self.method} {self.url}"
 
 
 class HttpClient:
@@ -183,28 +185,34 @@ class HttpClient:
         seconds = self._timeout_s if timeout_s is None else timeout_s
         most = self._max_body_bytes if max_body_bytes is None else max_body_bytes
         tokens = _tokens(headers)
-        sent = (*tokens, *secrets)
+        call = _Call(
+            method=method,
+            url=url,
+            headers=headers or {},
+            service=service,
+            through=through,
+            sent=(*tokens, *secrets),
+        )
 
         async def once() -> Answer:
-            opened = self._open(method, url, headers, Bytes.of(body), through)
-            async with opened as (response, reader):
+            async with self._open(call, Bytes.of(body)) as (response, reader):
                 whole = await reader.whole(most)
             for token in tokens:
                 if len(token.reveal()) >= _LEAST_TOKEN:
                     whole = whole.replace(token.reveal().encode(), b"***")
-            return Answer(status=response.code, headers=_headers(response), body=whole, sent=sent)
+            return _answer(call, response, whole)
 
         async def exchange() -> Answer:
             try:
-                return await with_deadline(self._clock, seconds, f"{method} {url}", once())
-            except _BROKEN:
+                return await with_deadline(self._clock, seconds, call.what, once())
+            except BROKEN:
                 safe = method in _SAFE if repeatable is None else repeatable
                 if not safe:
                     raise
-                return await with_deadline(self._clock, seconds, f"{method} {url}", once())
+                return await with_deadline(self._clock, seconds, call.what, once())
 
         async with self._place(service, tenant):
-            return await self._observed(service, method, url, exchange, sent)
+            return await self._observed(call, exchange)
 
     @asynccontextmanager
     async def _place(self, service: str, tenant: str | None) -> AsyncIterator[None]:
@@ -223,26 +231,19 @@ class HttpClient:
         finally:
             places.leave(tenant, exchange)
 
-    async def _observed(
-        self,
-        service: str,
-        method: str,
-        url: str,
-        exchange: Callable[[], Awaitable[Answer]],
-        sent: Sequence[Secret],
-    ) -> Answer:
+    async def _observed(self, call: _Call, exchange: Callable[[], Awaitable[Answer]]) -> Answer:
         began, outcome = self._clock.seconds(), "cancelled"
         try:
             answer = await exchange()
             outcome = f"{answer.status // 100}xx"
             return answer
-        except _FAULTS as error:
-            fault = self._fault(service, method, url, error, sent)
+        except FAULTS as error:
+            fault = self._fault(call, error)
             outcome = fault.kind.value
             raise fault from None
         finally:
             if self._observe is not None:
-                self._observe(service, outcome, self._clock.seconds() - began)
+                self._observe(call.service, outcome, self._clock.seconds() - began)
 
     @asynccontextmanager
     async def stream_get(
@@ -264,13 +265,13 @@ class HttpClient:
         Leaving the block closes the connection. Raises as `request`, also from the pieces.
         """
         seconds = self._timeout_s if timeout_s is None else timeout_s
-        what = f"GET {url}"
+        call = _Call(method="GET", url=url, headers=headers or {}, service=service, through=through)
         async with AsyncExitStack() as stack:
-            opening = stack.enter_async_context(self._open("GET", url, headers, None, through))
+            opening = stack.enter_async_context(self._open(call, None))
             try:
-                response, reader = await with_deadline(self._clock, seconds, what, opening)
-            except _FAULTS as error:
-                raise self._fault(service, "GET", url, error) from None
+                response, reader = await with_deadline(self._clock, seconds, call.what, opening)
+            except FAULTS as error:
+                raise self._fault(call, error) from None
 
             async def pieces() -> AsyncIterator[bytes]:
                 size, waited_s = 0, 0.0
@@ -280,7 +281,7 @@ class HttpClient:
                         limit_s = min(seconds, slowest_s - waited_s)
                         began = self._clock.seconds()
                         piece = await with_deadline(
-                            self._clock, max(0.0, limit_s), what, reader.next_piece()
+                            self._clock, max(0.0, limit_s), call.what, reader.next_piece()
                         )
                         if piece is None:
                             return
@@ -289,8 +290,8 @@ class HttpClient:
                         if most_bytes is not None and size > most_bytes:
                             raise BodyTooLarge(most_bytes)
                         yield piece
-                except _FAULTS as error:
-                    raise self._fault(service, "GET", url, error) from None
+                except FAULTS as error:
+                    raise self._fault(call, error) from None
 
             length = response.length if isinstance(response.length, int) else None
             yield Stream(
@@ -303,7 +304,6 @@ class HttpClient:
         content: AsyncIterator[bytes],
         size: int | None,
         *,
-        method: str = "PUT",
         headers: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
         service: str = "",
@@ -315,50 +315,44 @@ class HttpClient:
         the errors of `content`.
         """
         seconds = self._timeout_s if timeout_s is None else timeout_s
+        call = _Call(method="PUT", url=url, headers=headers or {}, service=service, through=through)
         producer = Upload(content, size)
 
         async def send() -> Answer:
-            opened = self._open(method, url, headers, producer, through)
-            async with opened as (response, reader):
+            async with self._open(call, producer) as (response, reader):
                 whole = await reader.whole(self._max_body_bytes)
-            return Answer(status=response.code, headers=_headers(response), body=whole)
+            return _answer(call, response, whole)
 
         running = Deferred.fromCoroutine(send())
-        late = False
+        seen, late = -1, False
 
-        def check(seen: int) -> None:
-            nonlocal late
+        def check() -> None:
+            nonlocal seen, late
             if producer.sent == seen and not producer.starved:
                 late = True
                 running.cancel()
-            else:
-                timers.append(self._clock.callLater(seconds, check, producer.sent))
-                timers.pop(0)
+            seen = producer.sent
 
-        timers = [self._clock.callLater(seconds, check, -1)]
+        checks = LoopingCall(check)
+        checks.clock = self._clock
+        checks.start(seconds, now=False)
         try:
             return await running
-        except _FAULTS as error:
+        except FAULTS as error:
             if producer.failure is not None:
                 raise producer.failure from None
-            cause = DeadlineExceeded(f"{method} {url}", seconds) if late else error
-            raise self._fault(service, method, url, cause) from None
+            cause = DeadlineExceeded(call.what, seconds) if late else error
+            raise self._fault(call, cause) from None
         finally:
-            if timers[-1].active():
-                timers[-1].cancel()
+            checks.stop()
 
     @asynccontextmanager
     async def _open(
-        self,
-        method: str,
-        url: str,
-        headers: Mapping[str, str] | None,
-        producer: IBodyProducer | None,
-        through: Host | None,
+        self, call: _Call, producer: IBodyProducer | None
     ) -> AsyncIterator[tuple[IResponse, Reader]]:
         """The head of an answer, and the reader of its body, which ends with the block."""
-        async with self._way(through) as way:
-            response = await self._send(way, method, url, headers, producer)
+        async with self._way(call.through) as way:
+            response = await self._send(way, call, producer)
             reader = Reader()
             response.deliverBody(reader)
             try:
@@ -376,103 +370,29 @@ class HttpClient:
             yield _treq(agent)
 
     def _send(
-        self,
-        way: treq.client.HTTPClient,
-        method: str,
-        url: str,
-        headers: Mapping[str, str] | None,
-        producer: IBodyProducer | None,
+        self, way: treq.client.HTTPClient, call: _Call, producer: IBodyProducer | None
     ) -> Deferred[IResponse]:
         try:
             asked: Deferred[Any] = way.request(
-                method,
-                url,
-                headers=Headers({name: [value] for name, value in (headers or {}).items()}),
+                call.method,
+                call.url,
+                headers=Headers({name: [value] for name, value in call.headers.items()}),
                 data=producer,
                 allow_redirects=False,
                 unbuffered=True,
                 reactor=cast(Any, self._clock),
             )
         except ValueError:
-            raise NotSent(f"not a URL: {_shown(url)!r}") from None
+            raise NotSent(f"not a URL: {_shown(call.url)!r}") from None
         return _cancellable(asked)
 
-    def _fault(
-        self,
-        service: str,
-        method: str,
-        url: str,
-        error: BaseException,
-        sent: Sequence[Secret] = (),
-    ) -> PortError:
+    def _fault(self, call: _Call, error: BaseException) -> PortError:
         """The error for a library's exception. Raises CancelledError when the caller cancelled."""
         if isinstance(error, CancelledError):
             raise error
-        where = f"{method} {_shown(url)}"
-        if isinstance(error, DeadlineExceeded):
-            text = f"{where} had no complete answer within {error.args[1]:g} s"
-            return self._error(service, Fault.TIMEOUT, text, None)
-        if isinstance(error, BodyTooLarge | HeadersTooLarge):
-            part = f" ({self._setting})" if self._setting else ""
-            if isinstance(error, HeadersTooLarge):
-                part = " of headers"
-            text = f"{where} was answered with more than {error.args[0]} bytes{part}"
-            return self._error(service, Fault.SERVER_ERROR, text, None)
-        if isinstance(error, _NOT_SENT):
-            text = f"{where}: {shown_url(hidden(_why(error), sent))}"
-            if isinstance(error, RemoteError):  # the machine is the reason, not the service on it
-                text = f"{error.text.rstrip('.')} (for {where})"
-            if isinstance(error, ForwardingForbidden):
-                return self._error(service, Fault.FORBIDDEN, text, None)
-            return self._error(service, Fault.UNREACHABLE, text, None)
-        text = f"{where} broke off: {shown_url(hidden(_why(error), sent))}"
-        return self._error(service, Fault.SERVER_ERROR, text, None)
-
-
-class NotSent(Exception):
-    """The request was not sent. args[0]: the reason."""
-
-
-_NOT_SENT = (
-    ConnectError,
-    ConnectTimeout,
-    DNSLookupError,
-    NotSent,
-    RemoteError,
-    SchemeNotSupported,
-)
-_BROKEN = (ResponseNeverReceived, RequestTransmissionFailed, ConnectionClosed)
-_FAULTS = (
-    DeadlineExceeded,
-    BodyTooLarge,
-    HeadersTooLarge,
-    NotSent,
-    RemoteError,
-    ConnectError,
-    DNSLookupError,
-    ConnectionClosed,
-    UserError,
-    RequestGenerationFailed,
-    RequestTransmissionFailed,
-    ResponseFailed,
-    PotentialDataLoss,
-    SchemeNotSupported,
-    CancelledError,
-)
-
-
-def kind_of(status: int) -> Fault:
-    """The kind of a refusal by its status alone; a service may know better by its body."""
-    match status:
-        case 401:
-            return Fault.UNAUTHORIZED
-        case 403:
-            return Fault.FORBIDDEN
-        case 404:
-            return Fault.NOT_FOUND
-        case 408 | 429:
-            return Fault.BUSY
-    return Fault.SERVER_ERROR if status >= 500 or status < 400 else Fault.REFUSED
+        where = f"{call.method} {_shown(call.url)}"
+        kind, text = fault_of(where, error, call.sent, self._setting)
+        return self._error(call.service, kind, text, None)
 
 
 def _cancellable(asked: Deferred[IResponse]) -> Deferred[IResponse]:
@@ -494,13 +414,6 @@ def _cancellable(asked: Deferred[IResponse]) -> Deferred[IResponse]:
     return waiting
 
 
-def _why(error: BaseException) -> str:
-    for reason in getattr(error, "reasons", None) or ():
-        if isinstance(reason, Failure) and reason.value is not None:
-            return str(reason.value).rstrip(".") or type(reason.value).__name__
-    return str(error).rstrip(".") or type(error).__name__
-
-
 def _shown(url: str) -> str:
     """`url` for a message: without its query, which may be long, and without its secrets."""
     return shown_url(url.partition("?")[0])
@@ -509,6 +422,10 @@ def _shown(url: str) -> str:
 def _tokens(headers: Mapping[str, str] | None) -> Sequence[Secret]:
     """The tokens in `headers`."""
     return [Secret(v) for name, v in (headers or {}).items() if name.lower() in _TOKENS and v]
+
+
+def _answer(call: _Call, response: IResponse, body: bytes) -> Answer:
+    return Answer(status=response.code, headers=_headers(response), body=body, sent=call.sent)
 
 
 def _headers(response: IResponse) -> Mapping[str, str]:

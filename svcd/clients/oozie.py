@@ -18,7 +18,8 @@ from xml.sax.saxutils import escape
 import msgspec
 
 from svcd.clients.ends import Ends
-from svcd.clients.http import Answer, HttpClient, kind_of
+from svcd.clients.http import Answer, HttpClient
+from svcd.clients.http_faults import kind_of
 from svcd.model import foreign
 from svcd.model.execution_log import FileEnds
 from svcd.model.redaction import named

@@ -14,7 +14,8 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from svcd.clients.http import Answer, HttpClient, Stream, kind_of
+from svcd.clients.http import Answer, HttpClient, Stream
+from svcd.clients.http_faults import kind_of
 from svcd.model.cloud import Usage
 from svcd.model.redaction import shown_url
 from svcd.model.secret import Secret

@@ -13,7 +13,8 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Final
 from urllib.parse import quote, urlencode, urlsplit
 
-from svcd.clients.http import Answer, HttpClient, kind_of
+from svcd.clients.http import Answer, HttpClient
+from svcd.clients.http_faults import kind_of
 from svcd.model import foreign
 from svcd.model.redaction import whole_forms, without_pieces
 from svcd.ports.engine import EngineError
