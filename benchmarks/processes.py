@@ -13,12 +13,18 @@ from pathlib import Path
 from typing import Any, Final
 
 import svcd
+from svcd.settings import schema
 
 _START_S: Final = 60.0
 _STOP_S: Final = 30.0
 _LOOK_S: Final = 0.002
 _ROOT: Final = Path(svcd.__file__).absolute().parent.parent
 _TAIL_BYTES: Final = 4000
+_WITH_CONSTANTS: Final = (
+    "from svcd import tap; from twisted.scripts.twistd import run;"
+    " tap.Options.constants = True; run()"
+)
+"""`twistd` with values of constants that a benchmark chooses."""
 _OURS: Final = ("SVCD_", "PYTHONDONTWRITEBYTECODE")
 
 
@@ -113,7 +119,10 @@ def twistd(
         "plugins.enabled": "fake",
         **settings,
     }
-    command = [str(Path(sys.executable).with_name("twistd")), "-n", "--pidfile=", plugin]
+    program = [str(Path(sys.executable).with_name("twistd"))]
+    if not flags.keys() <= schema().keys():
+        program = [sys.executable, "-c", _WITH_CONSTANTS]
+    command = [*program, "-n", "--pidfile=", plugin]
     for key, value in flags.items():
         command += ["--set", f"{key}={value}"]
     ready = state / "endpoints.json"

@@ -9,16 +9,16 @@ from __future__ import annotations
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from attrs import field, frozen
 from twisted.internet.defer import maybeDeferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from svcd.clients.cloud import OpenStack
 from svcd.model.cluster_token import ClusterTokens
 from svcd.model.ids import ClusterId, ExecutionId
-from svcd.ports.cloud import ApplicationCredentials, Cloud, Identity, ObjectStore
 from svcd.ports.engine import Engine, FileSystem
 from svcd.ports.leases import Leases
 from svcd.ports.machines import Probe, Remote
@@ -54,16 +54,12 @@ log = Logger()
 class Outside:
     """The outside of a daemon: its clock, its database and the clients of its peers.
 
-    identity: None with `auth.mode=none`. keeper: None when no other daemon shares the database.
-    audit: None when it is off.
+    keeper: None when no other daemon shares the database. audit: None when it is off.
     """
 
     clock: IReactorTime
     store: SqlStore
-    identity: Identity | None
-    cloud: Cloud
-    object_store: ObjectStore
-    credentials: ApplicationCredentials
+    cloud: OpenStack
     remote: Remote
     probe: Probe
     engine: Engine
@@ -71,7 +67,6 @@ class Outside:
     sealer: Sealer
     new_id: Callable[[], str]
     rng: random.Random
-    cloud_ready: Callable[[], Any] | None = None
     installation: str = ""
     audit: Audit | None = None
     keeper: LeaseKeeper | None = None
@@ -171,8 +166,8 @@ class Daemon:
             store=outside.store,
             engine=outside.engine,
             files=outside.files,
-            object_store=outside.object_store,
-            credentials=outside.credentials if own_login else None,
+            object_store=outside.cloud,
+            credentials=outside.cloud if own_login else None,
             installation=outside.installation,
             engines=self._engines,
             probe=outside.probe,
@@ -205,6 +200,7 @@ class Daemon:
     def _services(self) -> api.ApiServices:
         outside, settings, distributions = self._outside, self._settings, self._distributions
         store, clock, new_id = outside.store, outside.clock, outside.new_id
+        with_tokens = settings.auth.mode == "keystone"
         clusters = Clusters(
             store,
             outside.cloud,
@@ -230,9 +226,9 @@ class Daemon:
         )
         return api.ApiServices(
             store=store,
-            identity=outside.identity,
+            identity=outside.cloud.identity(settings.auth) if with_tokens else None,
             cloud=outside.cloud,
-            object_store=outside.object_store,
+            object_store=outside.cloud,
             clusters=clusters,
             templates=Templates(
                 store, outside.cloud, distributions, clock, new_id, settings.provisioning
@@ -292,6 +288,5 @@ class Daemon:
         parts = {"store": await self._outside.store.ready()}
         if self._outside.keeper is not None:
             parts["lease"] = self._outside.keeper.problem
-        if self._outside.cloud_ready is not None:
-            parts["cloud"] = await self._outside.cloud_ready()
+        parts["cloud"] = await self._outside.cloud.ready()
         return parts

@@ -165,7 +165,6 @@ class DaemonService:
         metrics = Metrics()
         database = "postgresql" if settings.database.url.startswith("postgres") else "sqlite"
         metrics.of_process({"cloud": settings.cloud.kind, "database": database})
-        platform = OpenStack(agent, reactor, cloud, metrics.work.cloud_called)
         rules = connect_rules(settings.cloud)
         remote = SshRemote(reactor, reactor, settings.ssh, rules, slices)
         engine_http = HttpClient(
@@ -179,10 +178,7 @@ class DaemonService:
         return Outside(
             clock=reactor,
             store=store,
-            identity=platform.identity(settings.auth) if settings.auth.mode == "keystone" else None,
-            cloud=platform,
-            object_store=platform,
-            credentials=platform,
+            cloud=OpenStack(agent, reactor, cloud, metrics.work.cloud_called),
             remote=remote,
             probe=HttpProbe(agent, reactor, remote),
             engine=OozieClient(engine_http),
@@ -190,7 +186,6 @@ class DaemonService:
             sealer=sealer,
             new_id=lambda: str(uuid.uuid4()),
             rng=random.Random(),
-            cloud_ready=platform.ready,
             installation=sealer.installation,
             metrics=metrics,
         )

@@ -48,8 +48,12 @@ _NEVER = 1 << 30
 
 
 class Options(usage.Options):
-    """Flags of `twistd svcd` and `twistd svcd-cloud`."""
+    """Flags of `twistd svcd` and `twistd svcd-cloud`.
 
+    constants: `--set` takes constants too, see `svcd.settings`. Only programs of tests set it.
+    """
+
+    constants: ClassVar[bool] = False
     synopsis = "[--config FILE] [--set SECTION.KEY=VALUE]…"
     optParameters: ClassVar[list[list[object]]] = [
         ["config", "c", None, "settings file (TOML)"],
@@ -69,7 +73,7 @@ class Options(usage.Options):
         try:
             super().parseOptions(options)
             config = Path(self["config"]) if self["config"] else None
-            self.loaded = load(config, os.environ, self.flags)
+            self.loaded = load(config, os.environ, self.flags, self.constants)
             check(self.loaded.settings)
         except (usage.UsageError, SettingsError) as error:
             print(f"svcd: {error}", file=sys.stderr)

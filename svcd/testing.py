@@ -378,7 +378,6 @@ class FakeService:
             project=SERVICE_PROJECT if trusted else settings.embedded.tenant,
         )
         metrics = Metrics()
-        platform = OpenStack(agent, line, cloud_settings, metrics.work.cloud_called)
         engine_http = HttpClient(
             agent,
             line,
@@ -389,10 +388,7 @@ class FakeService:
         outside = Outside(
             clock=line,
             store=store,
-            identity=platform.identity(settings.auth) if trusted else None,
-            cloud=platform,
-            object_store=platform,
-            credentials=platform,
+            cloud=OpenStack(agent, line, cloud_settings, metrics.work.cloud_called),
             remote=line.remote(self.remote),
             probe=line.probe(
                 ScriptedProbe(self.clock, self.faults, (ENGINES_URL, HttpProbe(agent, line)))
@@ -403,7 +399,6 @@ class FakeService:
             installation=self._sealer.installation,
             new_id=self._new_id,
             rng=random.Random(f"{self._seed} {self._starts}"),
-            cloud_ready=platform.ready,
             audit=Audit(line, self._audited.append),
             keeper=keeper,
             metrics=metrics,

@@ -25,10 +25,16 @@ from twisted.web.client import Agent
 from svcd.embedded.process_marks import below, marked
 from svcd.embedded.watchdog import Watchdog
 from svcd.runtime.tasks import sleep, with_deadline
+from svcd.settings import schema
 
 reactor: Any = _reactor
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
+_WITH_CONSTANTS = (
+    "from svcd import tap; from twisted.scripts.twistd import run;"
+    " tap.Options.constants = True; run()"
+)
+"""`twistd` with values of constants that a test chooses."""
 LOOK_S = 0.05
 READY_S = 60.0
 ENDED_S = 60.0
@@ -180,7 +186,10 @@ class Daemon:
         """Start a process and do not wait. fresh: without what a killed one could not remove."""
         if fresh:
             (self.state / "endpoints.json").unlink(missing_ok=True)
-        command = [*self.before, str(BIN / "twistd"), "-n", "--pidfile=", self.kind]
+        twistd = [str(BIN / "twistd")]
+        if not self.settings.keys() <= schema().keys():
+            twistd = [sys.executable, "-c", _WITH_CONSTANTS]
+        command = [*self.before, *twistd, "-n", "--pidfile=", self.kind]
         for name, value in self.settings.items():
             command += ["--set", f"{name}={value}"]
         self.programs.append(Program(command, self.environment))
