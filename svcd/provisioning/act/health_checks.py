@@ -19,7 +19,6 @@ from twisted.logger import Logger
 from svcd.errors import NotFound
 from svcd.model.cloud import Server
 from svcd.model.cluster import Cluster, ClusterEvent
-from svcd.model.cluster_token import ClusterTokens
 from svcd.model.ids import ClusterId, Timestamp, timestamp
 from svcd.ports.cloud import Access, CloudError, CloudSession
 from svcd.ports.faults import Fault
@@ -258,9 +257,7 @@ class HealthChecks:
         """The answers to `questions`, in their order. Each URL is requested once."""
         urls = list(dict.fromkeys(q.url for q in questions if isinstance(q, HttpProbe)))
         commands = [q for q in questions if isinstance(q, Command)]
-        key = self._ports.sealer.open(cluster.management_private_key)
-        token = ClusterTokens(self._ports.sealer.digest).of(cluster.tenant_id, cluster.id)
-        shells = Shells(self._ports.remote, cluster, key, token, _QUESTIONS_AT_ONCE)
+        shells = Shells.of(self._ports.remote, self._ports.sealer, cluster, _QUESTIONS_AT_ONCE)
         work = [partial(self._get, shells.at(url)) for url in urls]
         work += [partial(_run, shells, each) for each in commands]
         answers: list[Answer] = []

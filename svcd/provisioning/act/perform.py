@@ -18,7 +18,6 @@ from svcd.errors import NotFound
 from svcd.model import ownership_tags
 from svcd.model.cloud import Network
 from svcd.model.cluster import Cluster, MachineFacts, Volume
-from svcd.model.cluster_token import ClusterTokens
 from svcd.model.ids import ClusterId, InstanceId, Timestamp, timestamp
 from svcd.ports.cloud import Access, Cloud, CloudError, CloudSession
 from svcd.ports.faults import Fault, PortError
@@ -452,12 +451,8 @@ class Performer:
 
     def _machines(self) -> Shells:
         if self._shells is None:
-            cluster = self._cluster
-            key = self._ports.sealer.open(cluster.management_private_key)
-            token = ClusterTokens(self._ports.sealer.digest).of(cluster.tenant_id, cluster.id)
-            self._shells = Shells(
-                self._ports.remote, cluster, key, token, self._settings.machines_at_once
-            )
+            at_once = self._settings.machines_at_once
+            self._shells = Shells.of(self._ports.remote, self._ports.sealer, self._cluster, at_once)
         return self._shells
 
 

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from svcd.model.cluster import Cluster, Instance
-from svcd.model.cluster_token import inserted
+from svcd.model.cluster_token import ClusterTokens, inserted
 from svcd.model.ids import InstanceId
 from svcd.model.redaction import all_forms, named_in, without_forms
 from svcd.model.secret import Secret
 from svcd.ports.machines import CommandResult, Host, Location, Remote, login, reachable, ways_of
+from svcd.ports.store import Sealer
 from svcd.provisioning.decide import shell
 from svcd.provisioning.distributions.spi import WriteFile
 from svcd.runtime.tasks import Gate
@@ -22,6 +23,13 @@ class Shells:
 
     key: the private management key. token: see `svcd.model.cluster_token`.
     """
+
+    @classmethod
+    def of(cls, remote: Remote, sealer: Sealer, cluster: Cluster, at_once: int) -> Shells:
+        """The shells of a cluster, whose row has the sealed key."""
+        key = sealer.open(cluster.management_private_key)
+        token = ClusterTokens(sealer.digest).of(cluster.tenant_id, cluster.id)
+        return cls(remote, cluster, key, token, at_once)
 
     def __init__(
         self, remote: Remote, cluster: Cluster, key: Secret, token: Secret, at_once: int

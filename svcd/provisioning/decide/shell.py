@@ -201,3 +201,38 @@ def write_files(files: Sequence[WriteFile]) -> tuple[str, bytes]:
 def tail(path: str, lines: int = 20) -> str:
     """The command that prints the last lines of a log; an absent log prints nothing."""
     return f"tail -n {lines} -- {shlex.quote(path)} 2>/dev/null || true"
+
+
+def user_data(username: str, public_key: str) -> str:
+    """A `#!/bin/sh` script that adds `public_key` to the authorized keys of `username`.
+
+    Safe to repeat. On servers cloud-init runs it as root; on machines that are folders
+    (SVCD_MACHINE_ROOT is set) the login user runs it and $HOME is the user's.
+    """
+    return f"""#!/bin/sh
+# Lets svcd log in as the image's user. Safe to repeat.
+set -eu
+user={shlex.quote(username)}
+key={shlex.quote(public_key.strip())}
+if [ -n "${{SVCD_MACHINE_ROOT:-}}" ]; then
+    home=$HOME
+else
+    home=$(getent passwd "$user" | cut -d: -f6)
+fi
+if [ -z "$home" ]; then
+    echo "svcd: user $user does not exist on this image" >&2
+    exit 1
+fi
+mkdir -p "$home/.ssh"
+keys=$home/.ssh/authorized_keys
+touch "$keys"
+if ! grep -qxF "$key" "$keys"; then
+    if [ -s "$keys" ] && [ -n "$(tail -c 1 "$keys")" ]; then echo >>"$keys"; fi
+    printf '%s\\n' "$key" >>"$keys"
+fi
+chmod 700 "$home/.ssh"
+chmod 600 "$keys"
+if [ -z "${{SVCD_MACHINE_ROOT:-}}" ]; then
+    chown -R "$user:" "$home/.ssh"
+fi
+"""

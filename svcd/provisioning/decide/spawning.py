@@ -12,7 +12,7 @@ from svcd.model import ownership_tags
 from svcd.model.cloud import FloatingIp, NewServer, Server, VolumeState
 from svcd.model.cluster import Cluster, Instance, NodeGroup, Volume
 from svcd.model.ids import InstanceId, timestamp
-from svcd.provisioning.decide import lifecycle, userdata
+from svcd.provisioning.decide import lifecycle, shell
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.lifecycle import has_reached
 from svcd.provisioning.decide.observed import CALL_S, Observed, is_fresh, seen_at
@@ -64,7 +64,7 @@ class Spawning:
             self._of(self._volumes, volume.metadata.get(ownership_tags.INSTANCE, ""), volume)
         for address in observed.floating_ips:
             self._of(self._addresses, address.description.rpartition(":")[2], address)
-        self._data = userdata.user_data(cluster.username, cluster.management_public_key)
+        self._data = shell.user_data(cluster.username, cluster.management_public_key)
 
     @staticmethod
     def _of(index: dict[str, list[Any]], key: str, value: object) -> None:

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.cluster import MachineFacts
 from svcd.model.ids import InstanceId
-from svcd.provisioning.decide import shell, userdata
+from svcd.provisioning.decide import shell
 from svcd.provisioning.distributions.spi import WriteFile
 from tests.unit.provisioning.support import cluster, group, instance
 
@@ -232,17 +232,17 @@ class UserDataTests(ShellTestCase):
         keys.parent.mkdir()
         keys.write_text("ssh-rsa AAAA user's own")
         for _ in range(2):
-            self.sh(userdata.user_data("anybody", "ssh-ed25519 BBBB svcd it's\n"))
+            self.sh(shell.user_data("anybody", "ssh-ed25519 BBBB svcd it's\n"))
         self.assertEqual(keys.read_text(), "ssh-rsa AAAA user's own\nssh-ed25519 BBBB svcd it's\n")
         self.assertEqual(keys.stat().st_mode & 0o777, 0o600)
         self.assertEqual(keys.parent.stat().st_mode & 0o777, 0o700)
 
     def test_script_begins_with_its_interpreter(self) -> None:
         """cloud-init knows scripts by their first two bytes."""
-        self.assertTrue(userdata.user_data("u", "k").startswith("#!/bin/sh\n"))
+        self.assertTrue(shell.user_data("u", "k").startswith("#!/bin/sh\n"))
 
     def test_unknown_user_is_reported(self) -> None:
         """On a server whose image was registered with a wrong username."""
         del self.env["SVCD_MACHINE_ROOT"]
-        said = self.sh(userdata.user_data("no-such-user", "k"), code=1)
+        said = self.sh(shell.user_data("no-such-user", "k"), code=1)
         self.assertIn("user no-such-user does not exist", said)
