@@ -165,8 +165,8 @@ class Clusters(_Commands):
         facts = await self._reader.of_cluster(caller, new)
         if image_user:
             facts = as_registered(facts, image_user, new.engine_version)
-        made = rules.check_cluster(new, facts, self._bounds, self._made(caller))
-        return _accepted(made, path), facts
+        checked = rules.check_cluster(new, facts, self._bounds, self._made(caller))
+        return _accepted(checked, path), facts
 
     async def scale(self, caller: Caller, cluster_id: ClusterId, change: ScaleRequest) -> Cluster:
         """Accept a new size (status Validating); an empty request is a retry.

@@ -134,7 +134,7 @@ class HealthChecks:
 
     def forget(self) -> None:
         """Drop the memory of clusters whose leases this daemon has lost."""
-        for cluster_id in [each for each in self._kept if not self._leases.holds(each)]:
+        for cluster_id in [id_ for id_ in self._kept if not self._leases.holds(id_)]:
             del self._kept[cluster_id]
 
     def unwell(self) -> int:
@@ -145,17 +145,17 @@ class HealthChecks:
 
     async def _turn(self) -> None:
         """Check the clusters that are due, `AT_ONCE` in parallel."""
-        found = await self._ports.store.read(lambda tx: tx.clusters.active())
-        mine = [each for each in found if self._leases.holds(each)]
+        active = await self._ports.store.read(lambda tx: tx.clusters.active())
+        mine = [id_ for id_ in active if self._leases.holds(id_)]
         now = self._clock.seconds()
         kept = self._kept
         spread = self._every_s if self._turned else min(self._every_s, _SPREAD_S * len(mine))
         self._turned = True
         self._kept = {
-            each: kept.get(each) or _Kept(due=now + self._rng.random() * spread) for each in mine
+            id_: kept.get(id_) or _Kept(due=now + self._rng.random() * spread) for id_ in mine
         }
-        due = [each for each, known in self._kept.items() if known.due <= now]
-        results = await gather([partial(self._visit, each) for each in due], AT_ONCE)
+        due = [id_ for id_, known in self._kept.items() if known.due <= now]
+        results = await gather([partial(self._visit, id_) for id_ in due], AT_ONCE)
         for result in results:
             if isinstance(result, BaseException):
                 raise result
@@ -202,8 +202,8 @@ class HealthChecks:
                 if not await self._rows.write(cluster, judged.cluster, judged.events):
                     kept.suspected = {}
                     return
-                for each in judged.events:
-                    _log(cluster, each)
+                for event in judged.events:
+                    _log(cluster, event)
         kept.suspected = judged.suspected
         kept.unwell = judged.unwell
         if judged.suspected:
@@ -243,11 +243,11 @@ class HealthChecks:
         shown = list(await session.servers(cluster.id, prefix))
         gone: list[str] = []
         for server_id in health.unlisted(cluster, shown)[:_MOST_ASKED]:
-            found = await _server(session, server_id)
-            if found is None:
+            server = await _server(session, server_id)
+            if server is None:
                 gone.append(server_id)
             else:
-                shown.append(found)
+                shown.append(server)
         now = timestamp(self._clock.seconds())
         return health.of_servers(cluster, shown, gone, now).and_of(health.CLOUD_ANSWERS)
 
@@ -259,7 +259,7 @@ class HealthChecks:
         commands = [q for q in questions if isinstance(q, Command)]
         shells = Shells.of(self._ports.remote, self._ports.sealer, cluster, _QUESTIONS_AT_ONCE)
         work = [partial(self._get, shells.at(url)) for url in urls]
-        work += [partial(_run, shells, each) for each in commands]
+        work += [partial(_run, shells, command) for command in commands]
         answers: list[Answer] = []
         for result in await gather(work, _QUESTIONS_AT_ONCE):
             if isinstance(result, BaseException):
@@ -295,10 +295,13 @@ async def _server(session: CloudSession, server_id: str) -> Server | None:
         raise
 
 
-async def _run(shells: Shells, each: Command) -> Answer:
+async def _run(shells: Shells, command: Command) -> Answer:
     try:
         result = await shells.work(
-            each.machine, each.script, stdin=each.stdin, timeout_s=min(each.timeout_s, _COMMAND_S)
+            command.machine,
+            command.script,
+            stdin=command.stdin,
+            timeout_s=min(command.timeout_s, _COMMAND_S),
         )
     except RemoteError as error:
         changed = error.kind is Fault.HOST_KEY

@@ -60,38 +60,40 @@ def preview(cluster: Cluster, facts: Facts) -> ClusterPlan:
     """
     distribution = facts.distribution
     changed = [
-        (group, each, DELETE if each.leaving else CREATE)
+        (group, instance, DELETE if instance.leaving else CREATE)
         for group in cluster.node_groups
-        for each in group.instances
-        if each.leaving or each.server_id is None
+        for instance in group.instances
+        if instance.leaving or instance.server_id is None
     ]
     return ClusterPlan(
         name=cluster.name,
         machines=[
             PlannedMachine(
-                name=each.instance_name,
+                name=instance.instance_name,
                 change=change,
                 node_group=group.name,
                 flavor_id=group.flavor_id,
                 node_processes=group.node_processes,
             )
-            for group, each, change in changed
+            for group, instance, change in changed
         ],
         volumes=[
             PlannedVolume(
-                machine=each.instance_name,
+                machine=instance.instance_name,
                 change=change,
                 size_gib=group.volumes_size,
                 mount_point=point,
             )
-            for group, each, change in changed
+            for group, instance, change in changed
             for point in _mount_points(group)
         ],
         addresses=[
             PlannedAddress(
-                machine=each.instance_name, change=change, floating_ip_pool=group.floating_ip_pool
+                machine=instance.instance_name,
+                change=change,
+                floating_ip_pool=group.floating_ip_pool,
             )
-            for group, each, change in changed
+            for group, instance, change in changed
             if group.floating_ip_pool is not None
         ],
         quota=_quota(cluster, facts),
@@ -121,12 +123,12 @@ def _quota(cluster: Cluster, facts: Facts) -> list[PlannedQuota]:
     used, freed = need(False), need(True)
     return [
         PlannedQuota(
-            resource=each.name,
-            needed=(demand := used[each.name] - freed[each.name]),
-            left=(left := getattr(facts.quota, each.name)),
+            resource=part.name,
+            needed=(demand := used[part.name] - freed[part.name]),
+            left=(left := getattr(facts.quota, part.name)),
             left_after=None if left is None else left - demand,
         )
-        for each in fields(Quota)
+        for part in fields(Quota)
     ]
 
 
@@ -137,12 +139,12 @@ def _new(instance: Instance) -> bool:
 def _stages(cluster: Cluster, distribution: IDistribution) -> list[PlannedStage]:
     files = _Files(named_in(cluster.options()))
     leaving = [i for i in cluster.instances() if i.leaving]
-    found: list[PlannedStage] = []
+    planned: list[PlannedStage] = []
     serving = [i.instance_id for i in leaving if lifecycle.serves(i)]
     if serving:
         seen = machines(cluster)
         for stage in distribution.decommission(cluster, seen, serving):
-            found.append(_shown("decommission", stage, seen, files))
+            planned.append(_shown("decommission", stage, seen, files))
     after = _imagined(
         lifecycle.without_instances(cluster, frozenset(i.instance_id for i in leaving))
     )
@@ -151,12 +153,12 @@ def _stages(cluster: Cluster, distribution: IDistribution) -> list[PlannedStage]
     alike = _by_group(seen, {i.instance_id for i in pending})
     if alike:
         for stage in distribution.configure(after, seen, list(alike)):
-            found.append(_shown("configure", stage, seen, files, alike))
+            planned.append(_shown("configure", stage, seen, files, alike))
     on = [i.instance_id for i in after.instances() if not has_reached(i, lifecycle.STARTED)]
     if on:
         for stage in distribution.start(after, seen, on):
-            found.append(_shown("start", stage, seen, files))
-    return found
+            planned.append(_shown("start", stage, seen, files))
+    return planned
 
 
 def _by_group(
@@ -165,10 +167,10 @@ def _by_group(
     """The first machine of each group among `on`, with the names of all of them."""
     first: dict[str, InstanceId] = {}
     names: dict[InstanceId, list[str]] = {}
-    for each in seen:
-        if each.instance_id in on:
-            id_ = first.setdefault(each.group, each.instance_id)
-            names.setdefault(id_, []).append(each.name)
+    for machine in seen:
+        if machine.instance_id in on:
+            id_ = first.setdefault(machine.group, machine.instance_id)
+            names.setdefault(id_, []).append(machine.name)
     return names
 
 
@@ -176,11 +178,11 @@ def _imagined(cluster: Cluster) -> Cluster:
     """The cluster with new machines as they will be, as far as svcd knows it before."""
     changes: dict[InstanceId, dict[str, Any]] = {}
     for group in cluster.node_groups:
-        for each in group.instances:
-            if not _new(each):
+        for instance in group.instances:
+            if not _new(instance):
                 continue
-            changes[each.instance_id] = {
-                "internal_ip": each.instance_name,
+            changes[instance.instance_id] = {
+                "internal_ip": instance.instance_name,
                 "facts": MachineFacts(
                     home=home_of(cluster.username),
                     prefix=DEFAULT_PREFIX,
@@ -212,20 +214,20 @@ def _shown(
         key = (type(action).__name__, machine.group, *_identity(action))
         names = (alike or {}).get(machine.instance_id, [machine.name])
         grouped.setdefault(key, (action, {}))[1].update(dict.fromkeys(names))
-    made: dict[str, list[Any]] = {"WriteFile": [], "Command": [], "HttpProbe": []}
-    for (kind, group, *_), (action, found) in grouped.items():
-        names = list(found)
+    works: dict[str, list[Any]] = {"WriteFile": [], "Command": [], "HttpProbe": []}
+    for (kind, group, *_), (action, on) in grouped.items():
+        names = list(on)
         if isinstance(action, WriteFile):
-            made[kind].append(files.shown(action, group, names))
+            works[kind].append(files.shown(action, group, names))
         else:
-            made[kind].append(PlannedWork(what=action.what, node_group=group, machines=names))
+            works[kind].append(PlannedWork(what=action.what, node_group=group, machines=names))
     return PlannedStage(
         phase=phase,
         name=stage.name,
         deadline_s=stage.deadline_s,
-        files=made["WriteFile"],
-        commands=made["Command"],
-        awaited=made["HttpProbe"],
+        files=works["WriteFile"],
+        commands=works["Command"],
+        awaited=works["HttpProbe"],
     )
 
 

@@ -143,7 +143,7 @@ def problem(
     pairs = [(record.get("helpers"), helpers_digest())]
     if has_spark(record):
         pairs.append((record.get("spark_helpers"), helpers_digest(folder=SPARK_JAVA)))
-    if any(found != expected for found, expected in pairs):
+    if any(of_tree != expected for of_tree, expected in pairs):
         remedy = build_command(prefix)
         return f"the helper classes of the software image are not those of this svcd: {remedy}"
     try:
@@ -221,12 +221,12 @@ def versions(recipe: Path = RECIPE) -> dict[str, str]:
         ElementTree.parse(recipe / "poms" / "pom.xml").getroot().find(f"{namespace}properties")
     )
     assert properties is not None
-    found = {}
-    for each in properties:
-        name = each.tag.removeprefix(namespace)
+    numbers = {}
+    for element in properties:
+        name = element.tag.removeprefix(namespace)
         if name.endswith(".version"):
-            found[name.removesuffix(".version").replace(".", "_")] = (each.text or "").strip()
-    return found
+            numbers[name.removesuffix(".version").replace(".", "_")] = (element.text or "").strip()
+    return numbers
 
 
 def _result(prefix: Path, started: float, *, made: bool) -> BuiltImage:
@@ -266,8 +266,8 @@ def _make(
     if spark is not None:
         add_spark(stage, jars, jdk, work)
     shutil.rmtree(work)
-    found = versions() | ({} if spark is None else {"spark": spark.version})
-    _record(stage, stamp, jdk, started, found, without)
+    numbers = versions() | ({} if spark is None else {"spark": spark.version})
+    _record(stage, stamp, jdk, started, numbers, without)
 
 
 def _collect(
@@ -321,23 +321,17 @@ def _record(
     stamp: str,
     jdk: Java,
     started: float,
-    found: Mapping[str, str],
+    numbers: Mapping[str, str],
     without: frozenset[str],
 ) -> None:
     """Writes the digests of all files, and image.json, the last file of a tree."""
     put(stage / FILE_LIST, file_list(digests(stage)).encode())
-    jars: dict[tuple[int, int], int] = {}
-    total: dict[tuple[int, int], int] = {}
-    for path in stage.rglob("*"):
-        if path.is_file():
-            entry = path.stat()
-            total[entry.st_dev, entry.st_ino] = entry.st_size
-            if path.suffix == ".jar":
-                jars[entry.st_dev, entry.st_ino] = entry.st_size
+    entries = [path.stat() for path in stage.rglob("*") if path.is_file()]
+    sizes = {entry.st_ino: entry.st_size for entry in entries}  # hard links count once
     built_at = datetime.fromtimestamp((stage / "java/recorded").stat().st_mtime, UTC)
     record = {
         "distribution": "vanilla",
-        "versions": found,
+        "versions": numbers,
         "without": sorted(without),
         "jdk": jdk.version,
         "stamp": stamp,
@@ -346,8 +340,6 @@ def _record(
         "artifacts": list_digest(),
         "built_at": built_at.isoformat(timespec="seconds"),
         "build_seconds": round(time.monotonic() - started, 1),
-        "size_bytes": sum(total.values()),
-        "jars": len(jars),
-        "jar_bytes": sum(jars.values()),
+        "size_bytes": sum(sizes.values()),
     }
     put(stage / "image.json", (json.dumps(record, indent=2) + "\n").encode())

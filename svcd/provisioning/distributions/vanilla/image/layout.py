@@ -131,11 +131,11 @@ def verify(prefix: Path, *, run: bool = True) -> list[str]:
 
 
 def _changed_files(prefix: Path) -> list[str]:
-    found = digests(prefix)
+    present = digests(prefix)
     built = read_file_list((prefix / FILE_LIST).read_text("utf-8", "replace"))
-    texts = changes(built, found)
+    texts = changes(built, present)
     if is_of_recipe(prefix):
-        texts += foreign_files(found, released())
+        texts += foreign_files(present, released())
     return texts
 
 
@@ -147,19 +147,19 @@ def released(recipe: Path = RECIPE) -> tuple[Artifact, ...]:
 
 def digests(prefix: Path) -> dict[str, str]:
     """Path to SHA-256 of each file of the tree that a build records, without those of OTHERS."""
-    found = {}
+    by_name = {}
     for path in sorted(prefix.rglob("*")):
         name = path.relative_to(prefix).as_posix()
         if name.startswith(tuple(f"{folder}/" for folder in OTHERS)):
             continue
         if path.is_file() and name not in (FILE_LIST, "image.json"):
-            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return found
+            by_name[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return by_name
 
 
-def file_list(found: Mapping[str, str]) -> str:
+def file_list(by_name: Mapping[str, str]) -> str:
     """The text of `files.sha256`."""
-    return "".join(f"{digest}  {name}\n" for name, digest in sorted(found.items()))
+    return "".join(f"{digest}  {name}\n" for name, digest in sorted(by_name.items()))
 
 
 def read_file_list(text: str) -> dict[str, str]:
@@ -168,30 +168,30 @@ def read_file_list(text: str) -> dict[str, str]:
     return {name: digest for digest, _, name in lines}
 
 
-def changes(built: Mapping[str, str], found: Mapping[str, str]) -> list[str]:
+def changes(built: Mapping[str, str], present: Mapping[str, str]) -> list[str]:
     """How a tree differs from the one that was built, one text for each file."""
     texts = []
-    for name in sorted({*built, *found}):
-        if name not in found:
+    for name in sorted({*built, *present}):
+        if name not in present:
             texts.append(f"{name} is missing")
         elif name not in built:
             texts.append(f"{name} is not of the build")
-        elif built[name] != found[name]:
+        elif built[name] != present[name]:
             texts.append(
-                f"{name} has changed: SHA-256 {found[name]}, the build wrote {built[name]}"
+                f"{name} has changed: SHA-256 {present[name]}, the build wrote {built[name]}"
             )
     return texts
 
 
-def foreign_files(found: Mapping[str, str], artifacts: Iterable[Artifact]) -> list[str]:
+def foreign_files(present: Mapping[str, str], artifacts: Iterable[Artifact]) -> list[str]:
     """The jars and released files that are not what the recipe asks for, one text each.
 
     Jars that the build makes itself cannot be compared with the recipe.
     """
-    expected = {(each.file, each.sha256) for each in artifacts}
+    expected = {(artifact.file, artifact.sha256) for artifact in artifacts}
     names = {name for name, _ in expected}
     texts = []
-    for path, digest in found.items():
+    for path, digest in present.items():
         file = path.rpartition("/")[2]
         if file in OWN_JARS or published_name(path) in names:
             continue

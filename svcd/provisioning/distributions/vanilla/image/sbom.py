@@ -20,8 +20,8 @@ def sbom(
 ) -> str:
     """digests: path to SHA-256 of the files of a tree. record: its image.json."""
     listed = tuple(artifacts)
-    by_digest = {each.sha256: each for each in listed}
-    by_file = {each.file: each for each in listed}
+    by_digest = {artifact.sha256: artifact for artifact in listed}
+    by_file = {artifact.file: artifact for artifact in listed}
     places: dict[str, list[str]] = {}
     for path in sorted(digests):
         if path.endswith((".jar", ".zip")):
@@ -29,17 +29,17 @@ def sbom(
     components = []
     for digest, paths in places.items():
         if artifact := by_digest.get(digest):
-            found = _published(artifact)
+            component = _published(artifact)
         else:
-            found = _other(digest, paths[0], by_file)
+            component = _other(digest, paths[0], by_file)
         components.append(
-            found
+            component
             | {
                 "hashes": [{"alg": "SHA-256", "content": digest}],
                 "evidence": {"occurrences": [{"location": path} for path in paths]},
             }
         )
-    components.sort(key=lambda each: str(each["bom-ref"]))
+    components.sort(key=lambda part: str(part["bom-ref"]))
     document = {
         "$schema": "http://cyclonedx.org/schema/bom-1.5.schema.json",
         "bomFormat": "CycloneDX",
@@ -70,7 +70,7 @@ def purl(artifact: Artifact) -> str:
 
 def _published(artifact: Artifact) -> dict[str, Any]:
     group, name, version, _ = artifact.coordinates
-    found: dict[str, Any] = {
+    component: dict[str, Any] = {
         "type": "library",
         "bom-ref": purl(artifact),
         **({"group": group} if group else {}),
@@ -80,8 +80,8 @@ def _published(artifact: Artifact) -> dict[str, Any]:
     }
     if artifact.licence:
         names = artifact.licence.split(" | ")
-        found["licenses"] = [{"license": {"name": each}} for each in names]
-    return found
+        component["licenses"] = [{"license": {"name": licence}} for licence in names]
+    return component
 
 
 _PIG = "names of two Avro members replaced in three classes (pig_avro.py)"
@@ -91,12 +91,12 @@ _PYTHON = "bytecode added, some modules changed, tests removed (python_library.p
 def _other(digest: str, path: str, by_file: Mapping[str, Artifact]) -> dict[str, Any]:
     """A file that is not released as it is: one of ours, an adapted one, or a foreign one."""
     file = path.rpartition("/")[2]
-    found: dict[str, Any] = {"type": "library", "bom-ref": f"sha256:{digest}", "name": file}
+    component: dict[str, Any] = {"type": "library", "bom-ref": f"sha256:{digest}", "name": file}
     if file in OWN_JARS:
-        found["licenses"] = [{"license": {"id": "Apache-2.0"}}]
+        component["licenses"] = [{"license": {"id": "Apache-2.0"}}]
     elif original := by_file.get(published_name(path)):
         ancestor = _published(original)
         del ancestor["bom-ref"]
         notes = _PYTHON if file.endswith(".zip") else _PIG
-        found["pedigree"] = {"ancestors": [ancestor], "notes": notes}
-    return found
+        component["pedigree"] = {"ancestors": [ancestor], "notes": notes}
+    return component
