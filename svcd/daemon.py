@@ -17,6 +17,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.clients.cloud import OpenStack
+from svcd.model.cloud import Firewall
 from svcd.model.cluster_token import ClusterTokens
 from svcd.model.ids import ClusterId, ExecutionId
 from svcd.ports.engine import Engine, FileSystem
@@ -29,7 +30,6 @@ from svcd.provisioning.act.perform import Ports
 from svcd.provisioning.act.transient import Transient
 from svcd.provisioning.act.trusts import TrustSweep
 from svcd.provisioning.commands import Clusters, Templates
-from svcd.provisioning.decide.firewall import Firewall
 from svcd.provisioning.distributions.registry import Distributions
 from svcd.provisioning.engines import Engines
 from svcd.resources import api

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 from attrs import field, frozen
 
 from svcd.model.ids import TenantId
 from svcd.model.secret import Secret
+
+ANYWHERE: Final = "0.0.0.0/0"
 
 
 @frozen(kw_only=True)
@@ -115,6 +118,23 @@ class Opening:
 
     def __str__(self) -> str:
         return f"{self.port} {self.cidr}"
+
+
+@frozen(kw_only=True)
+class Firewall:
+    """The networks that may reach machines: cloud.ssh_cidrs and cloud.web_cidrs.
+
+    Members of a cluster's group reach all ports of each other; `EnsureSecurityGroup` adds this.
+    """
+
+    ssh_cidrs: tuple[str, ...] = (ANYWHERE,)
+    web_cidrs: tuple[str, ...] = ()
+
+    def openings(self, ssh_port: int, web_ports: Collection[int]) -> tuple[Opening, ...]:
+        """The openings of a cluster's security group, in order. web_ports: of the distribution."""
+        openings = {Opening(ssh_port, cidr) for cidr in self.ssh_cidrs}
+        openings |= {Opening(port, cidr) for cidr in self.web_cidrs for port in web_ports}
+        return tuple(sorted(openings))
 
 
 @frozen(kw_only=True)

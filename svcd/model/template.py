@@ -18,6 +18,14 @@ DEFAULT_VOLUMES_SIZE_GIB = 10
 DEFAULT_VOLUME_MOUNT_PREFIX = "/volumes/disk"
 
 
+def merged(first: Configs, then: Configs) -> dict[str, Mapping[str, ConfigValue]]:
+    """The options of both, merged by name; `then` wins."""
+    result: dict[str, Mapping[str, ConfigValue]] = dict(first)
+    for target, values in then.items():
+        result[target] = {**result.get(target, {}), **values}
+    return result
+
+
 @frozen(kw_only=True)
 class NodeShape:
     """The values of a group's nodes. volumes_size: GiB of each volume."""

@@ -16,7 +16,7 @@ from twisted.logger import Logger
 
 from svcd.errors import NotFound
 from svcd.model import ownership_tags
-from svcd.model.cloud import Network
+from svcd.model.cloud import Firewall, Network
 from svcd.model.cluster import Cluster, MachineFacts, Volume
 from svcd.model.ids import ClusterId, InstanceId, Timestamp, timestamp
 from svcd.ports.cloud import Access, Cloud, CloudError, CloudSession
@@ -37,7 +37,6 @@ from svcd.provisioning.act.shells import Shells
 from svcd.provisioning.act.trusts import give_up, released
 from svcd.provisioning.decide import lifecycle, shell
 from svcd.provisioning.decide.failures import Code, code_of
-from svcd.provisioning.decide.firewall import Firewall
 from svcd.provisioning.decide.machines_view import machines, seen
 from svcd.provisioning.decide.observed import VISIBLE_S, Observed
 from svcd.provisioning.decide.steps import (

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 
 from attrs import evolve
 
 from svcd.model.cluster import Cluster, Instance, MachineFacts, NodeGroup
 from svcd.model.ids import InstanceId
-from svcd.model.template import Configs, ConfigValue
+from svcd.model.template import Configs, merged
 from svcd.provisioning.decide.shell import home_of
 from svcd.provisioning.distributions.spi import Machine
 
 _UNKNOWN = MachineFacts(home="")
-
-
-def merged(first: Configs, then: Configs) -> dict[str, Mapping[str, ConfigValue]]:
-    """The options of both, merged by name; `then` wins."""
-    result: dict[str, Mapping[str, ConfigValue]] = dict(first)
-    for target, values in then.items():
-        result[target] = {**result.get(target, {}), **values}
-    return result
 
 
 def machine(cluster: Cluster, group: NodeGroup, instance: Instance, configs: Configs) -> Machine:

@@ -13,10 +13,9 @@ from attrs import evolve
 from svcd.model.cluster import Cluster, ClusterStatus, Instance, NodeGroup
 from svcd.model.ids import InstanceId, Timestamp
 from svcd.model.requests import NewNodeGroup, ScaleRequest
-from svcd.model.template import NodeGroupTemplate, TemplateNodeGroup, shape_of
+from svcd.model.template import NodeGroupTemplate, TemplateNodeGroup, merged, shape_of
 from svcd.provisioning.decide import lifecycle
 from svcd.provisioning.decide.facts import Facts
-from svcd.provisioning.decide.machines_view import merged
 
 NewId = Callable[[], str]
 

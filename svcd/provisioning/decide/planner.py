@@ -19,12 +19,11 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from svcd.model import ownership_tags
-from svcd.model.cloud import Opening
+from svcd.model.cloud import Firewall, Opening
 from svcd.model.cluster import Cluster, ClusterStatus, Desired, Instance
 from svcd.model.ids import InstanceId, timestamp
 from svcd.provisioning.decide import lifecycle, shell
 from svcd.provisioning.decide.failures import Code
-from svcd.provisioning.decide.firewall import Firewall
 from svcd.provisioning.decide.lifecycle import Input, has_reached, with_instances
 from svcd.provisioning.decide.observed import Observed, is_fresh, seen_at
 from svcd.provisioning.decide.removal import (

@@ -30,13 +30,13 @@ from svcd.model.template import (
     ClusterTemplate,
     NodeGroupTemplate,
     TemplateNodeGroup,
+    merged,
     shape_of,
 )
 from svcd.model.wire import IMAGE_USERNAME
 from svcd.provisioning.decide import lifecycle
 from svcd.provisioning.decide.checks import Checks, ssh_port
 from svcd.provisioning.decide.facts import SSH_PORT, Bounds, Facts
-from svcd.provisioning.decide.machines_view import merged
 from svcd.provisioning.decide.node_groups import (
     NewId,
     lost_machines,

@@ -7,12 +7,11 @@ from typing import Any
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.model.cloud import FloatingIp, Opening, Server, VolumeState
+from svcd.model.cloud import Firewall, FloatingIp, Opening, Server, VolumeState
 from svcd.model.cluster import Cluster, ClusterStatus, Instance, MachineFacts, Volume
 from svcd.model.ids import timestamp
 from svcd.provisioning.decide import lifecycle
 from svcd.provisioning.decide.failures import Code
-from svcd.provisioning.decide.firewall import Firewall
 from svcd.provisioning.decide.observed import CALL_S, VISIBLE_S, Observed
 from svcd.provisioning.decide.planner import Plan, World, needs_sight, plan
 from svcd.provisioning.decide.removal import FORCE_S
