@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 
 from svcd.cli.advice import in_commands
-from svcd.model.failures import KNOWN, Code, Of
+from svcd.model.failures import Code, Of
 
 _HEAD = """# Failures
 
@@ -68,20 +68,19 @@ def page() -> str:
 
 def explained(code: Code) -> str:
     """Lines with the kind and the meaning of one code, and its advice if it has one."""
-    known = KNOWN[code]
-    of = " or ".join(f"a {each}" for each in known.of)
-    told = f"{code}: of {of}\n  {known.meaning}\n"
-    return told + (f"  What to do: {in_commands(known.advice)}.\n" if known.advice else "")
+    of = " or ".join(f"a {each}" for each in code.of)
+    told = f"{code}: of {of}\n  {code.meaning}\n"
+    return told + (f"  What to do: {in_commands(code.advice)}.\n" if code.advice else "")
 
 
 def _lines() -> Iterator[str]:
     yield _HEAD
     for title, of in (("Clusters", Of.CLUSTER), ("Job executions", Of.EXECUTION)):
         yield f"\n## {title}\n\n| Code | Meaning | Advice |\n|---|---|---|\n"
-        for code, known in KNOWN.items():
-            if of in known.of:
-                advice = known.advice and f"{known.advice[0].upper()}{known.advice[1:]}."
-                yield f"| `{code}` | {known.meaning} | {advice} |\n"
+        for code in Code:
+            if of in code.of:
+                advice = code.advice and f"{code.advice[0].upper()}{code.advice[1:]}."
+                yield f"| `{code}` | {code.meaning} | {advice} |\n"
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from svcd.cli.advice import in_commands
 from svcd.cli.cluster_steps import is_phase, step_title
 from svcd.cli.job_status import status_of
 from svcd.cli.times import duration, moment, seconds
-from svcd.model.failures import KNOWN, Code
+from svcd.model.failures import Code
 
 Json = Mapping[str, Any]
 
@@ -187,7 +187,7 @@ def _without_advice(text: str, code: str) -> str:
     """A text of the API without the advice at its end, which `explained` shows."""
     if code not in Code.__members__:
         return text
-    advice = KNOWN[Code(code)].advice
+    advice = Code(code).advice
     if not advice:
         return text
     return text.removesuffix(f" ({advice})").removesuffix(f"; {advice}")
@@ -196,7 +196,7 @@ def _without_advice(text: str, code: str) -> str:
 def explained(code: str) -> Iterator[str]:
     """Lines with the meaning of a code, and its advice if it has one; none for an unknown code."""
     if code in Code.__members__:
-        known = KNOWN[Code(code)]
+        known = Code(code)
         yield f"  {code} means: {known.meaning}"
         if known.advice:
             yield f"  what to do: {in_commands(known.advice)}"

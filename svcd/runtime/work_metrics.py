@@ -22,7 +22,7 @@ from twisted.logger import Logger
 
 from svcd.errors import ServiceUnavailable
 from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus
-from svcd.model.failures import KNOWN, Of
+from svcd.model.failures import Code, Of
 from svcd.model.ids import Timestamp, seconds_of
 from svcd.model.job import Execution, ExecutionStatus
 from svcd.ports.store import StatusFigures, Store, Tx
@@ -44,8 +44,7 @@ _RESTING: Final = (ClusterStatus.ACTIVE, ClusterStatus.ERROR)
 _ENDS: Final = (ExecutionStatus.SUCCEEDED, ExecutionStatus.KILLED, ExecutionStatus.FAILED)
 _END_VALUES: Final = tuple((status.value,) for status in _ENDS)
 _CODES: Final = {
-    of: tuple((code.value,) for code, known in KNOWN.items() if of in known.of)
-    for of in (Of.CLUSTER, Of.EXECUTION)
+    of: tuple((code.value,) for code in Code if of in code.of) for of in (Of.CLUSTER, Of.EXECUTION)
 }
 
 

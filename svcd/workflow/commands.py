@@ -28,7 +28,7 @@ from svcd.model import wire_jobs
 from svcd.model.cloud import Caller
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.execution_log import LogPart
-from svcd.model.failures import KNOWN, Code
+from svcd.model.failures import Code
 from svcd.model.idempotency import KeyedRequest
 from svcd.model.ids import (
     ClusterId,
@@ -487,7 +487,7 @@ class Jobs:
         elif cluster is not None and not self._engines.has_engine(cluster):
             faults.append(
                 f"$.cluster_id: cluster {cluster.name} has no workflow engine and runs no jobs; "
-                f"{KNOWN[Code.NO_ENGINE].advice}"
+                f"{Code.NO_ENGINE.advice}"
             )
         if faults:
             raise InvalidReference("\n".join(faults))

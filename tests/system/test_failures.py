@@ -15,7 +15,7 @@ from zope.interface import implementer
 from svcd.embedded.faults import Effect
 from svcd.embedded.scripted import Said
 from svcd.model.cluster import Cluster
-from svcd.model.failures import KNOWN, Code, Of
+from svcd.model.failures import Code, Of
 from svcd.ports.machines import Host
 from svcd.provisioning.distributions.fake import Fake
 from svcd.provisioning.distributions.spi import IImageCheck, Machine
@@ -48,7 +48,7 @@ class FailureTests(WatchedCloudTestCase):
         """The code is in the description, with its advice; the story says when it failed."""
         shown = self.api.cluster(cluster_id)
         self.assertIn(f"{code}: ", shown["status_description"])
-        advice = KNOWN[code].advice
+        advice = code.advice
         self.assertIn(f" ({advice})" if advice else "", shown["status_description"])
         self.assertNotIn("()", shown["status_description"])
         self.assertIn(shown["status"], ("Error", "Active"))
@@ -65,7 +65,7 @@ class FailureTests(WatchedCloudTestCase):
         ended = shown["end_time"] is not None
         told = shown["info"]["failure" if ended else "waiting"]
         self.assertEqual(told["code"], code, told)
-        self.assertIn(KNOWN[code].advice, told["text"])
+        self.assertIn(code.advice, told["text"])
         self.assertNotEqual(told["step"], "")
         self.assertEqual(ended, code is not Code.STEP_WAITS)
 
@@ -629,7 +629,7 @@ def _test(code: Code, of: Of, scenario: Scenario) -> Callable[[FailureTests], No
         else:
             self.check_execution(code, id_)
 
-    test.__doc__ = f"{of} {code}: {KNOWN[code].meaning}"
+    test.__doc__ = f"{of} {code}: {code.meaning}"
     return test
 
 
@@ -643,12 +643,11 @@ class ListTests(SynchronousTestCase):
 
     def test_every_code_is_reached(self) -> None:
         """By a scenario above, for everything that it is said of."""
-        listed = {(code, of) for code, known in KNOWN.items() for of in known.of}
+        listed = {(code, of) for code in Code for of in code.of}
         self.assertEqual(set(SCENARIOS), listed)
 
     def test_every_code_is_explained(self) -> None:
         """In the order of the list; a sentence each, and a remedy where the code has one."""
-        self.assertEqual(list(KNOWN), list(Code))
-        for code, known in KNOWN.items():
-            self.assertRegex(known.meaning, r"^(svcd|[A-Z]).*\.$", code)
-            self.assertRegex(known.advice, r"^([a-z].*[^.])?$", code)
+        for code in Code:
+            self.assertRegex(code.meaning, r"^(svcd|[A-Z]).*\.$", code)
+            self.assertRegex(code.advice, r"^([a-z].*[^.])?$", code)

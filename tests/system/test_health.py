@@ -7,7 +7,7 @@ from typing import Any
 
 from svcd.embedded.faults import Effect
 from svcd.embedded.scripted import Said
-from svcd.model.failures import KNOWN, Code
+from svcd.model.failures import Code
 from svcd.ports.machines import Host
 from tests.support.cloud_watch import WatchedCloudTestCase
 from tests.system.test_failures import START
@@ -92,7 +92,7 @@ class ServerTests(HealthTestCase):
         reason = f"server {server_id} of mine-worker-002 is gone"
         self.assertEqual(
             shown["status_description"],
-            f"SERVER_VANISHED: {reason} ({KNOWN[Code.SERVER_VANISHED].advice})",
+            f"SERVER_VANISHED: {reason} ({Code.SERVER_VANISHED.advice})",
         )
         self.assertEqual(self.instances()["mine-worker-002"]["status"], "DELETED")
         self.assertEqual(self.instances()["mine-worker-001"]["status"], "ACTIVE")

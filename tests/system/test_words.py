@@ -10,7 +10,7 @@ import click
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.main import root
-from svcd.model.failures import KNOWN
+from svcd.model.failures import Code
 from svcd.settings import schema
 
 ROOT = Path(__file__).parent.parent.parent
@@ -59,8 +59,8 @@ def texts() -> Iterator[tuple[str, str]]:
         yield f"help of {command}", usage
     for key, declared in schema().items():
         yield f"setting {key}", declared.text
-    for code, known in KNOWN.items():
-        yield f"failure {code}", f"{known.meaning} {known.advice}"
+    for code in Code:
+        yield f"failure {code}", f"{code.meaning} {code.advice}"
 
 
 class WordsTests(SynchronousTestCase):

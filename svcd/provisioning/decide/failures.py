@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from svcd.model.failures import KNOWN
 from svcd.model.failures import Code as Code
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
@@ -33,7 +32,7 @@ def code_of(error: CloudError) -> Code:
 
 def describe(code: Code, reason: str) -> str:
     """`CODE: reason (advice)`, cut at MOST_TEXT characters; the advice, if any, is never cut."""
-    advice = KNOWN[code].advice
+    advice = code.advice
     tail = f" ({advice})" if advice else ""
     head = f"{code}: {reason}"
     room = MOST_TEXT - len(tail)

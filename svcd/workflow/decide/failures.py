@@ -12,7 +12,6 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Final
 
 from svcd.model.engine_record import Action, Record
-from svcd.model.failures import KNOWN
 from svcd.model.failures import Code as Code
 from svcd.model.job import Execution, Failure
 from svcd.model.secret import Secret
@@ -179,7 +178,7 @@ def configs_of(row: Execution) -> Mapping[str, ConfigValue]:
 def failure(code: Code, step: str, reason: str) -> Failure:
     """A failure with its advice. reason: what happened; line ends become blanks, cut to size."""
     text = (" ".join(reason.split()) or "the engine gave no reason")[:MOST_TEXT]
-    advice = KNOWN[code].advice
+    advice = code.advice
     return Failure(code=code.value, step=step, text=f"{text}; {advice}" if advice else text)
 
 

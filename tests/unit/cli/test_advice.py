@@ -7,7 +7,7 @@ import re
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.advice import in_commands, in_one_line
-from svcd.model.failures import KNOWN
+from svcd.model.failures import Code
 
 _REQUEST = re.compile(r"\b(GET|POST|PUT|DELETE)\b|empty resize|force=true|X-Auth")
 
@@ -29,8 +29,8 @@ class AdviceTests(SynchronousTestCase):
             self.assertEqual(in_commands(text), expected)
 
     def test_advice_of_failures_names_no_request(self) -> None:
-        for code, known in KNOWN.items():
-            self.assertIsNone(_REQUEST.search(in_commands(known.advice)), code)
+        for code in Code:
+            self.assertIsNone(_REQUEST.search(in_commands(code.advice)), code)
 
     def test_faults_in_one_line(self) -> None:
         self.assertEqual(in_one_line("a: missing\n\nb: wrong\n"), "a: missing; b: wrong")

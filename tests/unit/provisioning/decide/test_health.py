@@ -9,7 +9,6 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.cloud import Server
 from svcd.model.cluster import Cluster, ClusterStatus, Unwell
-from svcd.model.failures import KNOWN
 from svcd.model.ids import InstanceId, timestamp
 from svcd.provisioning.decide import health, lifecycle
 from svcd.provisioning.decide.failures import Code
@@ -239,7 +238,7 @@ class TestJudged(SynchronousTestCase):
         reason = f"server s2 of {TWO} is gone"
         self.assertEqual(
             told.cluster.explained(),
-            f"SERVER_VANISHED: {reason} ({KNOWN[Code.SERVER_VANISHED].advice})",
+            f"SERVER_VANISHED: {reason} ({Code.SERVER_VANISHED.advice})",
         )
         self.assertEqual([i.status for i in told.cluster.instances()], ["ACTIVE", "DELETED"])
         self.assertEqual([e.code for e in told.events], ["SERVER_VANISHED"])

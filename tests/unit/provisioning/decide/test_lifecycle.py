@@ -6,7 +6,6 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.cluster import Cluster, ClusterStatus, Desired
-from svcd.model.failures import KNOWN
 from svcd.model.ids import timestamp
 from svcd.provisioning.decide import lifecycle
 from svcd.provisioning.decide.failures import MOST_TEXT, Code, describe
@@ -232,4 +231,4 @@ class FailureTextTests(SynchronousTestCase):
         """The text stays below its bound."""
         text = describe(Code.QUOTA, "x" * 5000)
         self.assertEqual(len(text), MOST_TEXT)
-        self.assertTrue(text.endswith(f"({KNOWN[Code.QUOTA].advice})"))
+        self.assertTrue(text.endswith(f"({Code.QUOTA.advice})"))
