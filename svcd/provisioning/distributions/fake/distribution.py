@@ -25,7 +25,7 @@ from svcd.provisioning.distributions.spi import (
     Stage,
     WriteFile,
 )
-from svcd.provisioning.distributions.vanilla import probes, topology
+from svcd.provisioning.distributions.vanilla import daemons, probes, topology
 from svcd.provisioning.distributions.vanilla.entries import entries
 from svcd.provisioning.distributions.vanilla.hints import hints
 
@@ -56,7 +56,7 @@ class Fake:
         self._engine_url = engine_url.rstrip("/")
 
     def node_processes(self, version: str) -> Mapping[str, Sequence[str]]:
-        return topology.PROCESSES
+        return daemons.PROCESSES
 
     def required_image_tags(self, version: str) -> Sequence[str]:
         return ()
@@ -100,7 +100,7 @@ class Fake:
     def check(self, cluster: Cluster, machines: Sequence[Machine]) -> Plan:
         """A command on each machine, and an HTTP probe of the engine."""
         chains: list[tuple[Command | HttpProbe, ...]] = [(_check(m),) for m in machines]
-        oozie = _holder(machines, topology.OOZIE)
+        oozie = _holder(machines, daemons.OOZIE)
         if oozie and self._engine_url:
             chains.append((self._own_engine(cluster, oozie),))
         return _stage("check", *chains)
@@ -108,23 +108,21 @@ class Fake:
     def links(
         self, cluster: Cluster, machines: Sequence[Machine]
     ) -> Mapping[str, Mapping[str, str]]:
-        namenode = _holder(machines, topology.NAMENODE)
+        namenode = _holder(machines, daemons.NAMENODE)
         found: dict[str, Mapping[str, str]] = {}
         if namenode:
-            found[topology.HDFS] = {"NameNode": f"hdfs://{namenode.address}:8020"}
+            found[daemons.HDFS] = {"NameNode": f"hdfs://{namenode.address}:8020"}
         endpoints = self.endpoints(cluster, machines)
         if endpoints:
-            found[topology.JOBFLOW] = {"Oozie": endpoints.engine.removesuffix("/oozie")}
-        if connect := _holder(machines, topology.SPARKCONNECT):
-            found[topology.SPARK] = {
-                "Connect": cluster_token.link(f"sc://{connect.address}:15002/")
-            }
+            found[daemons.JOBFLOW] = {"Oozie": endpoints.engine.removesuffix("/oozie")}
+        if connect := _holder(machines, daemons.SPARKCONNECT):
+            found[daemons.SPARK] = {"Connect": cluster_token.link(f"sc://{connect.address}:15002/")}
         return found
 
     def endpoints(self, cluster: Cluster, machines: Sequence[Machine]) -> Endpoints | None:
-        oozie = _holder(machines, topology.OOZIE)
-        namenode = _holder(machines, topology.NAMENODE)
-        manager = _holder(machines, topology.RESOURCEMANAGER)
+        oozie = _holder(machines, daemons.OOZIE)
+        namenode = _holder(machines, daemons.NAMENODE)
+        manager = _holder(machines, daemons.RESOURCEMANAGER)
         if not (self._engine_url and oozie and namenode and manager):
             return None
         base = f"{self._engine_url}/{cluster.id}"
@@ -169,7 +167,7 @@ def _configuration(cluster: Cluster, machine: Machine) -> Iterator[WriteFile]:
         path=f"{_folder(machine)}/processes",
         content="".join(f"{line}\n" for line in lines).encode(),
     )
-    if topology.SPARKCONNECT in machine.processes:
+    if daemons.SPARKCONNECT in machine.processes:
         yield WriteFile(
             machine=machine.instance_id,
             path=f"{_folder(machine)}/token",

@@ -10,22 +10,21 @@ from attrs import evolve
 from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.spi import Command, HttpProbe, Machine
 from svcd.provisioning.distributions.vanilla import probes
-from svcd.provisioning.distributions.vanilla.hadoop import IDENTITY
-from svcd.provisioning.distributions.vanilla.layout import holder, holders, layout
-from svcd.provisioning.distributions.vanilla.oozie import SHARE_LIBRARY
-from svcd.provisioning.distributions.vanilla.script import PORTS, daemon
-from svcd.provisioning.distributions.vanilla.spark import HISTORY_FOLDER
-from svcd.provisioning.distributions.vanilla.topology import (
+from svcd.provisioning.distributions.vanilla.daemons import (
+    DAEMONS,
     DATANODE,
-    HISTORYSERVER,
+    IDENTITY,
     NAMENODE,
     NODEMANAGER,
     OOZIE,
     RESOURCEMANAGER,
-    SECONDARYNAMENODE,
     SPARKHISTORY,
     YARN,
 )
+from svcd.provisioning.distributions.vanilla.layout import holder, holders, layout, web_url
+from svcd.provisioning.distributions.vanilla.oozie import SHARE_LIBRARY
+from svcd.provisioning.distributions.vanilla.script import daemon
+from svcd.provisioning.distributions.vanilla.spark import HISTORY_FOLDER
 
 GRACE_S = 900  # running applications keep a leaving node manager for this long at most
 LIBRARY = "lib_20200101000000"  # Oozie takes the newest lib_<time>; this one is part of the image
@@ -59,7 +58,7 @@ def listening(server: Machine, process: str, verb: str, *within: str) -> Command
     return Command(
         machine=server.instance_id,
         what=process,
-        script=daemon(server, verb, process, str(PORTS[process][0]), *within),
+        script=daemon(server, verb, process, str(DAEMONS[process].ports[0]), *within),
         log=layout(server).log(process),
     )
 
@@ -139,12 +138,12 @@ def probe(
 
 
 def _name_node_url(head: Machine) -> str:
-    return f"http://{head.public}:9870/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
+    return f"{web_url(head, NAMENODE)}/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
 
 
 def nodes_url(manager: Machine) -> str:
     """The resource manager's list of node managers."""
-    return f"http://{manager.public}:8088/ws/v1/cluster/nodes"
+    return f"{web_url(manager, RESOURCEMANAGER)}/ws/v1/cluster/nodes"
 
 
 def name_node_probe(head: Machine, what: str, missing: Callable[[int, bytes], str]) -> HttpProbe:
@@ -193,24 +192,13 @@ def own_nodes(cluster: Cluster, manager: Machine) -> HttpProbe:
 
 def own(cluster: Cluster, machine: Machine, process: str) -> HttpProbe:
     """The daemon on `machine` answers, and it is the one of `cluster`."""
-    what, path = _IDENTITY[process]
-    url = f"http://{machine.public}:{path}"
-    return evolve(
-        probe(machine, process, what, url, probes.Shows(what, IDENTITY)), identity=cluster.id
-    )
+    row = DAEMONS[process]
+    url = f"{web_url(machine, process)}/{row.page}"
+    shows = probes.Shows(row.title, IDENTITY)
+    return evolve(probe(machine, process, row.title, url, shows), identity=cluster.id)
 
 
 def oozie_accepts(machine: Machine) -> HttpProbe:
     """Oozie accepts jobs."""
-    url = f"http://{machine.public}:11000/oozie/v1/admin/status"
+    url = f"{web_url(machine, OOZIE)}/oozie/v1/admin/status"
     return probe(machine, OOZIE, "Oozie to accept jobs", url, probes.OozieNormal())
-
-
-_IDENTITY = {
-    NAMENODE: ("the name node", f"9870/conf?name={IDENTITY}"),
-    RESOURCEMANAGER: ("the resource manager", f"8088/conf?name={IDENTITY}"),
-    HISTORYSERVER: ("the history server", f"19888/conf?name={IDENTITY}"),
-    SECONDARYNAMENODE: ("the secondary name node", f"9868/conf?name={IDENTITY}"),
-    OOZIE: ("Oozie", "11000/oozie/v1/admin/os-env"),
-}
-"""Name of a daemon in texts, and the port and path of the page that shows its cluster."""

@@ -13,11 +13,7 @@ from svcd.model import cluster_token
 from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.spi import Machine, WriteFile
 from svcd.provisioning.distributions.vanilla import hadoop, oozie, spark
-from svcd.provisioning.distributions.vanilla.entries import JVM_OPTIONS, Site
-from svcd.provisioning.distributions.vanilla.layout import holder, holders, layout
-from svcd.provisioning.distributions.vanilla.script import daemon_script
-from svcd.provisioning.distributions.vanilla.sites import site_xml, with_asked
-from svcd.provisioning.distributions.vanilla.topology import (
+from svcd.provisioning.distributions.vanilla.daemons import (
     GENERAL,
     NAMENODE,
     NODEMANAGER,
@@ -26,6 +22,10 @@ from svcd.provisioning.distributions.vanilla.topology import (
     SPARKCONNECT,
     SPARKHISTORY,
 )
+from svcd.provisioning.distributions.vanilla.entries import JVM_OPTIONS, Site
+from svcd.provisioning.distributions.vanilla.layout import holder, holders, layout
+from svcd.provisioning.distributions.vanilla.script import daemon_script
+from svcd.provisioning.distributions.vanilla.sites import site_xml, with_asked
 
 CLUSTER_VARIABLE = "SVCD_CLUSTER"
 """The variable that Oozie shows among those of its environment: the id of its cluster."""

@@ -27,38 +27,25 @@ from svcd.provisioning.distributions.spi import (
     Plan,
 )
 from svcd.provisioning.distributions.vanilla import actions, spark, stages, topology
-from svcd.provisioning.distributions.vanilla.entries import entries
-from svcd.provisioning.distributions.vanilla.hadoop import launcher_limits
-from svcd.provisioning.distributions.vanilla.hints import JOB_TYPES, hints
-from svcd.provisioning.distributions.vanilla.layout import holder
-from svcd.provisioning.distributions.vanilla.topology import (
-    DATANODE,
+from svcd.provisioning.distributions.vanilla.daemons import (
+    DAEMONS,
     HDFS,
     HISTORYSERVER,
     JOBFLOW,
     MAPREDUCE,
     NAMENODE,
-    NODEMANAGER,
     OOZIE,
+    PROCESSES,
     RESOURCEMANAGER,
-    SECONDARYNAMENODE,
     SPARK,
     SPARKCONNECT,
     SPARKHISTORY,
     YARN,
 )
-
-# Each of them takes any user name: cloud.web_cidrs decides who reaches them.
-_PORTS: Mapping[str, tuple[int, ...]] = {
-    NAMENODE: (9870,),
-    SECONDARYNAMENODE: (9868,),
-    DATANODE: (9864,),
-    RESOURCEMANAGER: (8088,),
-    NODEMANAGER: (8042,),
-    HISTORYSERVER: (19888,),
-    OOZIE: (11000,),
-    SPARKHISTORY: (spark.HISTORY_PORT,),
-}
+from svcd.provisioning.distributions.vanilla.entries import entries
+from svcd.provisioning.distributions.vanilla.hadoop import launcher_limits
+from svcd.provisioning.distributions.vanilla.hints import JOB_TYPES, hints
+from svcd.provisioning.distributions.vanilla.layout import holder, web_url
 
 
 @implementer(IDistribution, IImageCheck, IUnprivileged, IWebPorts)
@@ -74,7 +61,7 @@ class Vanilla:
     versions = ("3.5.0",)
 
     def node_processes(self, version: str) -> Mapping[str, Sequence[str]]:
-        return topology.PROCESSES
+        return PROCESSES
 
     def required_image_tags(self, version: str) -> Sequence[str]:
         return (self.name, version)
@@ -92,7 +79,9 @@ class Vanilla:
         return ()
 
     def web_ports(self, version: str, processes: Sequence[str]) -> Sequence[int]:
-        return sorted({port for process in processes for port in _PORTS.get(process, ())})
+        # they take any user name: cloud.web_cidrs decides who reaches them
+        daemons = [DAEMONS[process] for process in processes if process in DAEMONS]
+        return sorted({daemon.web for daemon in daemons if daemon.web is not None})
 
     def image_fault(self, cluster: Cluster, machine: Machine) -> str:
         return spark.image_fault(cluster, machine)
@@ -127,24 +116,24 @@ class Vanilla:
         found: dict[str, Mapping[str, str]] = {}
         if head := holder(machines, NAMENODE):
             found[HDFS] = {
-                "Web UI": f"http://{head.public}:9870",
+                "Web UI": web_url(head, NAMENODE),
                 "NameNode": f"hdfs://{head.address}:8020",
             }
         if manager := holder(machines, RESOURCEMANAGER):
-            found[YARN] = {"Web UI": f"http://{manager.public}:8088"}
+            found[YARN] = {"Web UI": web_url(manager, RESOURCEMANAGER)}
         if history := holder(machines, HISTORYSERVER):
-            found[MAPREDUCE] = {"Web UI": f"http://{history.public}:19888"}
+            found[MAPREDUCE] = {"Web UI": web_url(history, HISTORYSERVER)}
         of_spark: dict[str, str] = {}
         if server := holder(machines, SPARKHISTORY):
-            of_spark["Web UI"] = f"http://{server.public}:{spark.HISTORY_PORT}"
+            of_spark["Web UI"] = web_url(server, SPARKHISTORY)
         if connect := holder(machines, SPARKCONNECT):
             of_spark["Connect"] = cluster_token.link(
-                f"sc://{connect.address}:{spark.CONNECT_PORT}/"
+                f"sc://{connect.address}:{DAEMONS[SPARKCONNECT].ports[0]}/"
             )
         if of_spark:
             found[SPARK] = of_spark
         if oozie := holder(machines, OOZIE):
-            base = f"http://{oozie.public}:11000"
+            base = web_url(oozie, OOZIE)
             found[JOBFLOW] = {"Oozie": base, "Web UI": f"{base}/oozie"}
         return found
 
@@ -155,11 +144,11 @@ class Vanilla:
             return None
         used = {NAMENODE: head, OOZIE: oozie, RESOURCEMANAGER: manager, HISTORYSERVER: history}
         return Endpoints(
-            engine=f"http://{oozie.public}:11000/oozie",
-            webhdfs=f"http://{head.public}:9870",
+            engine=f"{web_url(oozie, OOZIE)}/oozie",
+            webhdfs=web_url(head, NAMENODE),
             name_node=f"hdfs://{head.address}:8020",
             resource_manager=f"{manager.address}:8032",
-            history=f"http://{history.public}:19888" if history else "",
+            history=web_url(history, HISTORYSERVER) if history else "",
             user=head.user,
             identities=tuple(
                 actions.own(cluster, machine, process)

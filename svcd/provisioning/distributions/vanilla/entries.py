@@ -18,23 +18,17 @@ from attrs import frozen
 from svcd.model import small_jobs
 from svcd.model.template import ConfigValue
 from svcd.provisioning.distributions.spi import ConfigEntry, Scope
-from svcd.provisioning.distributions.vanilla.topology import (
-    DATANODE,
+from svcd.provisioning.distributions.vanilla.daemons import (
+    DAEMONS,
     GENERAL,
     HDFS,
-    HISTORYSERVER,
     JOBFLOW,
     MAPREDUCE,
-    NAMENODE,
-    NODEMANAGER,
-    OOZIE,
-    REPLICATION,
-    RESOURCEMANAGER,
-    SECONDARYNAMENODE,
     SPARK,
-    SPARKCONNECT,
-    SPARKHISTORY,
     YARN,
+)
+from svcd.provisioning.distributions.vanilla.topology import (
+    REPLICATION,
 )
 
 
@@ -57,19 +51,6 @@ TARGETS: Mapping[Site, str] = {
     Site.OOZIE: JOBFLOW,
     Site.SPARK: SPARK,
 }
-
-HEAP_SIZES: Mapping[str, tuple[str, str]] = {
-    NAMENODE: (HDFS, "NameNode Heap Size"),
-    SECONDARYNAMENODE: (HDFS, "SecondaryNameNode Heap Size"),
-    DATANODE: (HDFS, "DataNode Heap Size"),
-    RESOURCEMANAGER: (YARN, "ResourceManager Heap Size"),
-    NODEMANAGER: (YARN, "NodeManager Heap Size"),
-    HISTORYSERVER: (MAPREDUCE, "JobHistoryServer Heap Size"),
-    OOZIE: (JOBFLOW, "Oozie Heap Size"),
-    SPARKHISTORY: (SPARK, "Spark History Server Heap Size"),
-    SPARKCONNECT: (SPARK, "Spark Connect Server Heap Size"),
-}
-"""Process -> target and name of the option that sets its heap in MiB."""
 
 JVM_OPTIONS = "Daemon JVM Options"
 
@@ -310,13 +291,13 @@ def _own() -> Iterator[ConfigEntry]:
         config_type="string",
         applicable_target=GENERAL,
     )
-    for process, (target, name) in HEAP_SIZES.items():
+    for process, daemon in DAEMONS.items():
         yield ConfigEntry(
-            name=name,
+            name=daemon.heap_option,
             description=f"Heap of the {process} in MiB; 0: svcd derives it from the node's memory.",
             default_value=0,
             config_type="int",
-            applicable_target=target,
+            applicable_target=daemon.service,
             priority=1,
         )
     for task in ("map", "reduce"):

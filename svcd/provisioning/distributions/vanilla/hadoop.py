@@ -22,21 +22,22 @@ from svcd.ports.engine import LauncherLimits
 from svcd.provisioning.distributions.spi import Machine
 from svcd.provisioning.distributions.vanilla import layout as places
 from svcd.provisioning.distributions.vanilla import probes, topology
+from svcd.provisioning.distributions.vanilla.daemons import (
+    HISTORYSERVER,
+    IDENTITY,
+    NAMENODE,
+    NODEMANAGER,
+    OOZIE,
+    RESOURCEMANAGER,
+    SECONDARYNAMENODE,
+)
 from svcd.provisioning.distributions.vanilla.entries import Site
 from svcd.provisioning.distributions.vanilla.layout import holders, layout
 from svcd.provisioning.distributions.vanilla.sites import Properties, address_of, asked
 from svcd.provisioning.distributions.vanilla.topology import (
-    HISTORYSERVER,
-    NAMENODE,
-    NODEMANAGER,
-    OOZIE,
     REPLICATION,
-    RESOURCEMANAGER,
-    SECONDARYNAMENODE,
 )
 
-IDENTITY = "svcd.cluster"
-"""The property that each daemon of Hadoop shows at `/conf`: the id of its cluster."""
 EXCLUDE_HDFS = "exclude.hdfs"
 EXCLUDE_YARN = "exclude.yarn"
 INCLUDE_YARN = "include.yarn"

@@ -9,37 +9,18 @@ The node manager offers the memory that the system and the other daemons of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from urllib.parse import quote
 
 from attrs import frozen
 
 from svcd.provisioning.distributions.spi import Machine
-from svcd.provisioning.distributions.vanilla.entries import HEAP_SIZES
-from svcd.provisioning.distributions.vanilla.topology import (
-    DATANODE,
-    HISTORYSERVER,
-    NAMENODE,
+from svcd.provisioning.distributions.vanilla.daemons import (
+    DAEMONS,
     NODEMANAGER,
     OOZIE,
-    RESOURCEMANAGER,
-    SECONDARYNAMENODE,
-    SPARKCONNECT,
-    SPARKHISTORY,
 )
 
-# process: smallest heap in MiB, share of the memory in 32nds, largest heap in MiB
-_HEAPS: Mapping[str, tuple[int, int, int]] = {
-    NAMENODE: (128, 4, 8192),
-    SECONDARYNAMENODE: (128, 4, 8192),
-    DATANODE: (96, 2, 2048),
-    RESOURCEMANAGER: (192, 4, 4096),
-    NODEMANAGER: (128, 2, 2048),
-    HISTORYSERVER: (96, 2, 2048),
-    OOZIE: (256, 4, 2048),
-    SPARKHISTORY: (128, 2, 2048),
-    SPARKCONNECT: (512, 4, 4096),  # the driver of its sessions; Spark refuses less than 450 MiB
-}
 _BESIDE_HEAP = 96
 """MiB that a daemon uses beside its heap."""
 _LEAST_FOR_CONTAINERS = 1024
@@ -124,13 +105,18 @@ def holders(machines: Sequence[Machine], process: str) -> tuple[Machine, ...]:
     return tuple(m for m in machines if process in m.processes)
 
 
+def web_url(machine: Machine, process: str) -> str:
+    """The base of the web pages of a daemon, for svcd and people, without a slash at the end."""
+    return f"http://{machine.public}:{DAEMONS[process].web}"
+
+
 def heap_mib(machine: Machine, process: str) -> int:
     """The heap of a daemon: the group's option, or a share of the machine's memory."""
-    target, name = HEAP_SIZES[process]
-    asked = machine.configs.get(target, {}).get(name, 0)
+    daemon = DAEMONS[process]
+    asked = machine.configs.get(daemon.service, {}).get(daemon.heap_option, 0)
     if isinstance(asked, int) and not isinstance(asked, bool) and asked > 0:
         return asked
-    least, share, most = _HEAPS[process]
+    least, share, most = daemon.heap
     if machine.root:
         return least
     return min(most, max(least, machine.ram_mib * share // 32))
@@ -142,7 +128,7 @@ def containers_mib(machine: Machine) -> int:
     if machine.root:
         free = machine.ram_mib - system
         return min(_MOST_FOR_CONTAINERS_SHARED, max(_LEAST_FOR_CONTAINERS, _step(free)))
-    daemons = sum(heap_mib(machine, p) + _BESIDE_HEAP for p in machine.processes if p in _HEAPS)
+    daemons = sum(heap_mib(machine, p) + _BESIDE_HEAP for p in machine.processes if p in DAEMONS)
     return max(_LEAST_FOR_CONTAINERS, _step(machine.ram_mib - system - daemons))
 
 

@@ -15,6 +15,10 @@ from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.spi import Machine
 from svcd.provisioning.distributions.vanilla import layout as places
 from svcd.provisioning.distributions.vanilla import topology
+from svcd.provisioning.distributions.vanilla.daemons import (
+    HDFS,
+    RESOURCEMANAGER,
+)
 from svcd.provisioning.distributions.vanilla.entries import CLUSTER_WIDE, Site
 from svcd.provisioning.distributions.vanilla.hadoop import (
     CLASS_PATH,
@@ -27,7 +31,6 @@ from svcd.provisioning.distributions.vanilla.hadoop import (
 )
 from svcd.provisioning.distributions.vanilla.layout import layout
 from svcd.provisioning.distributions.vanilla.sites import Properties, address_of, asked
-from svcd.provisioning.distributions.vanilla.topology import HDFS, RESOURCEMANAGER
 
 SHARE_LIBRARY = "share/lib"
 

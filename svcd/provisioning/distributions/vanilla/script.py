@@ -9,52 +9,21 @@ from __future__ import annotations
 
 import ipaddress
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from urllib.parse import quote
 
 from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.spi import Machine
-from svcd.provisioning.distributions.vanilla.layout import heap_mib, layout
-from svcd.provisioning.distributions.vanilla.spark import (
-    CONNECT_PORT,
-    HISTORY_PORT,
-    python_of_workers,
-)
-from svcd.provisioning.distributions.vanilla.topology import (
-    DATANODE,
-    HISTORYSERVER,
+from svcd.provisioning.distributions.vanilla.daemons import (
+    DAEMONS,
     NAMENODE,
-    NODEMANAGER,
     OOZIE,
-    RESOURCEMANAGER,
-    SECONDARYNAMENODE,
     SPARKCONNECT,
     SPARKHISTORY,
 )
+from svcd.provisioning.distributions.vanilla.layout import heap_mib, layout
+from svcd.provisioning.distributions.vanilla.spark import python_of_workers
 
-LAUNCHERS = {
-    NAMENODE: "hdfs",
-    SECONDARYNAMENODE: "hdfs",
-    DATANODE: "hdfs",
-    RESOURCEMANAGER: "yarn",
-    NODEMANAGER: "yarn",
-    HISTORYSERVER: "mapred",
-    OOZIE: "oozied",
-    SPARKHISTORY: "spark-class",
-    SPARKCONNECT: "spark-submit",
-}
-PORTS: Mapping[str, tuple[int, ...]] = {
-    NAMENODE: (8020, 9870),
-    SECONDARYNAMENODE: (9868,),
-    DATANODE: (9864, 9866, 9867),
-    RESOURCEMANAGER: (8030, 8031, 8032, 8033, 8088),
-    NODEMANAGER: (8040, 8041, 8042),
-    HISTORYSERVER: (10020, 10033, 19888),
-    OOZIE: (11000,),
-    SPARKHISTORY: (HISTORY_PORT,),
-    SPARKCONNECT: (CONNECT_PORT,),
-}
-"""The TCP ports on which a daemon listens at the address of its machine."""
 _CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _HISTORY_SERVER = "org.apache.spark.deploy.history.HistoryServer"
 
@@ -217,7 +186,8 @@ def daemon_script(cluster: Cluster, machine: Machine) -> str:
     """The text of `bin/daemon` of a machine."""
     place = layout(machine)
     hadoop = shlex.quote(f"{machine.prefix}/bin/hadoop")
-    ports = [f"{port:04X}" for name in machine.processes for port in PORTS.get(name, ())]
+    rows = [DAEMONS[process] for process in machine.processes if process in DAEMONS]
+    ports = [f"{port:04X}" for daemon in rows for port in daemon.ports]
     head = _HEAD.format(
         environment=shlex.quote(f"{place.base}/env.sh"),
         hosts=_HOSTS.format(address=machine.address) if machine.root else "",
@@ -239,8 +209,8 @@ def _hexadecimal(address: str) -> str:
 
 def _cases(cluster: Cluster, machine: Machine) -> Iterator[str]:
     for process in machine.processes:
-        if process in LAUNCHERS:
-            program = shlex.quote(f"{machine.prefix}/bin/{LAUNCHERS[process]}")
+        if process in DAEMONS:
+            program = shlex.quote(f"{machine.prefix}/bin/{DAEMONS[process].program}")
             heap = heap_mib(machine, process)
             if process == OOZIE:
                 yield from _oozie(machine, program, heap)

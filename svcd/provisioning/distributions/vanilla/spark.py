@@ -21,23 +21,24 @@ from urllib.parse import quote
 from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.spi import Machine
 from svcd.provisioning.distributions.vanilla import layout as places
-from svcd.provisioning.distributions.vanilla.entries import Site
-from svcd.provisioning.distributions.vanilla.hadoop import name_node
-from svcd.provisioning.distributions.vanilla.layout import holder
-from svcd.provisioning.distributions.vanilla.sites import Properties, asked
-from svcd.provisioning.distributions.vanilla.topology import (
+from svcd.provisioning.distributions.vanilla.daemons import (
+    DAEMONS,
     NODEMANAGER,
     PROCESSES,
     SPARK,
     SPARKCONNECT,
     SPARKHISTORY,
+)
+from svcd.provisioning.distributions.vanilla.entries import Site
+from svcd.provisioning.distributions.vanilla.hadoop import name_node
+from svcd.provisioning.distributions.vanilla.layout import holder
+from svcd.provisioning.distributions.vanilla.sites import Properties, asked
+from svcd.provisioning.distributions.vanilla.topology import (
     count,
 )
 
-HISTORY_PORT = 18080
 HISTORY_FOLDER = "/spark-history"
 """The folder of HDFS where jobs record their events."""
-CONNECT_PORT = 15002
 CONNECT_NAME = "Spark Connect"
 """The name of the server's application in YARN."""
 HOST_FILTER = "org.svcd.spark.HostFilter"
@@ -139,11 +140,11 @@ def _history(machines: Sequence[Machine], machine: Machine) -> Properties:
     return {
         _EVENT_LOG: "true",
         "spark.eventLog.dir": folder,
-        "spark.yarn.historyServer.address": f"http://{server.public}:{HISTORY_PORT}",
+        "spark.yarn.historyServer.address": f"http://{server.public}:{DAEMONS[SPARKHISTORY].web}",
         "spark.history.fs.logDirectory": folder,
         "spark.history.fs.update.interval": "2s" if machine.root else "10s",
         "spark.history.fs.cleaner.enabled": "true",
-        "spark.history.ui.port": str(HISTORY_PORT),
+        "spark.history.ui.port": str(DAEMONS[SPARKHISTORY].web),
     }
 
 
@@ -173,7 +174,7 @@ def connect_settings(machines: Sequence[Machine], machine: Machine) -> Propertie
         "spark.driver.host": machine.address,
         "spark.driver.bindAddress": machine.address,
         "spark.connect.grpc.binding.address": machine.address,
-        "spark.connect.grpc.binding.port": str(CONNECT_PORT),
+        "spark.connect.grpc.binding.port": str(DAEMONS[SPARKCONNECT].ports[0]),
         # a larger result is refused by name, before it fills the heap of the server
         "spark.driver.maxResultSize": f"{places.heap_mib(machine, SPARKCONNECT) // 2}m",
         _EVENT_LOG: "false",

@@ -35,10 +35,7 @@ from svcd.provisioning.distributions.spi import (
 )
 from svcd.provisioning.distributions.vanilla import actions, probes
 from svcd.provisioning.distributions.vanilla.configuration import exclude, files, include
-from svcd.provisioning.distributions.vanilla.hadoop import EXCLUDE_HDFS, EXCLUDE_YARN
-from svcd.provisioning.distributions.vanilla.layout import holder, holders, layout
-from svcd.provisioning.distributions.vanilla.script import daemon
-from svcd.provisioning.distributions.vanilla.topology import (
+from svcd.provisioning.distributions.vanilla.daemons import (
     DATANODE,
     HDFS,
     HISTORYSERVER,
@@ -51,6 +48,9 @@ from svcd.provisioning.distributions.vanilla.topology import (
     SPARKCONNECT,
     SPARKHISTORY,
 )
+from svcd.provisioning.distributions.vanilla.hadoop import EXCLUDE_HDFS, EXCLUDE_YARN
+from svcd.provisioning.distributions.vanilla.layout import holder, holders, layout, web_url
+from svcd.provisioning.distributions.vanilla.script import daemon
 
 # deadlines of the stages
 START_S = 600.0
@@ -252,7 +252,7 @@ def _oozie_chain(
             HttpProbe(
                 machine=oozie.instance_id,
                 what="Oozie to read its share library",
-                url=f"http://{oozie.public}:11000/oozie/v2/admin/update_sharelib",
+                url=f"{web_url(oozie, OOZIE)}/oozie/v2/admin/update_sharelib",
                 missing=probes.ShareLibraryKnown(),
                 log=layout(oozie).log(OOZIE),
                 alive=daemon(oozie, "alive", OOZIE),

@@ -23,27 +23,19 @@ from svcd.errors import (
     SvcdError,
 )
 from svcd.model.cluster import Cluster
+from svcd.provisioning.distributions.vanilla.daemons import (
+    DATANODE,
+    HDFS,
+    HISTORYSERVER,
+    NAMENODE,
+    NODEMANAGER,
+    OOZIE,
+    RESOURCEMANAGER,
+    SECONDARYNAMENODE,
+    SPARKCONNECT,
+    SPARKHISTORY,
+)
 
-NAMENODE = "namenode"
-SECONDARYNAMENODE = "secondarynamenode"
-DATANODE = "datanode"
-RESOURCEMANAGER = "resourcemanager"
-NODEMANAGER = "nodemanager"
-HISTORYSERVER = "historyserver"
-OOZIE = "oozie"
-SPARKHISTORY = "sparkhistory"
-SPARKCONNECT = "sparkconnect"
-
-HDFS, YARN, MAPREDUCE, JOBFLOW = "HDFS", "YARN", "MapReduce", "JobFlow"
-SPARK, GENERAL = "Spark", "general"
-
-PROCESSES: Mapping[str, tuple[str, ...]] = {
-    HDFS: (NAMENODE, SECONDARYNAMENODE, DATANODE),
-    YARN: (RESOURCEMANAGER, NODEMANAGER),
-    MAPREDUCE: (HISTORYSERVER,),
-    JOBFLOW: (OOZIE,),
-    SPARK: (SPARKHISTORY, SPARKCONNECT),
-}
 SCALABLE = frozenset((DATANODE, NODEMANAGER))
 _AT_MOST_ONE = (
     RESOURCEMANAGER, HISTORYSERVER, SECONDARYNAMENODE, OOZIE, SPARKHISTORY, SPARKCONNECT
