@@ -72,10 +72,7 @@ def convert(
     if template_name:
         made["name"] = template_name
     made["description"] = NOTE
-    faults = _shape.faults(made, limits)
-    if faults:
-        raise ValidationError.of(faults)
-    return msgspec.convert(made, NewClusterTemplate)
+    return _shape.convert(made, limits)
 
 
 def _yaml(text: str) -> Any:

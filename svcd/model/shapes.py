@@ -1,17 +1,12 @@
-"""Decodes a request body into its shape, or reports all faults of the body at once.
+"""Checks a request body by the annotations of its class, and reports all its faults at once.
 
-Note: two passes. In the fast pass msgspec decodes directly into the attrs class. The pass then
-walks the untyped tree once for checks that msgspec does not make for attrs classes: unknown keys,
-cross-field checks, control characters. Only when the fast pass finds a fault, the slow pass walks
-the tree with the same classes and collects every fault with its JSON path. Both read the same
-annotations, so they cannot disagree; a body that only the fast pass refuses is reported with
-msgspec's own text.
+msgspec decodes the JSON into a tree without types. The checks of a class, compiled once from its
+annotations, walk the tree and collect every fault with its JSON path. Without a fault msgspec
+converts the tree into the class by the same annotations; what it refuses is reported with its text.
 
-Note: bounded cost. A body of a megabyte holds a hundred thousand values, and the slow pass takes
+Note: bounded cost. A body of a megabyte holds a hundred thousand values, and a check takes
 microseconds for each. So objects of options are checked as a whole, by their types and one search.
-Groups beyond the operator's limit are counted and not checked. The pass ends after `MAX_FAULTS`.
-An escape sequence in a text alone does not start the slow pass: the fast pass first searches the
-whole body for control characters.
+Groups beyond the operator's limit are counted and not checked. The walk ends after `MAX_FAULTS`.
 
 Note: control characters. A `str` without constraints is a text: an option's value, an argument. It
 may contain tab and line feed, as may a `str` whose constraints are marked with `lines`: a
@@ -20,11 +15,9 @@ which texts of Linux end. Any other `str` with constraints is a name, a referenc
 account: it may contain no control character. A key may contain none either.
 
 Note: why the garbage collector is off while a large body is decoded. The values of a body are a
-tree, so the collector can free no part of it, but it walks the growing tree again and again. With
-a megabyte of empty arrays in a daemon that costs 0.2 s beside 0.07 s of decoding (measured), in
-which no other request is served. A limit on the number of arrays and objects would need a decoder
-of its own, because texts may hold brackets too. The decoder is synchronous, so no other code runs
-meanwhile, and `finally` turns the collector on again. If it is off already, it stays off.
+tree, so the collector can free no part of it, but it walks the growing tree again and again: a
+megabyte of empty arrays takes 0.2 s instead of 0.02 s (measured), in which svcd serves no other
+request.
 
 Duplicate keys: the last one wins, as in every JSON library.
 """
@@ -37,7 +30,7 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -58,67 +51,46 @@ MAX_FAULTS = 100
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _CONTROL_IN_GIVEN = re.compile("\x00")
 _CONTROL_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_ESCAPED_CONTROL = re.compile(rb"\\[^\"\\/]|\x7f|\xc2[\x80-\x9f]")
-"""Finds control characters in msgspec's JSON after the removal of doubled backslashes."""
 _SCALARS = frozenset({str, int, bool})
 _LARGE_BYTES = 65_536
-"""Size of a body from which the garbage collector is off during decoding."""
+"""Size of a body from which the garbage collector is off while it is decoded."""
 _MOST_KEY = 60
 """Most characters of a key in a path."""
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _untyped: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
-_Check = Callable[[Any, str], Iterator[str]]
+_Check = Callable[[Any, str, Limits], Iterator[str]]
+"""(value, its JSON path, limits) -> the faults."""
 
 
 class Shape(Generic[T]):
-    """The shape `cls` of a body, compiled once, when the first such body comes."""
+    """The shape `cls` of a body. Its checks are compiled when the first such body comes."""
 
     def __init__(self, cls: type[T]) -> None:
         self.cls = cls
-        self._slow = _Slow()
 
     @cached_property
-    def _decoder(self) -> msgspec.json.Decoder[T]:
-        return msgspec.json.Decoder(self.cls)
-
-    @cached_property
-    def _strict(self) -> _Strict:
-        return _compile_strict(self.cls)
+    def _check(self) -> _Check:
+        return _check_of(self.cls)
 
     def decode(self, body: bytes, limits: Limits) -> T:
         """The request. Raises MalformedBody, or ValidationError with one line for each fault."""
-        if len(body) < _LARGE_BYTES or not gc.isenabled():
-            return self._decode(body, limits)
-        gc.disable()
-        try:
-            return self._decode(body, limits)
-        finally:
-            gc.enable()
+        return self.convert(_tree_of(body), limits)
 
-    def _decode(self, body: bytes, limits: Limits) -> T:
-        problem = ""
-        try:
-            value = self._decoder.decode(body)
-            tree = _untyped.decode(body)
-            if self._strict(tree, limits) and not _holds_controls(body, tree):
-                return value
-        except msgspec.ValidationError as error:
-            problem = str(error)
-            tree = _tree_of(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise _malformed(body, error) from None
+    def convert(self, tree: Any, limits: Limits) -> T:
+        """The request of a decoded body. Raises ValidationError."""
         faults = self.faults(tree, limits)
         if faults:
             raise ValidationError.of(faults)
-        if problem:
-            raise ValidationError(problem)
-        return value
+        try:
+            return msgspec.convert(tree, self.cls)
+        except msgspec.ValidationError as error:
+            raise ValidationError(str(error)) from None
 
     def faults(self, tree: Any, limits: Limits) -> list[str]:
         """All faults of the decoded JSON `tree`, each with its JSON path."""
         found: list[str] = []
-        for fault in self._slow.of(tree, self.cls, "$", limits):
+        for fault in self._check(tree, "$", limits):
             found.append(fault)
             if len(found) == MAX_FAULTS:
                 return [*found, "and more"]
@@ -126,10 +98,16 @@ class Shape(Generic[T]):
 
 
 def _tree_of(body: bytes) -> Any:
+    quiet = len(body) >= _LARGE_BYTES and gc.isenabled()
+    if quiet:
+        gc.disable()
     try:
         return _untyped.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _malformed(body, error) from None
+    finally:
+        if quiet:
+            gc.enable()
 
 
 def _malformed(body: bytes, error: Exception) -> MalformedBody:
@@ -142,66 +120,146 @@ def _malformed(body: bytes, error: Exception) -> MalformedBody:
     return MalformedBody(f"the body is not UTF-8 JSON: {str(error)[:200]}")
 
 
-def _holds_controls(body: bytes, tree: Any) -> bool:
-    """Whether any text or key of the decoded `body` contains a control character."""
-    if b"\\" not in body and b"\x7f" not in body and b"\xc2" not in body:
-        return False  # JSON escapes all other control characters
-    written = msgspec.json.encode(tree).replace(b"\\\\", b"")
-    return _ESCAPED_CONTROL.search(written) is not None
+# ---- the checks of a type -----------------------------------------------------------------------
 
 
-# ---- fast pass: keys and cross checks -----------------------------------------------------------
+def _check_of(hint: Any, secret: bool = False) -> _Check:
+    """The check of a value where `hint` is expected. secret: no fault may show the value."""
+    controls, expected = _controls(hint), _expected(hint)
+    hidden = secret or _holds_secrets(hint)
+    checks: dict[type, _Check] = {}
+    for choice in _alternatives(hint):
+        checks.setdefault(_json_type(choice), _choice_check(choice, secret))
 
-_Strict = Callable[[Any, Limits], bool]
-
-
-def _compile_strict(cls: type) -> _Strict:
-    """A check of a tree that msgspec has accepted: only known keys, no cross-field fault."""
-    hints = typing.get_type_hints(cls)
-    known = frozenset(hints) & frozenset(a.name for a in attrs.fields(cls))
-    single: list[tuple[str, _Strict]] = []
-    many: list[tuple[str, _Strict]] = []
-    for name in known:
-        inner, is_list = _inner_class(hints[name])
-        if inner is not None:
-            (many if is_list else single).append((name, _compile_strict(inner)))
-    cross = getattr(cls, "cross_faults", None)
-
-    def check(tree: Any, limits: Limits) -> bool:
-        if not tree.keys() <= known:
-            return False
-        for name, inner in single:
-            value = tree.get(name)
-            if value is not None and not inner(value, limits):
-                return False
-        for name, inner in many:
-            for value in tree.get(name) or ():
-                if not inner(value, limits):
-                    return False
-        return cross is None or next(cross(tree, "$", limits), None) is None
+    def check(value: Any, path: str, limits: Limits) -> Iterator[str]:
+        if type(value) is str and (control := controls.search(value)):
+            yield f"{path}: control character U+{ord(control.group()):04X} is not allowed"
+        elif (choice := checks.get(type(value))) is not None:
+            yield from choice(value, path, limits)
+        else:
+            yield f"{path}: expected {expected}, got {_got(value, hidden)}"
 
     return check
 
 
-def _inner_class(hint: Any) -> tuple[type | None, bool]:
-    """The attrs class in `C`, `C | None`, `tuple[C, ...]`, and whether it is a list of them."""
-    for part in _alternatives(hint):
-        part = _bare(part)
-        if attrs.has(part):
-            return part, False
-        if typing.get_origin(part) is tuple:
-            item = _bare(typing.get_args(part)[0])
-            if attrs.has(item):
-                return item, True
-    return None, False
+def _json_type(hint: Any) -> type:
+    """The type of a decoded value of `hint`, which is no union."""
+    bare = _bare(hint)
+    origin = typing.get_origin(bare)
+    if bare in (bool, int, str, types.NoneType):
+        return typing.cast("type", bare)
+    if origin is typing.Literal or (isinstance(bare, type) and issubclass(bare, enum.Enum)):
+        return str
+    return list if origin is tuple else dict
 
 
-@lru_cache(maxsize=1024)
+def _choice_check(hint: Any, secret: bool) -> _Check:
+    """The check of a value that has the JSON type of `hint`, which is no union."""
+    bare = _bare(hint)
+    if attrs.has(bare):
+        return _object_check(bare)
+    kind = _json_type(hint)
+    if kind is list:
+        return _bounded(hint, _items_check(typing.get_args(bare)[0], secret))
+    if kind is dict:
+        return _bounded(hint, _options_check(typing.get_args(bare)[1]))
+    allowed, metas = _allowed(bare), _metas(hint)
+
+    def check(value: Any, path: str, limits: Limits) -> Iterator[str]:
+        broken = _constraint(value, allowed, metas)
+        if broken:
+            yield f"{path}: expected {broken}, got {_got(value, secret)}"
+
+    return check
+
+
+def _bounded(hint: Any, inner: _Check) -> _Check:
+    """The check of an array or object: `inner`, when it has no more items than `hint` allows."""
+    metas = _metas(hint)
+
+    def check(value: Any, path: str, limits: Limits) -> Iterator[str]:
+        broken = _constraint(value, (), metas)
+        if broken:  # there may be a hundred thousand items
+            yield f"{path}: expected {broken}, got {len(value)}"
+        else:
+            yield from inner(value, path, limits)
+
+    return check
+
+
+def _items_check(item: Any, secret: bool) -> _Check:
+    """The check of the items of an array."""
+    texts, controls = item is str or _is_given(item), _controls(item)
+    is_object = attrs.has(_bare(item))
+    inner = _check_of(item, secret)
+
+    def check(value: Any, path: str, limits: Limits) -> Iterator[str]:
+        if texts and _plain_texts(value, controls):
+            return
+        # the cross-field check reports too many objects
+        for index, each in enumerate(value[: limits.groups] if is_object else value):
+            if texts and type(each) is str and not controls.search(each):
+                continue
+            yield from inner(each, f"{path}[{index}]", limits)
+
+    return check
+
+
+def _options_check(item: Any) -> _Check:
+    """The check of an object with any keys whose values are `item`."""
+    scalars, controls = _takes_scalars(item), _controls(item)
+    of_scalars = not scalars and _takes_scalars(typing.get_args(_bare(item))[1])
+    inner = _check_of(item, secret=True)
+
+    def check(value: Any, path: str, limits: Limits) -> Iterator[str]:
+        if scalars and _plain_options(value, controls):
+            return
+        for key, each in value.items():
+            kind = type(each)
+            if _CONTROL.search(key):
+                yield f"{path}{step(key)}: {name_fault(key)}"
+            elif not (
+                (scalars and kind in _SCALARS and not (kind is str and controls.search(each)))
+                or (of_scalars and kind is dict and _plain_options(each, _CONTROL_IN_TEXT))
+            ):
+                yield from inner(each, path + step(key), limits)
+
+    return check
+
+
+def _object_check(cls: type) -> _Check:
+    """The check of an object with the fields of `cls`."""
+    hints = typing.get_type_hints(cls, include_extras=True)
+    secret = bool(getattr(cls, "secret", False))
+    known = {a.name: _check_of(hints[a.name], secret) for a in attrs.fields(cls)}
+    needed = {
+        a.name: _expected(hints[a.name]) for a in attrs.fields(cls) if a.default is attrs.NOTHING
+    }
+    cross = getattr(cls, "cross_faults", None)
+
+    def check(value: Any, path: str, limits: Limits) -> Iterator[str]:
+        if not value.keys() <= known.keys():
+            for key in value:
+                if key not in known:
+                    yield f"{path}{step(key)}: unknown field{_advice(key, list(known))}"
+        for name, inner in known.items():
+            if name in value:
+                yield from inner(value[name], f"{path}.{name}", limits)
+            elif name in needed:
+                yield f"{path}.{name}: missing, expected {needed[name]}"
+        if cross is not None:
+            yield from cross(value, path, limits)
+
+    return check
+
+
+# ---- what the annotations say -------------------------------------------------------------------
+
+
 def _bare(hint: Any) -> Any:
     return typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
 
 
-@lru_cache(maxsize=1024)
 def _alternatives(hint: Any) -> tuple[Any, ...]:
     bare = _bare(hint)
     if typing.get_origin(bare) in (typing.Union, types.UnionType):
@@ -209,7 +267,6 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
     return (hint,)
 
 
-@lru_cache(maxsize=1024)
 def _holds_secrets(hint: Any) -> bool:
     """Whether a value of this type may be a secret: credentials, options."""
     return any(
@@ -218,7 +275,6 @@ def _holds_secrets(hint: Any) -> bool:
     )
 
 
-@lru_cache(maxsize=1024)
 def _controls(hint: Any) -> re.Pattern[str]:
     """The control characters that a text of this type may not contain."""
     parts = _alternatives(hint)
@@ -241,7 +297,6 @@ def _metas(hint: Any) -> Sequence[msgspec.Meta]:
     return [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, msgspec.Meta)]
 
 
-@lru_cache(maxsize=1024)
 def _takes_scalars(hint: Any) -> bool:
     """Whether the type is the union of str, int and bool, as of options."""
     return frozenset(map(_bare, _alternatives(hint))) == _SCALARS
@@ -260,93 +315,6 @@ def _plain_texts(value: Sequence[Any], controls: re.Pattern[str]) -> bool:
     return {str}.issuperset(map(type, value)) and not controls.search("".join(value))
 
 
-# ---- slow pass: every fault ---------------------------------------------------------------------
-
-
-class _Slow:
-    """Walks an untyped tree by the annotations of the classes."""
-
-    def __init__(self) -> None:
-        self._hints: dict[type, Mapping[str, Any]] = {}
-
-    def of(
-        self, value: Any, hint: Any, path: str, limits: Limits, secret: bool = False
-    ) -> Iterator[str]:
-        """Faults of `value` where `hint` is expected."""
-        if isinstance(value, str):
-            control = _controls(hint).search(value)
-            if control:
-                yield f"{path}: control character U+{ord(control.group()):04X} is not allowed"
-                return
-        choices = [c for c in _alternatives(hint) if _same_kind(value, c)]
-        if not choices:
-            hidden = secret or _holds_secrets(hint)
-            yield f"{path}: expected {_expected(hint)}, got {_got(value, hidden)}"
-            return
-        choice = choices[0]
-        bare = _bare(choice)
-        if attrs.has(bare):
-            yield from self._object(value, bare, path, limits)
-            return
-        broken = _constraint(value, choice)
-        if broken:
-            several = isinstance(value, (list, dict))
-            got = str(len(value)) if several else _got(value, secret)
-            yield f"{path}: expected {broken}, got {got}"
-            if several:
-                return  # there may be a hundred thousand items
-        origin = typing.get_origin(bare)
-        if origin is tuple:
-            item = typing.get_args(bare)[0]
-            texts, controls = item is str or _is_given(item), _controls(item)
-            if texts and _plain_texts(value, controls):
-                return
-            bounded = attrs.has(_bare(item))  # the cross-field check reports too many items
-            for index, each in enumerate(value[: limits.groups] if bounded else value):
-                if texts and type(each) is str and not controls.search(each):
-                    continue
-                yield from self.of(each, item, f"{path}[{index}]", limits, secret)
-        elif isinstance(value, dict):
-            yield from self._options(value, typing.get_args(bare)[1], path, limits)
-
-    def _options(
-        self, value: Mapping[str, Any], item: Any, path: str, limits: Limits
-    ) -> Iterator[str]:
-        """Faults of an object with any keys whose values are `item`."""
-        scalars, controls = _takes_scalars(item), _controls(item)
-        if scalars and _plain_options(value, controls):
-            return
-        of_scalars = not scalars and _takes_scalars(typing.get_args(_bare(item))[1])
-        for key, each in value.items():
-            if _CONTROL.search(key):
-                yield f"{path}{step(key)}: {name_fault(key)}"
-                continue
-            kind = type(each)
-            if scalars and kind in _SCALARS and not (kind is str and controls.search(each)):
-                continue
-            if of_scalars and kind is dict and _plain_options(each, _CONTROL_IN_TEXT):
-                continue
-            yield from self.of(each, item, path + step(key), limits, secret=True)
-
-    def _object(self, value: Any, cls: type, path: str, limits: Limits) -> Iterator[str]:
-        hints = self._hints.get(cls)
-        if hints is None:
-            hints = self._hints[cls] = typing.get_type_hints(cls, include_extras=True)
-        known = {a.name: a for a in attrs.fields(cls)}
-        secret = bool(getattr(cls, "secret", False))
-        for key in value:
-            if key not in known:
-                yield f"{path}{step(key)}: unknown field{_advice(key, list(known))}"
-        for name, attribute in known.items():
-            if name in value:
-                yield from self.of(value[name], hints[name], f"{path}.{name}", limits, secret)
-            elif attribute.default is attrs.NOTHING:
-                yield f"{path}.{name}: missing, expected {_expected(hints[name])}"
-        cross = getattr(cls, "cross_faults", None)
-        if cross is not None:
-            yield from cross(value, path, limits)
-
-
 def step(key: str) -> str:
     """The step of a JSON path for the key of an object."""
     cut = "…" if len(key) > _MOST_KEY else ""
@@ -361,32 +329,11 @@ def _advice(key: str, known: list[str]) -> str:
     return f"; did you mean {near}?" if near else f"; known are {', '.join(known)}"
 
 
-def _same_kind(value: Any, hint: Any) -> bool:
-    """Whether `value` has the JSON type of `hint`."""
-    bare = _bare(hint)
-    origin = typing.get_origin(bare)
-    if bare is type(None):
-        return value is None
-    if bare is bool:
-        return isinstance(value, bool)
-    if bare is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if bare is str or origin is typing.Literal:
-        return isinstance(value, str)
-    if isinstance(bare, type) and issubclass(bare, enum.Enum):
-        return isinstance(value, str)
-    if origin is tuple:
-        return isinstance(value, list)
-    return isinstance(value, dict)
-
-
-def _constraint(value: Any, hint: Any) -> str:
-    """The constraint of `hint` that `value`, of the right JSON type, breaks; "" when none."""
-    bare = _bare(hint)
-    allowed = _allowed(bare)
+def _constraint(value: Any, allowed: Sequence[str], metas: Sequence[msgspec.Meta]) -> str:
+    """The constraint that `value`, of the right JSON type, breaks; "" when none."""
     if allowed and value not in allowed:
         return "one of " + ", ".join(allowed)
-    for meta in _metas(hint):
+    for meta in metas:
         if meta.ge is not None and value < meta.ge:
             return f"int >= {meta.ge}"
         if meta.le is not None and value > meta.le:

@@ -415,12 +415,12 @@ _CLASSES = (NewCluster, NewClusterTemplate, NewNodeGroupTemplate, ScaleRequest, 
 
 
 class AgreementTests(SynchronousTestCase):
-    """The quick pass and the slow one must never disagree."""
+    """The checks and msgspec must never disagree."""
 
     @settings(max_examples=300, deadline=None)
     @given(cls=st.sampled_from(_CLASSES), changes=st.dictionaries(_KEYS, _TREES, max_size=3))
-    def test_quick_and_slow_pass_agree(self, cls: type, changes: dict[str, Any]) -> None:
-        """A body is refused if and only if the slow pass finds a fault, and never otherwise."""
+    def test_checks_and_msgspec_agree(self, cls: type, changes: dict[str, Any]) -> None:
+        """A body is refused if and only if the checks find a fault, and never otherwise."""
         base: dict[str, Any] = {
             NewCluster: CLUSTER,
             ScaleRequest: {},
