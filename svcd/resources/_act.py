@@ -32,7 +32,7 @@ async def act(
         await route.exists(call, **values)
     if body is not None:  # the connection may be lost since it has come
         refuse_if_gone(body)
-    call.query = route.spec.query.read(x.request.args, route.version, x.request.requestHeaders)
+    call.query = route.spec.queries.read(x.request.args, route.version, x.request.requestHeaders)
     arguments: dict[str, Any] = dict(values)
     shape = route.spec.body
     if isinstance(shape, Shape):

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
 from typing import Final
+from urllib.parse import unquote
 
 import msgspec
 from attrs import define, frozen
 
 from svcd.errors import SvcdError
+from svcd.model.redaction import shown_url
 
 JSON = b"application/json"
 
@@ -78,3 +80,14 @@ def raw_error(error: SvcdError, request_id: str) -> bytes:
         f"Content-Length: {len(answer.body)}",
     ]
     return "".join(f"{line}\r\n" for line in lines).encode() + b"\r\n" + answer.body
+
+
+def shown(value: bytes | str) -> str:
+    """A text of a request for a message: printable, at most 200 characters, no secret of a URL."""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    plain = unquote(text)  # a client has to quote a URL to make it one segment of a path
+    if "@" in plain and (masked := shown_url(plain)) != plain:
+        text = masked
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else "?" for c in text)
+    return text if len(text) <= 200 else text[:200] + "…"

@@ -6,9 +6,9 @@ from typing import Any
 
 from svcd.errors import LengthRequired, NotAcceptable, UnsupportedMediaType
 from svcd.model.shapes import Shape
+from svcd.resources._answers import shown
 from svcd.resources._bodies import Body, Disconnected, WholeBody
 from svcd.resources._negotiate import accepts_json, is_identity, is_json, is_of
-from svcd.resources._paths import shown
 from svcd.resources._route import Raw, Route
 from svcd.resources._site import ApiRequest, too_large
 

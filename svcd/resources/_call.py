@@ -47,7 +47,7 @@ class Call:
     @property
     def page(self) -> Page:
         """The page that a request for a list asks for."""
-        return self._route.spec.query.page(self.query)
+        return self._route.spec.queries.page(self.query)
 
     @property
     def head(self) -> bool:

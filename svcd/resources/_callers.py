@@ -11,8 +11,8 @@ from svcd.model.ids import TenantId
 from svcd.model.secret import Secret
 from svcd.ports.cloud import Identity
 from svcd.resources._addresses import Addresses
+from svcd.resources._answers import shown
 from svcd.resources._exchange import Exchange
-from svcd.resources._paths import shown
 from svcd.resources._policy import Policy
 from svcd.resources._route import Route
 from svcd.runtime import logs

@@ -8,7 +8,7 @@ from twisted.internet.interfaces import IDelayedCall
 
 from svcd.model.cloud import Caller
 from svcd.resources._addresses import Addresses
-from svcd.resources._paths import shown
+from svcd.resources._answers import shown
 from svcd.resources._route import Route
 
 REFUSALS: Final = (401, 403)

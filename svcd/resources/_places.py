@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from attrs import field, frozen
 
 from svcd.errors import MethodNotAllowed, NotFound
-from svcd.resources._answers import Answer
-from svcd.resources._paths import decoded, shown, tenant_in
+from svcd.resources._answers import Answer, shown
 from svcd.resources._policy import Needs
 from svcd.resources._route import Route
 from svcd.web.tree import Leaf, Tree, allowed, segments_of
 
 _JSON_SUFFIX: Final = b".json"
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f]")
 
 
 @frozen
@@ -55,11 +56,11 @@ def place_of(tree: Tree[Route], path: bytes, method: bytes) -> Place:
     """The place of `path`. An unknown path may have a tenant too: its token is checked first."""
     found = find(tree, path, method)
     if found is None:
-        return Place(tenant_in(path))
+        return Place(_tenant_in(path))
     leaf, raw, suffix = found
     route = leaf.methods.get(method) or next(iter(leaf.methods.values()))
     is_open = route.spec.needs is Needs.OPEN
-    values = decoded(route.names, raw)
+    values = _decoded(route.names, raw)
     if values is None:
         return Place(None, route.pattern, is_open=is_open)
     tenant = None if is_open else values.pop("tenant_id")
@@ -78,3 +79,23 @@ def route_at(place: Place, request: Any) -> Route | Answer:
     if method == b"OPTIONS":
         return Answer(200, headers=allow)
     raise MethodNotAllowed(f"{shown(method)} is not a method of this path", allow)
+
+
+def _tenant_in(path: bytes) -> str | None:
+    """The tenant in a path without a route: the token is checked before the path gets a 404."""
+    segments = segments_of(path) or []
+    if len(segments) > 2 and segments[0] in (b"v1.0", b"v1.1"):
+        return segments[1].decode("utf-8", "replace")
+    return None
+
+
+def _decoded(names: Sequence[str], values: tuple[bytes, ...]) -> dict[str, str] | None:
+    """The values in the path as text; None when one is not UTF-8 or has a control character."""
+    try:
+        result = {n: v.decode("utf-8") for n, v in zip(names, values, strict=True)}
+    except UnicodeDecodeError:
+        return None
+    for value in result.values():
+        if _CONTROL.search(value):
+            return None
+    return result

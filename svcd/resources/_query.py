@@ -18,7 +18,7 @@ from twisted.web.http_headers import Headers
 from svcd.errors import ValidationError
 from svcd.model.choices import nearest
 from svcd.ports.store import Page
-from svcd.resources._paths import shown
+from svcd.resources._answers import shown
 
 MAX_LIMIT: Final = 1000
 """Largest value of `?limit`."""

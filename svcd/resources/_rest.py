@@ -35,7 +35,7 @@ from svcd.ports.cloud import Identity
 from svcd.ports.store import Store
 from svcd.resources._act import Reply, act, reply_of
 from svcd.resources._addresses import Addresses
-from svcd.resources._answers import JSON, Answer, Download, encode, error_answer
+from svcd.resources._answers import JSON, Answer, Download, encode, error_answer, shown
 from svcd.resources._bodies import Disconnected
 from svcd.resources._body_rules import body_of
 from svcd.resources._call import Call
@@ -44,7 +44,6 @@ from svcd.resources._delivery import Delivery, packed, respond, unless_known
 from svcd.resources._exchange import REFUSALS, Exchange, access_fields, record_of
 from svcd.resources._faults import as_answerable
 from svcd.resources._keyed import is_dry, keyed, once
-from svcd.resources._paths import shown
 from svcd.resources._places import Place, find, place_of, route_at
 from svcd.resources._policy import Needs, Policy
 from svcd.resources._query import MOST_WAIT_S
@@ -65,10 +64,6 @@ log = Logger()
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
 _PAGES = (b"/console", b"/console/")
 """Paths to which links of other sites may lead."""
-_METHODS = {
-    m.encode(): m for m in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE")
-}
-"""Methods that metrics count by name; every other method counts as "other"."""
 
 
 @frozen(kw_only=True)
@@ -120,7 +115,7 @@ class Rest(Routed[Route]):
     # ---- routes ----
 
     def endpoints_of(self, resource: HasRoutes) -> Iterable[Route]:
-        """The routes of `resource`, each with its Spec."""
+        """The routes of `resource`, each with its `route`."""
         return bound(resource, self._options.sizes)
 
     @route(app, "GET", "/openapi.json", needs=Needs.OPEN, plain=True, operation="getOpenApi")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from attrs import field, frozen
+from attrs import Factory, asdict, field, frozen
 from klein import Klein
 
 from svcd.errors import SvcdError
@@ -36,56 +36,84 @@ class Raw:
 RAW = Raw()
 
 
-@frozen(kw_only=True, eq=False)
-class Spec:
-    """How the door serves a handler.
+def _body_of(body: type | Raw | None) -> Shape[Any] | Raw | None:
+    return body if body is None or isinstance(body, Raw) else Shape(body)
 
-    body: a compiled shape, RAW, or None when the door ignores the body. returns: the key that wraps
-    the result, None for an unwrapped result. success: the status. exists: the method that the door
-    awaits before it checks the body; raises NotFound. limit: the name of the body's limit in
-    `Options.sizes`, None for `max_json_bytes`. streams: the handler reads the body while it
-    arrives. plain: the handler returns an `Answer` or a `Download`. needs: what the policy asks of
-    the caller; an OPEN route has no tenant. suffix: whether `.json` may follow the last segment.
-    creates: a caller may send an Idempotency-Key, and the command keeps the answer under
-    `Call.key`. plan: the method that serves the request with `?dry_run=true` (v1.1) in place of
-    the handler; it returns a plan and changes nothing.
-    query: the query parameters. login: the handler logs a user in or out: it names the user by
-    `Call.act_as` or `Call.bearer`, and the audit log has its result. audited: the audit log has
-    each accepted WRITE.
+
+@frozen(eq=False)
+class route:
+    """Registers a method of a resource class as a handler, and says how the door serves it.
+
+    path: below `/v1.x/<tenant_id>` for every version from `since` on; absolute when the route is
+    OPEN. Its `<name>` segments become keyword arguments. Several paths may have one handler.
+    body: a class of `svcd.model.requests` (argument `body`), RAW, or None when the door ignores the
+    body. returns: the key that wraps the result, None for an unwrapped result. success: the status.
+    exists: the method that the door awaits before it checks the body; raises NotFound. limit: the
+    name of the body's limit in `Options.sizes`, None for `max_json_bytes`. streams: the handler
+    reads the body while it arrives. plain: the handler returns an `Answer` or a `Download`. needs:
+    what the policy asks of the caller; an OPEN route has no tenant. suffix: whether `.json` may
+    follow the last segment. creates: a caller may send an Idempotency-Key, and the command keeps
+    the answer under `Call.key`. plan: the method that serves the request with `?dry_run=true`
+    (v1.1) in place of the handler; it returns a plan and changes nothing. query: the query
+    parameters. login: the handler logs a user in or out: it names the user by `Call.act_as` or
+    `Call.bearer`, and the audit log has its result. audited: the audit log has each accepted WRITE.
 
     For the description alone: operation: the id of the operation, "" for one made of the handler's
     name. raises: errors beside those that the door itself raises. media: the media type of a plain
     answer. headers: of the answer, with their meanings.
     """
 
-    needs: Needs
-
-    body: Shape[Any] | Raw | None = None
+    app: Klein
+    method: str
+    path: str | tuple[str, ...]
+    body: Shape[Any] | Raw | None = field(default=None, converter=_body_of)
     returns: str | None = None
-    success: int = 200
+    success: int = Factory(lambda self: _SUCCESS[self.method], takes_self=True)
+    since: str = "1.0"
     exists: str | None = None
     limit: str | None = None
     streams: bool = False
     plain: bool = False
+    needs: Needs = Factory(
+        lambda self: Needs.READ if self.method == "GET" else Needs.WRITE, takes_self=True
+    )
     suffix: bool = True
     creates: bool = False
     plan: str | None = None
-    query: Queries = field(factory=Queries)
+    query: tuple[Query, ...] = ()
     login: bool = False
     audited: bool = True
     operation: str = ""
     raises: tuple[type[SvcdError], ...] = ()
     media: str = JSON.decode()
     headers: Mapping[str, str] = field(factory=dict)
+    queries: Queries = field(
+        init=False,
+        default=Factory(
+            lambda self: Queries(self.query + ((DRY_RUN,) if self.plan else ())), takes_self=True
+        ),
+    )
+
+    def __call__(self, function: F) -> F:
+        """Decorate a method `(self, call, **values)`."""
+        function.__dict__[_ROUTE] = self
+        return routing.route(self.app, [self.method], *self._rules())(function)
+
+    def _rules(self) -> Iterator[str]:
+        prefixes = [""]
+        if self.needs is not Needs.OPEN:
+            prefixes = [f"/v{version}/<tenant_id>" for version in VERSIONS if version >= self.since]
+        for path in (self.path,) if isinstance(self.path, str) else self.path:
+            yield from (prefix + path for prefix in prefixes)
 
     @property
     def waits(self) -> bool:
         """Whether a request may wait for something newer."""
-        return any(each.name == "wait" for each in self.query.declared)
+        return any(parameter.name == "wait" for parameter in self.query)
 
 
-_SPEC: Final = "__svcd_spec__"
-"""The attribute of a handler that holds its Spec."""
+_ROUTE: Final = "__svcd_route__"
+"""The attribute of a handler that holds its `route`."""
 
 
 @frozen(kw_only=True, eq=False)
@@ -96,7 +124,7 @@ class Route(Endpoint):
     the result. version: "1.1" or "1.0".
     """
 
-    spec: Spec
+    spec: route
     handler: Callable[..., Awaitable[object]]
     exists: Callable[..., Awaitable[None]] | None
     plan: Callable[..., Awaitable[View]] | None
@@ -110,73 +138,6 @@ class Route(Endpoint):
         return self.spec.needs is Needs.WRITE or self.spec.login
 
 
-def route(
-    app: Klein,
-    method: str,
-    *paths: str,
-    body: type | Raw | None = None,
-    returns: str | None = None,
-    success: int | None = None,
-    since: str = "1.0",
-    exists: str | None = None,
-    streams: bool = False,
-    limit: str | None = None,
-    plain: bool = False,
-    needs: Needs | None = None,
-    suffix: bool = True,
-    creates: bool = False,
-    plan: str | None = None,
-    query: tuple[Query, ...] = (),
-    login: bool = False,
-    audited: bool = True,
-    operation: str = "",
-    raises: tuple[type[SvcdError], ...] = (),
-    media: str = JSON.decode(),
-    headers: Mapping[str, str] | None = None,
-) -> Callable[[F], F]:
-    """Registers a method of a resource class as the handler of `method` for all `paths`.
-
-    paths: below `/v1.x/<tenant_id>` for every version from `since` on; absolute when the route is
-    OPEN. Their `<name>` segments become keyword arguments. body: an attrs class of
-    `svcd.model.requests` (argument `body`), or RAW. needs: by default READ for GET, WRITE for every
-    other method. See `Spec` for the others.
-    """
-    if needs is None:
-        needs = Needs.READ if method == "GET" else Needs.WRITE
-    prefixes = (
-        [""] if needs is Needs.OPEN else [f"/v{v}/<tenant_id>" for v in VERSIONS if v >= since]
-    )
-    spec = Spec(
-        needs=needs,
-        body=body if body is None or isinstance(body, Raw) else Shape(body),
-        returns=returns,
-        success=_SUCCESS[method] if success is None else success,
-        exists=exists,
-        limit=limit,
-        streams=streams,
-        plain=plain,
-        suffix=suffix,
-        creates=creates,
-        plan=plan,
-        query=Queries(query if plan is None else (*query, DRY_RUN)),
-        login=login,
-        audited=audited,
-        operation=operation,
-        raises=raises,
-        media=media,
-        headers=headers or {},
-    )
-    register = routing.route(
-        app, [method], *(prefix + path for path in paths for prefix in prefixes)
-    )
-
-    def decorate(function: F) -> F:
-        function.__dict__[_SPEC] = spec
-        return register(function)
-
-    return decorate
-
-
 def bound(resource: HasRoutes, sizes: Mapping[str, int]) -> Iterator[Route]:
     """The routes of `resource`. sizes: the body limits by their names, in bytes.
 
@@ -184,17 +145,14 @@ def bound(resource: HasRoutes, sizes: Mapping[str, int]) -> Iterator[Route]:
     """
     for each in endpoints(resource):
         handler = getattr(resource, each.endpoint)
-        spec: Spec = handler.__func__.__dict__[_SPEC]
+        spec: route = handler.__func__.__dict__[_ROUTE]
         key = spec.returns
         writes = spec.needs is Needs.WRITE
         yield Route(
-            app=each.app,
-            run=each.run,
-            endpoint=each.endpoint,
-            pattern=each.pattern,
-            method=each.method,
-            methods=[name for name in each.methods if not (writes and name == "HEAD")],
-            names=each.names,
+            **{
+                **asdict(each, recurse=False),
+                "methods": [name for name in each.methods if not (writes and name == "HEAD")],
+            },
             spec=spec,
             handler=handler,
             exists=getattr(resource, spec.exists) if spec.exists else None,
@@ -209,6 +167,6 @@ def rows_of(resources: Iterable[type[HasRoutes]]) -> Iterator[tuple[str, str, Ne
     """Method, path and need of every route of the classes, in order, without their objects."""
     for cls in resources:
         for rule in cls.app.url_map.iter_rules():
-            spec: Spec = getattr(cls, rule.endpoint).__dict__[_SPEC]
+            spec: route = getattr(cls, rule.endpoint).__dict__[_ROUTE]
             (method,) = set(rule.methods or ()) - {"HEAD"}
             yield method, rule.rule, spec.needs

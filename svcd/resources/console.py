@@ -11,10 +11,9 @@ from klein import Klein
 
 from svcd.errors import NotFound
 from svcd.model import wire_service
-from svcd.resources._answers import Answer
+from svcd.resources._answers import Answer, shown
 from svcd.resources._call import Call
 from svcd.resources._console_files import PAGE, files
-from svcd.resources._paths import shown
 from svcd.resources._policy import Needs
 from svcd.resources._route import route
 from svcd.resources.dependencies import ApiServices

@@ -258,7 +258,7 @@ def _parameters(made: Route, path: str) -> Iterator[Json]:
 
 def _query(made: Route) -> Sequence[Any]:
     old = _version_of(made) == "1.0"
-    return [each for each in made.spec.query.declared if each.always or not old]
+    return [each for each in made.spec.queries.declared if each.always or not old]
 
 
 # ---- answers ------------------------------------------------------------------------------------

@@ -118,8 +118,10 @@ class Plugins:
     @route(
         app,
         "POST",
-        "/plugins/<plugin_name>/<version>/convert-config",
-        "/plugins/<plugin_name>/<version>/convert-config/<template_name>",
+        (
+            "/plugins/<plugin_name>/<version>/convert-config",
+            "/plugins/<plugin_name>/<version>/convert-config/<template_name>",
+        ),
         body=_CONFIGURATION,
         returns="cluster_template",
         exists="_exists",

@@ -11,9 +11,9 @@ from klein import Klein
 
 from svcd.errors import ValidationError
 from svcd.model.changes import CLUSTER_EVENTS, KINDS
+from svcd.resources._answers import shown
 from svcd.resources._call import Call
 from svcd.resources._feeds import View, Watcher, bye
-from svcd.resources._paths import shown
 from svcd.resources._query import Query
 from svcd.resources._route import route
 from svcd.resources._streams import Outlet, Stream

@@ -94,16 +94,15 @@ class Routed(KleinResource, ABC, Generic[E]):
     def __init__(self, first: HasRoutes) -> None:
         super().__init__(first.app)
         self._resources = [first]
-        self._served: list[E] = []
 
     @functools.cached_property
     def tree(self) -> Tree[E]:
         """All endpoints by path and method. Raises ValueError for a route that exists twice."""
-        made: Tree[E] = Tree()
-        self._served.clear()
-        for each in self._resources:
-            self._plant(made, each)
-        return made
+        tree: Tree[E] = Tree()
+        for resource in self._resources:
+            for endpoint in self.endpoints_of(resource):
+                tree.add(endpoint.pattern, endpoint.methods, endpoint)
+        return tree
 
     def compile(self) -> None:
         """Make the tree now. Raises ValueError for a route that exists twice."""
@@ -111,23 +110,12 @@ class Routed(KleinResource, ABC, Generic[E]):
 
     def routes(self) -> Sequence[E]:
         """All endpoints, in the order in which they were added."""
-        self.compile()
-        return self._served
+        return self.tree.endpoints
 
     def add(self, resource: HasRoutes) -> None:
-        """Serve the routes of `resource` too.
-
-        Raises ValueError for a route that exists already. Before the tree is made this method does
-        not know the routes; then `compile` raises the error.
-        """
-        if "tree" in vars(self):
-            self._plant(self.tree, resource)
+        """Serve the routes of `resource` too. The next request or `compile` makes the tree anew."""
         self._resources.append(resource)
-
-    def _plant(self, tree: Tree[E], resource: HasRoutes) -> None:
-        for each in self.endpoints_of(resource):
-            tree.add(each.pattern, each.methods, each)
-            self._served.append(each)
+        vars(self).pop("tree", None)
 
     @abstractmethod
     def endpoints_of(self, resource: HasRoutes) -> Iterable[E]:

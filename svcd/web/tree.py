@@ -42,9 +42,10 @@ class _Node(Generic[R]):
 
 
 class Tree(Generic[R]):
-    """The endpoints by path and method. `add` fills the tree."""
+    """The endpoints by path and method. `add` fills the tree; endpoints: all, in that order."""
 
     def __init__(self) -> None:
+        self.endpoints: list[R] = []
         self._root: _Node[R] = _Node()
 
     def add(self, rule: str, methods: Iterable[str], endpoint: R) -> None:
@@ -68,6 +69,7 @@ class Tree(Generic[R]):
         for method in methods:
             if node.leaf.methods.setdefault(method.encode(), endpoint) is not endpoint:
                 raise ValueError(f"{method} {rule} is served already")
+        self.endpoints.append(endpoint)
 
     def find(
         self, segments: Sequence[bytes], method: bytes

@@ -114,12 +114,6 @@ class RoutingTests(SynchronousTestCase):
         self.assertRaises(ValueError, self.serving.compile)
         self.assertRaises(ValueError, self.serving.routes)
 
-    def test_two_objects_with_one_route_after_the_tree_fail_at_once(self) -> None:
-        """The error does not wait for a request."""
-        self.serving.compile()
-        self.assertRaises(ValueError, self.serving.add, Shelf())
-        self.assertEqual(len(self.serving.routes()), 4)
-
     def test_an_object_that_comes_after_the_tree_is_served(self) -> None:
         """Its routes follow those of the first object."""
 
