@@ -5,7 +5,8 @@ connections and asks for each. Compressed together they are a quarter smaller, t
 loads `all.js` and `all.css`, which the daemon makes of the files for the first browser. The single
 files are served as they are. Nothing is translated: each module becomes a function that returns its
 exports, in the order of the imports. `joined` knows the forms of import and export that the modules
-use, and refuses others. Comments and blanks, which cost a browser 4 KiB, are left out.
+use, and refuses others. Lines lose their indentation, and lines of comment go; a template that htm
+does not read has one line.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from pathlib import Path
 from typing import Final
 
 from svcd.resources._answers import Answer
-from svcd.resources._console_code import squeezed
 
 FOLDER: Final = Path(__file__).parents[1] / "console"
 PAGE: Final = "index.html"
@@ -52,6 +52,7 @@ _LISTED: Final = re.compile(r"\bexport\s*\{([^}]*)\};?\s*$")
 _DEFAULT: Final = re.compile(r"\bexport default ")
 _STYLE_BLANKS: Final = re.compile(r"\s*([{};,])\s*|(?<=:) ")
 _STYLE_COMMENT: Final = re.compile(r"/\*.*?\*/\n*", re.DOTALL)
+_LINE_START: Final = re.compile(r"^\s*(?://.*\n)?", re.MULTILINE)
 _LEFT: Final = re.compile(r"^\s*(?:import|export)\b", re.MULTILINE)
 
 
@@ -157,7 +158,7 @@ def _wrapped(name: str, text: str) -> str:
     if left is not None:
         raise ValueError(f"{name}: unknown form: {text[left.start() : left.start() + 80]!r}")
     if is_own:
-        text = squeezed(text)
+        text = _LINE_START.sub("", text)
     if name == ENTRY:
         return f"{{\n{text}}}\n"
     end = f"return{{{','.join(exports)}}}"
