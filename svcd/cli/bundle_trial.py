@@ -15,9 +15,9 @@ from attrs import evolve
 
 from svcd.cli import bundle
 from svcd.cli.advice import in_commands
-from svcd.cli.api import name_taken, safe
 from svcd.cli.bundle import BY_NAME, MADE_OF, Item, There
 from svcd.cli.bundle_plan import Change, Step
+from svcd.cli.client import name_taken, safe
 from svcd.cli.exits import REFUSED, CommandError
 from svcd.cli.session import Session
 from svcd.errors import InvalidReference
@@ -32,8 +32,6 @@ def tried(
 ) -> Sequence[Step]:
     """The steps, with those refused that the API refuses. ids: as of `bundle.request`."""
     if not any(step.change in (Change.CREATE, Change.SCALE) for step in steps):
-        return steps
-    if not session.can_plan():  # an older daemon would make everything at once
         return steps
     trial = _Trial(session, steps, there, ids)
     return [trial.of(step) for step in steps]

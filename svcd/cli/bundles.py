@@ -13,10 +13,10 @@ import click
 import yaml
 
 from svcd.cli import bundle, bundle_file
-from svcd.cli.api import name_taken, safe
 from svcd.cli.bundle import BY_NAME, KINDS, Item, Kind, There
 from svcd.cli.bundle_plan import Change, Step, plan
 from svcd.cli.bundle_trial import tried
+from svcd.cli.client import name_taken, safe
 from svcd.cli.clusters import machines, wait_option
 from svcd.cli.command import Command
 from svcd.cli.exits import FAILED, INTERRUPTED, NOT_FOUND, REFUSED, CommandError
@@ -188,7 +188,7 @@ def _pieces(session: Session, row: Any, most: int) -> Any:
     """The content of a binary in pieces, until there are `most` bytes."""
     path = f"/job-binaries/{safe(str(row['id']))}/data"
     count = 0
-    for piece in session.api.pieces(path, session.connections):
+    for piece in session.api.pieces(path):
         yield piece
         count += len(piece)
         if count >= most:

@@ -1,56 +1,40 @@
 """The user's cloud, for commands that must know its flavors, images, key pairs or object store.
 
-URLs: from `endpoints.json` when the daemon there runs the embedded cloud and the command logged in
-with it, else from the catalog of the login. It reads only; tokens are those of the session.
+URLs come from the catalog of the login. It reads only; tokens are those of the session.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from svcd.cli.connection import Connections
-from svcd.cli.exits import NOT_FOUND, REFUSED, UNREACHABLE, USAGE, CommandError
+from svcd.cli.exits import REFUSED, UNREACHABLE, USAGE, CommandError
+from svcd.cli.http import READ_S
 from svcd.cli.session import Session
 from svcd.cli.show import get
 
-_LOCAL: Final[Mapping[str, str]] = {
-    "compute": "compute",
-    "image": "image",
-    "network": "network",
-    "object-store": "object_store",
-}
-"""Type of a service -> its key in `endpoints.json`."""
-
 
 class Cloud:
-    """The services of the session's cloud. connections: default those of the session."""
+    """The services of the session's cloud. read_s: time for connecting, and for each read."""
 
-    def __init__(self, session: Session, connections: Connections | None = None) -> None:
+    def __init__(self, session: Session, read_s: float = READ_S) -> None:
         self._session = session
-        self._connections = connections or session.connections
-        self._catalog: Sequence[Any] | None = None
+        self._read_s = read_s
 
     def url(self, kind: str) -> str:
         """The URL of a service, without a slash at its end. Raises CommandError."""
-        door, known = self._session.api.door, self._session.endpoints
-        if door.auth_url == known.get("identity") and known.get(_LOCAL[kind]):
-            return str(known[_LOCAL[kind]]).rstrip("/")
-        if self._catalog is None:
-            body = self._get(f"{door.auth_url}/auth/catalog", "the catalog")
-            self._catalog = body.get("catalog") or []
-        environment = self._session.environment
-        found = endpoint(
-            self._catalog,
-            kind,
-            environment.get("OS_REGION_NAME") or "",
-            (environment.get("OS_INTERFACE") or "public").removesuffix("URL"),
-        )
-        if not found:
-            raise CommandError(f"the catalog of {door.auth_url} has no {kind} service", NOT_FOUND)
-        return found.rstrip("/")
+        found, environment = self._session.found, self._session.environment
+        door = found.door
+        if not door.token or not door.auth_url:
+            text = f"the {kind} service of the cloud cannot be found without a login; set"
+            variables = "OS_AUTH_URL and the other variables, or use --os-cloud"
+            raise CommandError(f"{text} {variables}", REFUSED)
+        from svcd.cli.login import endpoint
+
+        region = environment.get("OS_REGION_NAME") or ""
+        interface = environment.get("OS_INTERFACE") or "public"
+        return endpoint(found, self._session.http, kind, region, interface)
 
     def flavors(self) -> Sequence[Any]:
         """The flavors, smallest memory first."""
@@ -72,35 +56,16 @@ class Cloud:
         return [each for each in body.get("images") or [] if each.get("name") == name]
 
     def _get(self, url: str, what: str) -> Any:
-        door = self._session.api.door
-        if not door.token or not door.auth_url:
-            text = f"{what} of the cloud cannot be listed without a login; set OS_AUTH_URL and the"
-            raise CommandError(f"{text} other variables, or use --os-cloud", REFUSED)
-        headers = {"Accept": "application/json", "X-Auth-Token": door.token}
-        answer = self._connections.send("GET", url, None, headers)
+        headers = {"Accept": "application/json", "X-Auth-Token": self._session.api.door.token}
+        answer = self._session.http.send("GET", url, None, headers, self._read_s)
         if answer.status != 200:
             code = UNREACHABLE if answer.status >= 500 else REFUSED
             shown = url.partition("?")[0]
             raise CommandError(f"{shown} was answered {answer.status}: no list of {what}", code)
-        try:
-            body = json.loads(answer.body)
-        except ValueError:
-            body = None
+        body = answer.json
         if not isinstance(body, dict):
-            raise CommandError(f"{url} did not answer with JSON", UNREACHABLE)
+            raise CommandError(f"{url} did not answer with an object of JSON", UNREACHABLE)
         return body
-
-
-def endpoint(catalog: Sequence[Any], kind: str, region: str, interface: str) -> str:
-    """The URL of the service of type `kind` in a catalog; "" when there is none. Pure."""
-    for service in catalog:
-        kinds = (kind, "volumev3") if kind == "volume" else (kind,)
-        if isinstance(service, dict) and service.get("type") in kinds:
-            for each in service.get("endpoints") or []:
-                in_region = not region or region in (each.get("region"), each.get("region_id"))
-                if each.get("interface") == interface and in_region:
-                    return str(each.get("url") or "")
-    return ""
 
 
 LEAST_RAM_MIB: Final = 4096

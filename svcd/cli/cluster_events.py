@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from svcd.cli.api import Api
+from svcd.cli.client import Api
 from svcd.cli.exits import UNREACHABLE, CommandError
 
 _LOOK_S: Final = 1.0

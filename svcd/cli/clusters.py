@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from svcd.cli.advice import in_commands
-from svcd.cli.api import safe
+from svcd.cli.client import safe
 from svcd.cli.command import Group
 from svcd.cli.exits import CommandError, OutOfTime
 from svcd.cli.names import CLUSTER, find
@@ -164,17 +164,14 @@ def flavor_names(session: Session) -> Json:
     """The names of the cloud's flavors by their ids; {} when it does not soon list them."""
     from svcd.cli.cloud import Cloud
 
-    found = session.endpoints.get("flavors")
-    connections = session.new_connections(_FLAVORS_S)
+    flavors = session.endpoints.get("flavors")
     try:
-        found = found or Cloud(session, connections).flavors()
-        return {get(each, "id"): get(each, "name") for each in found}
+        flavors = flavors or Cloud(session, _FLAVORS_S).flavors()
+        return {get(flavor, "id"): get(flavor, "name") for flavor in flavors}
     except OutOfTime:
         raise
     except CommandError:
         return {}
-    finally:
-        connections.close()
 
 
 @cluster.command("scale")

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from svcd.cli.api import safe
+from svcd.cli.client import safe
 from svcd.cli.command import Command
 from svcd.cli.exits import CommandError
 from svcd.cli.session import Session

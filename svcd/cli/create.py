@@ -14,12 +14,12 @@ from typing import Any, Final
 
 import click
 
-from svcd.cli.api import safe
+from svcd.cli.client import safe
 from svcd.cli.cloud import Cloud, fitting_flavor
 from svcd.cli.cluster_plan import lines
 from svcd.cli.clusters import finish, flavor_names, wait_option
 from svcd.cli.command import Command
-from svcd.cli.exits import NOT_FOUND, REFUSED, USAGE, CommandError, OutOfTime
+from svcd.cli.exits import NOT_FOUND, USAGE, CommandError, OutOfTime
 from svcd.cli.local_images import register, unregistered
 from svcd.cli.names import CLUSTER_TEMPLATE, IMAGE, chosen, find
 from svcd.cli.session import Session, write
@@ -316,9 +316,6 @@ def _plan(session: Session, body: Mapping[str, Any], local: Mapping[str, Any]) -
     local: an image that is not registered yet.
     """
     api = session.api
-    if not session.can_plan():
-        text = f"the daemon at {api.door.api} cannot plan a cluster: it is an older release"
-        raise CommandError(text, REFUSED)
     query = "?dry_run=true"
     if local:
         query += f"&image_user={safe(str(local['username']))}"

@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 
 from svcd.cli import swift
-from svcd.cli.api import safe
+from svcd.cli.client import safe
 from svcd.cli.command import Group
 from svcd.cli.exits import REFUSED, USAGE, CommandError
 from svcd.cli.names import Kind, find
@@ -262,7 +262,7 @@ def remove_binaries(session: Session, what: Sequence[str], unused: bool, yes: bo
 def get_binary(session: Session, what: str, file: Path | None) -> None:
     """Write the content of a job binary to FILE (default: stdout)."""
     found = find(session.api, BINARY, what)
-    pieces = session.api.pieces(f"{BINARY.path}/{safe(str(found['id']))}/data", session.connections)
+    pieces = session.api.pieces(f"{BINARY.path}/{safe(str(found['id']))}/data")
     if file is not None:
         _save(pieces, file)
         return

@@ -22,13 +22,13 @@ from typing import Any
 
 import click
 
-from svcd.cli.api import Api
+from svcd.cli import door
+from svcd.cli.client import Api
 from svcd.cli.cluster_steps import step_title
-from svcd.cli.connection import Connections
 from svcd.cli.demo_daemon import DaemonFailed, DemoDaemon
 from svcd.cli.demo_steps import Steps, rounds
-from svcd.cli.door import Door, log_in
 from svcd.cli.exits import CommandError
+from svcd.cli.http import Http
 from svcd.cli.swift import ObjectStore
 from svcd.provisioning.distributions.vanilla.image import build
 from svcd.provisioning.distributions.vanilla.image.layout import read_record
@@ -131,18 +131,10 @@ class Demo:
 
     def _drive(self, endpoints: dict[str, Any]) -> None:
         self._credentials = {"user": endpoints["username"], "password": endpoints["password"]}
-        connections = Connections()
-        tenant = endpoints["tenant"]
-        user = {
-            "name": endpoints["username"],
-            "domain": {"id": "default"},
-            "password": endpoints["password"],
-        }
-        identity = {"methods": ["password"], "password": {"user": user}}
-        scope = {"project": {"name": tenant, "domain": {"id": "default"}}}
-        token, _ = log_in(endpoints["identity"], identity, scope, connections.send)
-        self._api = Api(Door(api=endpoints["api"], tenant=tenant), connections.send)
-        self._store = ObjectStore(connections, endpoints["object_store"], lambda: token)
+        http = Http()
+        found = door.found(door.Given(self._state), {}, http)
+        self._api = Api(found.door, http, found.renewed)
+        self._store = ObjectStore(http, endpoints["object_store"], lambda: self._api.door.token)
         self._steps.say(f"API at {endpoints['api']}, project {endpoints['tenant']}")
         self._remove_leftovers()
 
@@ -258,7 +250,7 @@ class Demo:
         return text
 
     def _binary(self, name: str, data: bytes) -> str:
-        internal = self._api.upload(f"/job-binary-internals/{name}", data)
+        internal = self._api.put(f"/job-binary-internals/{name}", data)
         url = f"internaldb://{internal['job_binary_internal']['id']}"
         body = {"name": name, "url": url, "description": "", "extra": {}}
         binary: str = self._api.post("/job-binaries", body)["job_binary"]["id"]

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from svcd.cli.cloud_doctor import Login
-from svcd.cli.connection import Send, send
-from svcd.cli.door import log_in, project_of, v3
+from svcd.cli.door import v3
 from svcd.cli.exits import CommandError
 from svcd.cli.finding import Finding
+from svcd.cli.http import Http
 from svcd.embedded.installations import Installation, leftovers
 from svcd.model.redaction import shown_url
 from svcd.settings import Settings
@@ -33,7 +33,7 @@ _REMEDY: Final = (
 
 
 def examine_embedded(
-    settings: Settings, user: Login | None, known: Mapping[str, Any], send: Send = send
+    settings: Settings, user: Login | None, known: Mapping[str, Any], http: Http | None = None
 ) -> list[Finding]:
     """The findings about svcd's own login, and about `user`.
 
@@ -41,7 +41,7 @@ def examine_embedded(
     """
     found = [_own(settings, known)]
     if user is not None:
-        found.append(_user(user, str(known.get("identity", "")), send))
+        found.append(_user(user, str(known.get("identity", "")), http or Http()))
     return found
 
 
@@ -85,7 +85,9 @@ def _own(settings: Settings, known: Mapping[str, Any]) -> Finding:
     return Finding(what, True, f"{ours.username}, see endpoints.json in the state folder")
 
 
-def _user(user: Login, identity: str, send: Send) -> Finding:
+def _user(user: Login, identity: str, http: Http) -> Finding:
+    from svcd.cli import login
+
     what = "user"
     if user.auth_url and v3(user.auth_url) != v3(identity):
         return Finding(
@@ -106,10 +108,10 @@ def _user(user: Login, identity: str, send: Send) -> Finding:
         )
     try:
         if not user.token:
-            _, project = log_in(identity, _identity(user), _scope(user), send)
+            project = login.Login(identity, _variables(user), http).project
             name = user.username or "the application credential"
             return Finding(what, True, f"{name} can log in, project {project or 'none'}")
-        project = project_of(identity, user.token, send)
+        project = login.project_of(identity, user.token, http)
     except CommandError as error:
         return Finding(what, False, str(error), _REMEDY)
     if not project:
@@ -117,24 +119,15 @@ def _user(user: Login, identity: str, send: Send) -> Finding:
     return Finding(what, True, f"the token is valid for project {project}")
 
 
-def _identity(user: Login) -> Mapping[str, Any]:
-    if user.application_credential_id:
-        credential = {
-            "id": user.application_credential_id,
-            "secret": user.application_credential_secret,
-        }
-        return {"methods": ["application_credential"], "application_credential": credential}
-    named = {
-        "name": user.username,
-        "password": user.password,
-        "domain": {"id": user.user_domain},
+def _variables(user: Login) -> Mapping[str, str]:
+    """The variables of the `openstack` command for a login."""
+    project = "OS_PROJECT_ID" if user.by_id else "OS_PROJECT_NAME"
+    return {
+        "OS_USERNAME": user.username,
+        "OS_PASSWORD": user.password,
+        "OS_USER_DOMAIN_ID": user.user_domain,
+        project: user.project,
+        "OS_PROJECT_DOMAIN_ID": user.project_domain,
+        "OS_APPLICATION_CREDENTIAL_ID": user.application_credential_id,
+        "OS_APPLICATION_CREDENTIAL_SECRET": user.application_credential_secret,
     }
-    return {"methods": ["password"], "password": {"user": named}}
-
-
-def _scope(user: Login) -> Mapping[str, Any] | None:
-    if user.application_credential_id or not user.project:
-        return None
-    if user.by_id:
-        return {"project": {"id": user.project}}
-    return {"project": {"name": user.project, "domain": {"id": user.project_domain}}}

@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any, Final
 
-from svcd.cli.api import safe
+from svcd.cli.client import safe
 from svcd.cli.exits import INTERRUPTED, NOT_FOUND, REFUSED, UNREACHABLE, CommandError, OutOfTime
 from svcd.cli.job_story import (
     Part,

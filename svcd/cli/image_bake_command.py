@@ -256,7 +256,7 @@ def bake(session: Session, settings: Settings, wanted: Wanted) -> Image:
         region=environment.get("OS_REGION_NAME") or settings.cloud.region,
         interface=clouds.interface(environment) or settings.cloud.interface,
     )
-    clouds.trust({"SSL_CERT_FILE": session.cacert})
+    clouds.trust(session.cacert)
     reactor: Any = SelectReactor()
     pool = Connections(reactor, persistent=False)
     http = HttpClient(
@@ -265,9 +265,7 @@ def bake(session: Session, settings: Settings, wanted: Wanted) -> Image:
         cloud_error,
         timeout_s=cloud.timeout_s,
     )
-    login = _Login(
-        Keystone(http, cloud, reactor), found, lambda: found.renewed(session.connections.send)
-    )
+    login = _Login(Keystone(http, cloud, reactor), found, found.renewed)
     services = Services(
         Compute(Rest(http, login, "compute", ("compute",), ""), {}),
         Images(Rest(http, login, "image", ("image",), "/v2")),

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from svcd.cli.api import safe
+from svcd.cli.client import safe
 from svcd.cli.command import Group, settings_of, settings_options
 from svcd.cli.exits import NOT_FOUND, CommandError
 from svcd.cli.names import IMAGE, find

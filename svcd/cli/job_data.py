@@ -13,7 +13,7 @@ from typing import Any
 from attrs import field, frozen
 
 from svcd.cli import local_input, names, swift
-from svcd.cli.api import safe
+from svcd.cli.client import safe
 from svcd.cli.data import SOURCE
 from svcd.cli.exits import REFUSED, CommandError
 from svcd.cli.job_files import Unusable, place_type, source

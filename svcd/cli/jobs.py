@@ -15,7 +15,7 @@ from typing import Any, Final
 import click
 
 from svcd.cli import names
-from svcd.cli.api import Api, safe
+from svcd.cli.client import Api, safe
 from svcd.cli.command import CommandWithOutput, Group
 from svcd.cli.data import SOURCE, named_or_unused
 from svcd.cli.exits import FAILED, NOT_FOUND, REFUSED, CommandError

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from svcd.cli.api import safe
+from svcd.cli.client import safe
 from svcd.cli.session import Session
 
 Json = Mapping[str, Any]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from svcd.cli.api import Api, safe
+from svcd.cli.client import Api, safe
 from svcd.cli.exits import NOT_FOUND, USAGE, CommandError
 from svcd.cli.show import get
 

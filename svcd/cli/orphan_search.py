@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from attrs import evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
 
-from svcd.cli.api import Api
+from svcd.cli.client import Api
 from svcd.cli.exits import UNREACHABLE, CommandError
 from svcd.cli.times import duration, moment
 from svcd.clients.ownership_tags import Kind, Thing

@@ -18,7 +18,7 @@ import click
 from attrs import evolve, frozen
 
 from svcd.cli import clouds, door
-from svcd.cli.api import Api
+from svcd.cli.client import Api
 from svcd.cli.command import (
     OperatorCommand,
     door_given,
@@ -28,8 +28,9 @@ from svcd.cli.command import (
     settings_of,
     settings_options,
 )
-from svcd.cli.door import Door, Given
+from svcd.cli.door import Given
 from svcd.cli.exits import DONE, FAILED, INTERRUPTED, REFUSED, UNREACHABLE, USAGE, CommandError
+from svcd.cli.http import Http
 from svcd.cli.orphan_search import WAIT_S, YOUNG_S, Outcome, Rows, Rules, Search, rows_of
 from svcd.cli.question import confirm, refuse_unasked, yes_option
 from svcd.cli.session import write
@@ -90,31 +91,33 @@ def command(
     if delete:
         refuse_unasked("remove orphans", yes)
     settings = settings_of(config, flags).settings
-    found, environment = _door(settings, door_given(options))
+    api, environment = _logged_in(settings, door_given(options))
     cloud = evolve(
         settings.cloud,
-        auth_url=found.auth_url,
+        auth_url=api.door.auth_url,
         region=environment.get("OS_REGION_NAME") or settings.cloud.region,
         interface=clouds.interface(environment) or settings.cloud.interface,
     )
     rules = Rules(ids=frozenset(ids), unmarked=unmarked, young_s=max(0.0, younger))
     shape = form_of(form)
     lines = sys.stdout if shape == "table" else sys.stderr
-    work = _Work(found, cloud, rules, lambda line: print(line, file=lines, flush=True), _asks(yes))
+    work = _Work(api, cloud, rules, lambda line: print(line, file=lines, flush=True), _asks(yes))
     outcome = _on_reactor(lambda reactor: work.run(reactor, delete, max(0.0, wait)))
     if shape != "table":
         write(as_text(outcome.body, shape))
     return FAILED if outcome.troubles else DONE
 
 
-def _door(settings: Settings, given: Mapping[str, str]) -> tuple[Door, Mapping[str, str]]:
-    """The daemon with a login at its cloud, and the variables of the login.
+def _logged_in(settings: Settings, given: Mapping[str, str]) -> tuple[Api, Mapping[str, str]]:
+    """The daemon's API with a login at its cloud, and the variables of the login.
 
     Raises CommandError.
     """
     environment = clouds.chosen(given["os_cloud"], os.environ, Path.cwd(), Path.home())
-    clouds.trust(environment)
-    found = door.find(
+    cacert = environment.get("OS_CACERT") or ""
+    clouds.trust(cacert)
+    http = Http(cacert)
+    found = door.found(
         Given(
             state_dir=settings.server.state_dir,
             api=given["api"],
@@ -123,15 +126,17 @@ def _door(settings: Settings, given: Mapping[str, str]) -> tuple[Door, Mapping[s
             auth_url=settings.cloud.auth_url,
         ),
         environment,
+        http,
     )
-    rows_of(Api(found))  # a fault of the daemon ends the command before any request to the cloud
-    if not found.auth_url:
+    api = Api(found.door, http, found.renewed)
+    rows_of(api)  # a fault of the daemon ends the command before any request to the cloud
+    if not found.door.auth_url:
         text = "the URL of the cloud is unknown: set OS_AUTH_URL, or the setting cloud.auth_url"
         raise CommandError(text, USAGE)
-    if not found.token:
+    if not found.door.token:
         text = "no token: set OS_TOKEN, or OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME"
         raise CommandError(text, USAGE)
-    return found, environment
+    return api, environment
 
 
 def _asks(yes: bool) -> Callable[[Sequence[str]], None]:
@@ -153,7 +158,7 @@ def _asks(yes: bool) -> Callable[[Sequence[str]], None]:
 class _Work:
     """A search for a daemon's orphans in its cloud."""
 
-    found: Door
+    api: Api
     cloud: CloudSettings
     rules: Rules
     say: Callable[[str], None]
@@ -168,13 +173,12 @@ class _Work:
             agent(reactor, connectTimeout=10),
             reactor,
             self.cloud,
-            Secret(self.found.token),
-            self.found.tenant,
+            Secret(self.api.door.token),
+            self.api.door.tenant,
         )
-        api = Api(self.found)
 
         async def rows() -> Rows:
-            return rows_of(api)
+            return rows_of(self.api)
 
         search = Search(tagged, rows, reactor, self.rules, self.say, self.ask)
         try:

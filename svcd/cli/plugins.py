@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from svcd.cli.api import Api, safe
+from svcd.cli.client import Api, safe
 from svcd.cli.command import Group
 from svcd.cli.exits import NOT_FOUND, CommandError
 from svcd.cli.names import Kind, find

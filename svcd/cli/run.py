@@ -16,7 +16,7 @@ import click
 from attrs import evolve
 
 from svcd.cli import local_input, names
-from svcd.cli.api import name_taken, safe
+from svcd.cli.client import name_taken, safe
 from svcd.cli.command import CommandWithOutput
 from svcd.cli.create import default_image
 from svcd.cli.exits import INTERRUPTED, NOT_FOUND, REFUSED, CommandError
@@ -216,8 +216,7 @@ class Run:
         }
         path = f"/jobs/{safe(job_id)}/execute"
         if places[0].local is not None:
-            if self._session.can_plan():  # a job that is refused needs no data
-                self._post(f"{path}?dry_run=true", body, "plan")
+            self._post(f"{path}?dry_run=true", body, "plan")  # a refused job needs no data
             data.upload(places[0])
         self._asked = True
         return self._post(path, body, "execute")["job_execution"]

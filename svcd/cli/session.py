@@ -18,10 +18,10 @@ from types import FrameType, TracebackType
 from typing import Any, Final, Self
 
 from svcd.cli import door
-from svcd.cli.api import Api
-from svcd.cli.connection import READ_S, Connections
-from svcd.cli.door import Given
+from svcd.cli.client import Api
+from svcd.cli.door import Found, Given
 from svcd.cli.exits import TIMED_OUT, USAGE, CommandError, OutOfTime
+from svcd.cli.http import Http
 from svcd.cli.show import Style, Table, cut, printed
 from svcd.model.controls import visible
 
@@ -88,8 +88,8 @@ class Session:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, self._former)
         self.clear()
-        if "connections" in self.__dict__:
-            self.connections.close()
+        if "http" in self.__dict__:
+            self.http.close()
 
     def _late(self, _number: int, _frame: FrameType | None) -> None:
         raise OutOfTime(f"--timeout of {self._timeout:g} s ran out", TIMED_OUT)
@@ -118,42 +118,32 @@ class Session:
             return dict(os.environ)
         from svcd.cli import clouds
 
-        found = clouds.chosen(self._os_cloud, os.environ, Path.cwd(), Path.home())
-        clouds.trust(found)
-        return dict(found)
-
-    @cached_property
-    def connections(self) -> Connections:
-        """The connections of this command."""
-        return self.new_connections(READ_S)
-
-    def can_plan(self) -> bool:
-        """Whether the daemon knows `dry_run`. An older one would do what it should only plan."""
-        headers = {"Accept": "application/json"}
-        url = f"{self.api.door.api.rstrip('/')}/openapi.json"
-        described = self.connections.send("GET", url, None, headers)
-        return described.status == 200 and b'"dry_run"' in described.body
+        return dict(clouds.chosen(self._os_cloud, os.environ, Path.cwd(), Path.home()))
 
     @property
     def cacert(self) -> str:
         """The file of further certificate authorities; "" for none."""
         return self._cacert or self.environment.get("OS_CACERT") or ""
 
-    def new_connections(self, read_s: float) -> Connections:
-        """Further connections, with another time for connecting and for each read."""
-        return Connections(self.cacert, read_s)
+    @cached_property
+    def http(self) -> Http:
+        """The HTTP connections of this command."""
+        return Http(self.cacert)
+
+    @cached_property
+    def found(self) -> Found:
+        """The daemon and the login. Raises CommandError."""
+        return door.found(self._given, self.environment, self.http)
 
     @cached_property
     def api(self) -> Api:
         """The daemon's API, logged in. Raises CommandError."""
-        send = self.connections.send
-        found = door.found(self._given, self.environment, send)
-        return Api(found.door, send, lambda: found.renewed(send), note=self.note)
+        return Api(self.found.door, self.http, self.found.renewed, note=self.note)
 
     @cached_property
-    def cloud_login(self) -> door.Found:
+    def cloud_login(self) -> Found:
         """The login at the cloud, for a command that needs no daemon. Raises CommandError."""
-        found = door.found(self._given, self.environment, self.connections.send, cloud_only=True)
+        found = door.found(self._given, self.environment, self.http, cloud_only=True)
         if not (found.door.token and found.door.auth_url):
             text = "no login at a cloud: set OS_AUTH_URL and the other OS_ variables"
             raise CommandError(f"{text}, or use --os-cloud", USAGE)

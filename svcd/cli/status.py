@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from svcd.cli.advice import in_commands
-from svcd.cli.api import Api, safe
+from svcd.cli.client import Api, safe
 from svcd.cli.command import Command
 from svcd.cli.session import Session, write
 from svcd.cli.show import as_text, get, since

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, BinaryIO, Final
 from urllib.parse import quote
 
 from svcd.cli.cloud import Cloud
-from svcd.cli.connection import Answer, Connections, Lost
 from svcd.cli.exits import REFUSED, UNREACHABLE, CommandError
+from svcd.cli.http import Answer, Http, Lost
 from svcd.cli.session import Session
 
 _TRIES: Final = 3
@@ -23,8 +23,8 @@ _FINE: Final = range(200, 300)
 class ObjectStore:
     """The objects of one account. token: gives the present token of the login."""
 
-    def __init__(self, connections: Connections, base: str, token: Callable[[], str]) -> None:
-        self._connections = connections
+    def __init__(self, http: Http, base: str, token: Callable[[], str]) -> None:
+        self._http = http
         self._base = base
         self._token = token
 
@@ -56,10 +56,9 @@ class ObjectStore:
         path = f"{container}/{quote(name)}"
         headers = {"Content-Length": str(size), "Content-Type": "application/octet-stream"}
         for attempt in range(_TRIES):
-            self._connections.close()  # a kept connection would make a second try of a read file
             try:
                 with file.open("rb") as opened:
-                    answer = self._send("PUT", path, cast("bytes", opened), headers)
+                    answer = self._send("PUT", path, opened, headers)
             except Lost:
                 if attempt == _TRIES - 1:
                     raise
@@ -75,7 +74,7 @@ class ObjectStore:
         path = f"{container}/{quote(name)}"
         headers = {"X-Auth-Token": self._token()}
         url = f"{self._base}/{path}"
-        answer, pieces = self._connections.stream("GET", url, headers, _SILENCE_S)
+        answer, pieces = self._http.stream(url, headers, _SILENCE_S)
         self._fine(answer, path)
         return pieces
 
@@ -97,11 +96,11 @@ class ObjectStore:
         self,
         method: str,
         path: str,
-        body: bytes | None = None,
+        body: bytes | BinaryIO | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         given = {"X-Auth-Token": self._token(), **(headers or {})}
-        return self._connections.send(method, f"{self._base}/{path}", body, given)
+        return self._http.send(method, f"{self._base}/{path}", body, given)
 
     def _fine(self, answer: Answer, path: str) -> Answer:
         if answer.status in _FINE:
@@ -121,7 +120,7 @@ class ObjectStore:
 def of(session: Session) -> ObjectStore:
     """The object store of the caller. Raises CommandError."""
     base = Cloud(session).url("object-store")
-    return ObjectStore(session.connections, base, lambda: session.api.door.token)
+    return ObjectStore(session.http, base, lambda: session.api.door.token)
 
 
 def account(session: Session) -> Mapping[str, str]:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import click
 from attrs import frozen
 
-from svcd.cli.api import Api, safe
+from svcd.cli.client import Api, safe
 from svcd.cli.command import Command, settings_options
 from svcd.cli.exits import NOT_FOUND, CommandError
 from svcd.cli.names import CLUSTER, find

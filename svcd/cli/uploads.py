@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from svcd.cli.api import name_taken, safe
+from svcd.cli.client import name_taken, safe
 from svcd.cli.exits import CommandError
 from svcd.cli.job_files import Unusable, internal
 from svcd.cli.session import Session
@@ -109,7 +109,7 @@ def stored(session: Session, file: Program) -> Stored:
         return Stored(id_)
     api = session.api
     try:
-        made = api.upload(f"{_INTERNALS}/{safe(name)}", file.data)["job_binary_internal"]
+        made = api.put(f"{_INTERNALS}/{safe(name)}", file.data)["job_binary_internal"]
     except CommandError as error:
         if not name_taken(error):
             raise

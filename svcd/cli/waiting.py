@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from svcd.cli.api import safe
+from svcd.cli.client import safe
 from svcd.cli.cluster_events import newer
 from svcd.cli.cluster_steps import is_phase, step_title
 from svcd.cli.exits import FAILED, INTERRUPTED, CommandError, OutOfTime

@@ -1,22 +1,22 @@
 """`svcd watch`: one line for each change in the project.
 
 It reads the stream `watch` of the API. When the connection breaks later or the daemon restarts, it
-goes on after the last change it has seen. A daemon without that stream is asked every two seconds.
+goes on after the last change it has seen.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import click
 
 from svcd.cli.advice import in_commands
-from svcd.cli.api import Api, safe
+from svcd.cli.client import safe
 from svcd.cli.command import Command
-from svcd.cli.connection import Lost
+from svcd.cli.http import Lost
 from svcd.cli.job_status import status_of
 from svcd.cli.session import Session, write
 from svcd.cli.show import as_json, get
@@ -24,18 +24,17 @@ from svcd.model.controls import visible
 
 Json = Mapping[str, Any]
 
-KINDS: Final[Mapping[str, tuple[str, str]]] = {
-    "clusters": ("/clusters", "clusters"),
-    "cluster_templates": ("/cluster-templates", "cluster_templates"),
-    "node_group_templates": ("/node-group-templates", "node_group_templates"),
-    "data_sources": ("/data-sources", "data_sources"),
-    "job_binaries": ("/job-binaries", "binaries"),
-    "job_binary_internals": ("/job-binary-internals", "binaries"),
-    "jobs": ("/jobs", "jobs"),
-    "job_executions": ("/job-executions", "job_executions"),
-}
-"""Kind of `watch` -> path and key of its list."""
-_LOOK_S: Final = 2.0
+KINDS: Final = (
+    "clusters",
+    "cluster_templates",
+    "node_group_templates",
+    "data_sources",
+    "job_binaries",
+    "job_binary_internals",
+    "jobs",
+    "job_executions",
+)
+"""The kinds of `watch`."""
 _AGAIN_S: Final = 1.0
 _PATIENCE_S: Final = 300.0
 _MOST_KNOWN: Final = 10_000
@@ -136,11 +135,7 @@ def changes(session: Session, kinds: Sequence[str]) -> Iterator[tuple[str, Json]
         parts += [f"kinds={','.join(kinds)}"] if kinds else []
         path = "/watch" + (f"?{'&'.join(parts)}" if parts else "")
         try:
-            stream = api.events(path, session.connections)
-            if stream is None:
-                session.note("this daemon has no stream of changes: asking every two seconds")
-                yield from polled(api, kinds or list(KINDS))
-                return
+            stream = api.events(path)
             began = True
             for id_, event, data in stream:
                 lost_at = None
@@ -160,31 +155,3 @@ def changes(session: Session, kinds: Sequence[str]) -> Iterator[tuple[str, Json]
             if now == lost_at:  # once for each break, however long it lasts
                 session.note("the connection broke: trying again")
         time.sleep(_AGAIN_S)
-
-
-def polled(
-    api: Api, kinds: Sequence[str], pause: Callable[[float], None] = time.sleep
-) -> Iterator[tuple[str, Json]]:
-    """The same for a daemon without a stream: the lists are compared with the former ones."""
-    former: dict[str, dict[str, Json]] = {}
-    while True:
-        for kind in kinds:
-            path, key = KINDS[kind]
-            rows = {get(row, "id"): row for row in api.listed(path, key)[key]}
-            if kind in former:
-                for word, row in compared(former[kind], rows):
-                    yield singular(kind), {**row, "change": word}
-            former[kind] = rows
-        pause(_LOOK_S)
-
-
-def compared(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
-    """The changes between two lists by id: a word, and the row. Pure."""
-    for id_, row in after.items():
-        if id_ not in before:
-            yield "created", row
-        elif row != before[id_]:
-            yield "updated", row
-    for id_, row in before.items():
-        if id_ not in after:
-            yield "deleted", row

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import click
 
-from svcd.cli.api import Api, safe
+from svcd.cli.client import Api, safe
 from svcd.cli.command import Command, settings_options
 from svcd.cli.exits import NOT_FOUND, UNREACHABLE, USAGE, CommandError
 from svcd.cli.failures import explained

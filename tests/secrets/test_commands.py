@@ -12,16 +12,17 @@ from urllib.parse import quote
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli import door
+from svcd.cli import door, login
 from svcd.cli import main as module
-from svcd.cli.api import Api
+from svcd.cli.client import Api
 from svcd.cli.cloud_doctor import CloudDoctor, Login
-from svcd.cli.connection import Answer
 from svcd.cli.exits import CommandError
+from svcd.cli.http import Answer
 from svcd.cli.main import main
 from svcd.settings import CloudSettings
 from tests.secrets.fields import LOOSE, SECRET
 from tests.secrets.search import Canaries
+from tests.support.http import AnsweredBy
 from tests.unit.embedded.cloud.rig import ORIGIN, Rig
 
 _SETTINGS = ("cloud.password", "embedded.password", "cloud.application_credential_secret")
@@ -154,7 +155,7 @@ class PeerTests(_Case):
         found = door.Door(api="http://127.0.0.1:1", tenant="t", token=token)
         for self.form in ("%s", "no json", "[%s"):
             for self.status in (200, 401, 500):
-                api = Api(found, self.evil)
+                api = Api(found, AnsweredBy(self.evil))
                 try:
                     said = repr(api.get("/marks"))
                 except CommandError as error:
@@ -171,11 +172,10 @@ class PeerTests(_Case):
             "OS_APPLICATION_CREDENTIAL_SECRET": self.secret("application credential"),
         }
         for given in (self.login(), credential):
-            identity = door._identity(given)
             for self.status in (201, 401):
                 for self.form in ("%s", "no json"):
                     with self.assertRaises(CommandError) as raised:
-                        door.log_in(given["OS_AUTH_URL"], identity, None, self.evil)
+                        login.Login(given["OS_AUTH_URL"], given, AnsweredBy(self.evil))
                     self.silent(str(raised.exception))
 
     def test_commands_without_a_peer(self) -> None:

@@ -98,6 +98,7 @@ class Shown:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = -1  # head and body go out together, so no acknowledgement is waited for
 
             def _do(self) -> None:
                 size = int(self.headers.get("Content-Length") or 0)
@@ -119,10 +120,13 @@ class Shown:
                 for name, value in answer.headers.items():
                     if name.lower() not in _HOP:
                         self.send_header(name, value)
-                self.send_header("Content-Length", str(len(answer.body)))
+                body = answer.body
+                if "/identity/" in self.path:  # the catalog names the port
+                    body = body.replace(CLOUD_URL.encode(), shown.url.encode())
+                self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 if self.command != "HEAD":
-                    self.wfile.write(answer.body)
+                    self.wfile.write(body)
 
             do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _do
 

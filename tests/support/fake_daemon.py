@@ -74,6 +74,9 @@ class _Forward(Resource):
         for name, value in answer.headers.items():
             if name.lower() not in ("content-length", "transfer-encoding", "connection", "server"):
                 request.setHeader(name, value)
+        if "/identity/" in path:  # the catalog names the port
+            cloud = f"http://{request.getRequestHostname().decode()}:{request.getHost().port}/cloud"
+            return answer.body.replace(CLOUD_URL.encode(), cloud.encode())
         return answer.body
 
     def stream(self, path: str, headers: Mapping[str, str], request: Any) -> None:

@@ -84,7 +84,7 @@ class CommandTests(ImportsCase):
             for name, (place, _) in COMMANDS.items()
             if name not in OPERATORS
         ]
-        modules += ["import svcd.cli.create, svcd.cli.ssh, svcd.cli.waiting, svcd.cli.cloud"]
+        modules += ["import svcd.cli.create, svcd.cli.ssh, svcd.cli.waiting, svcd.cli.login"]
         found = self.imported("\n".join(modules))
         self.assertEqual([name for name in NO_COMMAND if name in found], [])
         self.assertIn("svcd.cli.clusters", found)
@@ -98,7 +98,7 @@ class CommandTests(ImportsCase):
         found = self.imported(
             program.replace("'--help'", "'cluster', 'ls', '--state-dir', '/nowhere'")
         )
-        heavy = [*NO_COMMAND, "attr", "yaml", "rich", "svcd.model.redaction"]
+        heavy = [*NO_COMMAND, "attr", "yaml", "rich", "keystoneauth1", "svcd.model.redaction"]
         self.assertEqual([name for name in heavy if name in found], [])
 
 

@@ -161,19 +161,12 @@ class ClusterTests(FakeDaemonCase):
 
 class PlanTests(FakeDaemonCase):
     async def test_a_dry_run_makes_nothing(self) -> None:
-        """The daemon's plan as it is. A daemon that makes no plans would create the cluster."""
+        """The daemon's plan as it is."""
         words = ("cluster", "create", "first", "--plugin", "fake", "--dry-run", "-o", "json")
         planned = await self.ran(*words)
         self.assertEqual(planned.code, 0, planned.err)
         self.assertIn("first-master-001", planned.out)
         self.assertIsInstance(json.loads(planned.out), dict)
-        file = self.state / "cluster.json"
-        file.write_text('{"plugin_name": "fake"}')
-        older = [*words[:3], "-f", str(file), "--dry-run", "--api", self.api, "--tenant", "demo"]
-        self.forward.answers = [(200, {}, b'{"paths": {}}')]
-        refused = await self.ran(*older)
-        self.assertEqual((refused.code, refused.out), (4, ""), refused.err)
-        self.assertIn("cannot plan a cluster: it is an older release", refused.err)
         self.assertEqual(Api(self.svcd).get("/clusters")["clusters"], [])
 
 
@@ -342,24 +335,6 @@ class OverviewTests(FakeDaemonCase):
         asked = [path for _, path, _ in self.forward.asked if "/watch" in path]
         self.assertEqual(asked[0], "/v1.1/demo/watch?kinds=clusters")
         self.assertRegex(asked[-1], r"^/v1\.1/demo/watch\?since=[\w-]+&kinds=clusters$")
-
-    async def test_watch_of_an_older_daemon(self) -> None:
-        """Its lists are compared."""
-        self.forward.answers = [(404, {}, b"{}")]
-        program = self.command("watch", "clusters", "--api", self.api, "--tenant", "demo")
-
-        async def listed() -> bool:
-            return any(path.endswith("/clusters") for _, path, _ in self.forward.asked)
-
-        await until(listed, "the first list", 30)
-        Api(self.svcd).new_cluster(name="two")
-
-        async def seen() -> bool:
-            return "created two" in program.out
-
-        await until(seen, "the new cluster", 30)
-        program.signal(signal.SIGINT)
-        self.assertIn("asking every two seconds", (await program.end()).err)
 
     async def test_open_prints_the_address(self) -> None:
         """And starts no browser without a terminal."""

@@ -8,11 +8,12 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.answer_fields import usable
-from svcd.cli.api import Api
-from svcd.cli.connection import Answer
+from svcd.cli.client import Api
 from svcd.cli.door import Door
 from svcd.cli.exits import UNREACHABLE, CommandError
+from svcd.cli.http import Answer
 from svcd.cli.names import CLUSTER, find
+from tests.support.http import AnsweredBy
 
 CLUSTER_ROW = {"id": "c-1", "name": "one", "node_groups": [{"count": 1, "instances": []}]}
 
@@ -47,7 +48,7 @@ class EntryTests(SynchronousTestCase):
     def api(self, body: Any) -> Api:
         """An API that answers `body` to everything."""
         answer = Answer(status=200, headers={}, body=json.dumps(body).encode())
-        return Api(Door(api="http://h:1", tenant="t"), lambda *_given: answer)
+        return Api(Door(api="http://h:1", tenant="t"), AnsweredBy(lambda *_given: answer))
 
     def test_no_command_gets_such_a_resource(self) -> None:
         """One line with exit code 5, so that nothing is requested with an empty id."""

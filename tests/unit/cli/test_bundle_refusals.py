@@ -93,12 +93,6 @@ class RefusalTests(BundleCase):
             self.assertIn(fault, lines[f"! {BY_NAME[kind].word} {name}"])
         self.assertEqual(sum(line.startswith("+ ") for line in lines), 7)
 
-    def test_daemon_without_dry_runs(self) -> None:
-        """An older daemon would make at once what it should only check: nothing is tried."""
-        self.shown.before = lambda method, path: 404 if path.endswith("/openapi.json") else None
-        said = self.apply()
-        self.assertEqual((said.code, len(said.out.splitlines())), (0, 7), said)
-
     def test_values_of_a_new_template_are_the_clusters_own(self) -> None:
         """Names, counts and options are checked as the API merges them."""
         file = self.changed(("clusters", {"node_groups": [{"name": "worker", "count": 1}]}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.cloud import endpoint, fitting_flavor
+from svcd.cli.cloud import fitting_flavor
 from svcd.cli.create import layout, parsed, with_configs
 from svcd.cli.exits import USAGE, CommandError
 
@@ -77,20 +77,6 @@ class FlavorTests(SynchronousTestCase):
         self.assertEqual(
             fitting_flavor([{"ram": 1}, {"ram": 4096, "vcpus": 2, "disk": 0}])["ram"], 4096
         )
-
-
-class CatalogTests(SynchronousTestCase):
-    def test_region_and_interface(self) -> None:
-        catalog = [
-            {"type": "compute", "endpoints": [
-                {"interface": "admin", "region": "a", "url": "http://admin"},
-                {"interface": "public", "region": "a", "url": "http://a"},
-                {"interface": "public", "region_id": "b", "url": "http://b"},
-            ]},
-        ]  # fmt: skip
-        found = [endpoint(catalog, "compute", region, "public") for region in ("", "b", "c")]
-        self.assertEqual(found, ["http://a", "http://b", ""])
-        self.assertEqual(endpoint(catalog, "image", "", "public"), "")
 
 
 class OptionTests(SynchronousTestCase):

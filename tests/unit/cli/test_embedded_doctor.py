@@ -8,10 +8,11 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.cloud_doctor import Login
-from svcd.cli.connection import Answer
 from svcd.cli.embedded_doctor import examine_embedded
 from svcd.cli.finding import Finding
+from svcd.cli.http import Answer
 from svcd.settings import load
+from tests.support.http import AnsweredBy
 
 
 class EmbeddedLoginTests(SynchronousTestCase):
@@ -33,7 +34,7 @@ class EmbeddedLoginTests(SynchronousTestCase):
     def user(self, running: bool = True, **login: str) -> Finding:
         known = {"identity": "http://127.0.0.1:8387/identity/v3"} if running else {}
         settings = load(None, {}).settings
-        _, finding = examine_embedded(settings, Login(**login), known, self.send)
+        _, finding = examine_embedded(settings, Login(**login), known, AnsweredBy(self.send))
         return finding
 
     def test_a_right_password(self) -> None:
@@ -77,6 +78,6 @@ class EmbeddedLoginTests(SynchronousTestCase):
         """In the settings of the command."""
         settings = load(None, {}, ["embedded.password=other"]).settings
         known = {"username": "demo", "password": "p"}
-        (finding,) = examine_embedded(settings, None, known, self.send)
+        (finding,) = examine_embedded(settings, None, known)
         self.assertEqual(finding.word, "warn")
         self.assertIn("embedded.password: not the value of the running daemon", finding.text)

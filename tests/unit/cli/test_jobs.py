@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli import api as client
-from svcd.cli import jobs
+from svcd.cli import client, jobs
 from svcd.cli.exits import CommandError
 from svcd.cli.job_files import digest_of
 from svcd.cli.jobs import named

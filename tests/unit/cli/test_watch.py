@@ -10,14 +10,15 @@ from collections.abc import Mapping
 import click
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli import api as client
-from svcd.cli.api import Api, exit_code, parsed_events
-from svcd.cli.connection import Answer
+from svcd.cli import client
+from svcd.cli.client import Api, exit_code, parsed_events
 from svcd.cli.console import console_url
 from svcd.cli.door import Door
 from svcd.cli.exits import UNREACHABLE, CommandError
+from svcd.cli.http import Answer
 from svcd.cli.status import attention, lines, recent
-from svcd.cli.watch import States, compared, kind_of
+from svcd.cli.watch import States, kind_of
+from tests.support.http import AnsweredBy
 from tests.unit.cli.test_run import RunCase
 
 NOW = 1_767_225_600.0
@@ -90,14 +91,6 @@ class EventTests(SynchronousTestCase):
         self.assertEqual([seen("cluster_event", **step, attempt=n) for n in (1, 2)], [True, False])
         self.assertTrue(seen("cluster_event", **step, generation=2))
 
-    def test_lists_are_compared_by_id(self) -> None:
-        before = {"1": {"id": "1", "n": 1}, "2": {"id": "2"}, "3": {"id": "3"}}
-        after = {"1": {"id": "1", "n": 2}, "3": {"id": "3"}, "4": {"id": "4"}}
-        self.assertEqual(
-            [(word, row["id"]) for word, row in compared(before, after)],
-            [("updated", "1"), ("created", "4"), ("deleted", "2")],
-        )
-
 
 class StatusTests(SynchronousTestCase):
     def test_what_needs_attention(self) -> None:
@@ -169,7 +162,7 @@ class PageTests(SynchronousTestCase):
             rows = [{"id": str(n)} for n in range(first, min(count, first + int(given["limit"])))]
             return Answer(status=200, headers={}, body=json.dumps({"rows": rows}).encode())
 
-        return Api(Door(api="http://h:1", tenant="t"), send)
+        return Api(Door(api="http://h:1", tenant="t"), AnsweredBy(send))
 
     def test_pages_follow_each_other(self) -> None:
         """Each begins after the last row of the one before; the filter stays."""

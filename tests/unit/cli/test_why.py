@@ -12,15 +12,16 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli import door, why
-from svcd.cli.api import Api as Reader
-from svcd.cli.connection import Answer
+from svcd.cli.client import Api as Reader
 from svcd.cli.door import Door, Given
 from svcd.cli.exits import TIMED_OUT, UNREACHABLE, CommandError, OutOfTime
+from svcd.cli.http import Answer
 from svcd.cli.times import duration, moment, seconds
 from svcd.embedded.faults import Effect
 from svcd.testing import FakeService, FakeServiceMixin
 from tests.support.commands import Shown
 from tests.support.fakes import Api
+from tests.support.http import AnsweredBy
 
 
 def reader(svcd: FakeService, tenant: str = "", token: str = "") -> Reader:
@@ -31,7 +32,8 @@ def reader(svcd: FakeService, tenant: str = "", token: str = "") -> Reader:
         date = email.utils.formatdate(svcd.clock.seconds(), usegmt=True)
         return Answer(status=got.status, headers={"date": date}, body=got.body)
 
-    return Reader(Door(api=svcd.url, tenant=tenant or svcd.tenant, token=token), send)
+    door = Door(api=svcd.url, tenant=tenant or svcd.tenant, token=token)
+    return Reader(door, AnsweredBy(send))
 
 
 class CodeTests(FakeServiceMixin, SynchronousTestCase):
@@ -281,14 +283,16 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
         """JSON, but not what svcd answers."""
         for body in (b"[]", b"5", b'{"cluster":[]}', b'{"cluster":5}'):
             answer = Answer(status=200, headers={}, body=body)
-            api = Reader(Door(api=self.svcd.url, tenant="t"), lambda *_, said=answer: said)
+            api = Reader(
+                Door(api=self.svcd.url, tenant="t"), AnsweredBy(lambda *_, said=answer: said)
+            )
             with self.assertRaisesRegex(CommandError, "is not one of svcd"):
                 list(why.history(api, "c-1"))
 
     def test_answer_to_a_post_that_lacks_its_key_is_refused(self) -> None:
         """When the key is read."""
         answer = Answer(status=202, headers={}, body=b'{"jobs": []}')
-        api = Reader(Door(api=self.svcd.url, tenant="t"), lambda *_: answer)
+        api = Reader(Door(api=self.svcd.url, tenant="t"), AnsweredBy(lambda *_: answer))
         made = api.post("/jobs", {})
         self.assertEqual(made["jobs"], [])
         with self.assertRaisesRegex(CommandError, "is not one of svcd") as raised:
@@ -301,7 +305,9 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
         for row in ({}, {"id": 1}, {"id": id_, "name": 5, "status": [], "node_groups": 7}):
             body = json.dumps({"cluster": row, "events": []}).encode()
             answer = Answer(status=200, headers={}, body=body)
-            api = Reader(Door(api=self.svcd.url, tenant="t"), lambda *_, said=answer: said)
+            api = Reader(
+                Door(api=self.svcd.url, tenant="t"), AnsweredBy(lambda *_, said=answer: said)
+            )
             with self.assertRaisesRegex(CommandError, "^[^\n]* is not one of svcd") as raised:
                 why.history(api, id_)
             self.assertEqual(raised.exception.code, UNREACHABLE)
@@ -370,7 +376,7 @@ class FindTests(SynchronousTestCase):
 
     def find(self, environment: Mapping[str, str] | None = None, **given: str) -> Door:
         options = Given(state_dir=self.state, **given)
-        return door.find(options, environment or {}, self.send)
+        return door.found(options, environment or {}, AnsweredBy(self.send)).door
 
     def write(self, **more: str) -> None:
         content = {"api": "http://127.0.0.1:1", **more}
@@ -413,7 +419,7 @@ class FindTests(SynchronousTestCase):
 
         given = Given(state_dir=self.state)
         with self.assertRaises(OutOfTime):
-            door.find(given, {}, late)
+            door.found(given, {}, AnsweredBy(late))
 
     def test_token_of_the_environment(self) -> None:
         found = self.find({"OS_TOKEN": "t", "OS_PROJECT_ID": "p"}, api="http://a/")

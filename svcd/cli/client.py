@@ -1,18 +1,20 @@
-"""The v1.1 interface of one project, for commands: requests with retries, renewal of the token.
+"""The commands' client of svcd's API: retries, pages, streams, refusals by name.
 
-A command calls `get`, `post`, `put`, `delete` and `listed`. They return parsed JSON and raise
-CommandError with the exit code of the refusal. `get` returns None for status 404.
+`Api` knows the v1.1 interface of one project. A command calls `get`, `post`, `put`, `delete`,
+`listed` and `rows`, which return parsed JSON and raise CommandError with the exit code of the
+refusal. `get` returns None for status 404.
 
-Note: what is sent again. A GET, and a POST, which carries an `Idempotency-Key`, is sent again when
-the connection breaks or the service is starting: 503, or 502 and 504 of a proxy before it. That
-goes on for `patience_s`: a moment by default, much longer under `--wait`, so that a daemon may
-restart meanwhile. A DELETE is sent again only after these statuses, also when the service is
+Note: requests that are sent again. A GET, and a POST, which carries an `Idempotency-Key`, is sent
+again when the connection breaks or the service is starting: 503, or 502 and 504 of a proxy before
+it. That goes on for `patience_s`: a moment by default, much longer under `--wait`, so that a daemon
+may restart meanwhile. A DELETE is sent again only after these statuses, also when the service is
 overloaded: svcd takes a second one for the same wish.
 """
 
 from __future__ import annotations
 
 import email.utils
+import io
 import json
 import time
 import uuid
@@ -21,12 +23,14 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from svcd.cli.answer_fields import usable
-from svcd.cli.connection import MOST_QUOTED, Answer, Connections, Lost, Send, send
 from svcd.cli.door import Door
 from svcd.cli.exits import NOT_FOUND, REFUSED, UNREACHABLE, CommandError
+from svcd.cli.http import MOST_QUOTED, Answer, Http, Lost
 
 _PAUSES_S: Final = (0.2, 0.5, 1.0, 2.0)
 """Times between attempts; the last one repeats."""
+_MOMENT_S: Final = 1.0
+"""How long a request of an ordinary command is sent again."""
 _STARTING: Final = frozenset({502, 503, 504})
 _DELETE_S: Final = 15.0
 """Time for which a DELETE is sent again while the service is overloaded."""
@@ -63,44 +67,48 @@ class Api:
     def __init__(
         self,
         door: Door,
-        send: Send = send,
+        http: Http,
         renew: Callable[[], str] = str,
         pause: Callable[[float], None] = time.sleep,
         note: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.door = door
-        self._say = note
-        self._send = send
+        self._http = http
         self._renew = renew
         self._pause = pause
-        self.patience_s = 1.0
+        self._say = note
+        self.patience_s = _MOMENT_S
         """How long a request is sent again while the daemon does not answer."""
-        self.patient_when_refused = False
-        """Whether that holds also when the daemon's port is closed."""
         self._in_doubt = False
         """Whether an earlier try of the request may have done its work."""
         self.seconds: float | None = None
         """The daemon's time in its last answer, epoch seconds; None without a Date header."""
 
     def be_patient(self, patience_s: float) -> None:
-        """Wait so long for a daemon that is away, for example while it restarts."""
+        """Wait so long for a daemon that is away, also while its port is closed."""
         self.patience_s = patience_s
-        self.patient_when_refused = True
 
-    # ---- requests -------------------------------------------------------------------------------
+    # ---- resources ------------------------------------------------------------------------------
 
     def get(self, path: str) -> Any:
         """The JSON of a success; None for status 404. Raises CommandError."""
         answer = self.call("GET", path)
         return None if answer.status == 404 else self._body(answer, path)
 
+    def one(self, path: str, key: str = "") -> Any:
+        """The body of one resource, an object below `key` if one is given; None for 404."""
+        body = self.get(path)
+        if body is not None and key and not isinstance(body.get(key), dict):
+            raise self.odd(path)
+        return body
+
     def listed(self, path: str, key: str) -> Any:
         """The body of a list: an object whose `key` holds objects. Raises CommandError."""
         body = self.get(path)
         if body is None:
             raise CommandError(f"{self.door.base}{path} does not exist: an older svcd?", NOT_FOUND)
-        rows = body.get(key) if isinstance(body, dict) else None
-        if not isinstance(rows, list) or not all(isinstance(each, dict) for each in rows):
+        rows = body.get(key)
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise self.odd(path)
         return body
 
@@ -113,27 +121,15 @@ class Api:
         for _ in range(_MOST_PAGES):
             mark = f"&marker={safe(after)}" if after else ""
             query = f"{'&' if '?' in path else '?'}limit={_PAGE_ROWS}{mark}"
-            found = self.listed(path + query, key)[key]
-            yield from found
-            if len(found) < _PAGE_ROWS:
+            page = self.listed(path + query, key)[key]
+            yield from page
+            if len(page) < _PAGE_ROWS:
                 return
-            after = str(found[-1].get("id") or "")
+            after = str(page[-1].get("id") or "")
         text = f"{self.door.base}{path} has more than {_MOST_PAGES * _PAGE_ROWS} rows"
         raise CommandError(
             f"{text}; no svcd keeps so many: does --api name svcd's daemon?", UNREACHABLE
         )
-
-    def one(self, path: str, key: str = "") -> Any:
-        """The body of one resource, an object below `key` if one is given; None for 404.
-
-        Raises CommandError.
-        """
-        body = self.get(path)
-        if body is not None and not (
-            isinstance(body, dict) and (not key or isinstance(body.get(key), dict))
-        ):
-            raise self.odd(path)
-        return body
 
     def post(self, path: str, body: object, key: str = "") -> Any:
         """Create something; the JSON of the answer. key: of idempotency, else a new one.
@@ -141,36 +137,40 @@ class Api:
         A key that the answer lacks raises CommandError when it is read.
         """
         headers = {"Idempotency-Key": key or uuid.uuid4().hex}
-        return self._done(self.call("POST", path, body, headers), path)
+        return self._changed(self.call("POST", path, body, headers), path)
 
     def put(self, path: str, body: object) -> Any:
-        """Change something; the JSON of the answer."""
-        return self._done(self.call("PUT", path, body), path)
+        """Change something, or upload bytes; the JSON of the answer."""
+        return self._changed(self.call("PUT", path, body), path)
 
     def delete(self, path: str) -> None:
         """Delete something, also when that takes several tries. Raises CommandError."""
         answer = self.call("DELETE", path)
         if answer.status == 404 and self._in_doubt:
             return  # an earlier try has deleted it
-        self._done(answer, path)
+        self._changed(answer, path)
 
-    def upload(self, path: str, data: bytes) -> Any:
-        """PUT raw data; the JSON of the answer."""
-        return self._done(self.call("PUT", path, data), path)
+    # ---- answers of other forms -----------------------------------------------------------------
 
-    def download(self, path: str) -> bytes:
-        """The raw body of a success. Raises CommandError."""
-        answer = self.call("GET", path)
-        if answer.status == 404:
-            raise self._refused(path, answer)
-        return answer.body
-
-    def pieces(self, path: str, connections: Connections) -> Iterator[bytes]:
+    def pieces(self, path: str) -> Iterator[bytes]:
         """The raw body of a success in pieces, of any length. Raises CommandError."""
-        answer, pieces = self._stream(path, {}, connections)
+        answer, pieces = self._stream(path, {})
         if answer.status != 200:
             raise self._refused(path, answer)
         return pieces
+
+    def events(self, path: str) -> Iterator[tuple[str, str, Any]]:
+        """A stream of server-sent events as (id, event, data).
+
+        Raises CommandError, also in the middle when the connection breaks (Lost).
+        """
+        headers = {"Accept": "text/event-stream", "Cache-Control": "no-cache"}
+        answer, pieces = self._stream(path, headers)
+        if answer.status != 200:
+            raise self._refused(path, answer)
+        if not answer.headers.get("content-type", "").startswith("text/event-stream"):
+            raise self.odd(path)
+        return parsed_events(pieces)
 
     def call(
         self,
@@ -196,33 +196,51 @@ class Api:
             return answer
         raise self._refused(path, answer)
 
-    def events(self, path: str, connections: Connections) -> Iterator[tuple[str, str, Any]] | None:
-        """A stream of server-sent events as (id, event, data); None when there is no such route.
+    # ---- sending --------------------------------------------------------------------------------
 
-        Raises CommandError, also in the middle when the connection breaks (Lost).
-        """
-        headers = {"Accept": "text/event-stream", "Cache-Control": "no-cache"}
-        answer, lines = self._stream(path, headers, connections)
-        if answer.status == 404:
-            return None
-        if answer.status != 200:
-            raise self._refused(path, answer)
-        if not answer.headers.get("content-type", "").startswith("text/event-stream"):
-            raise self.odd(path)
-        return parsed_events(lines)
+    def _again(
+        self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> Answer:
+        """The answer to the last try of a request. Raises CommandError."""
+        repeatable = method == "GET" or "Idempotency-Key" in headers
+        waits = self.patience_s > _MOMENT_S
+        begin = time.monotonic()
+        attempt = 0
+        while True:
+            spent = time.monotonic() - begin
+            late = spent >= self.patience_s
+            try:
+                answer = self._http.send(method, url, body, {**headers, **self._token()})
+                answer = answer._replace(sent=(self.door.token,))
+                self._note_time(answer)
+                patient = repeatable and not late
+                patient |= method == "DELETE" and spent < max(self.patience_s, _DELETE_S)
+                if answer.status not in _STARTING or not patient:
+                    return answer
+                self._in_doubt |= method == "DELETE"
+            except Lost as lost:
+                self._in_doubt |= lost.sent and method != "GET"
+                patient = repeatable if lost.sent else waits
+                if patient and not late:
+                    pass
+                elif lost.refused:
+                    text = f"{lost}; does the daemon run? (make run, or twistd svcd, starts it)"
+                    raise Lost(text, lost.sent, refused=True) from None
+                else:
+                    raise
+            if not attempt and waits:
+                at = self.door.api.rstrip("/")
+                self._say(f"the daemon at {at} is away: waiting {self.patience_s:.0f} s for it")
+            self._pause(_PAUSES_S[min(attempt, len(_PAUSES_S) - 1)])
+            attempt += 1
 
-    # ---- inside ---------------------------------------------------------------------------------
-
-    def _stream(
-        self, path: str, headers: Mapping[str, str], connections: Connections
-    ) -> tuple[Answer, Iterator[bytes]]:
+    def _stream(self, path: str, headers: Mapping[str, str]) -> tuple[Answer, Iterator[bytes]]:
         """The head of an answer and the pieces of its body. Raises CommandError."""
         self._in_doubt = False
         url = self.door.base + path
-        answer, pieces = connections.stream("GET", url, {**headers, **self._token()}, _SILENCE_S)
+        answer, pieces = self._http.stream(url, {**headers, **self._token()}, _SILENCE_S)
         if answer.status == 401 and self._renewed():
-            given = {**headers, **self._token()}
-            answer, pieces = connections.stream("GET", url, given, _SILENCE_S)
+            answer, pieces = self._http.stream(url, {**headers, **self._token()}, _SILENCE_S)
         return answer._replace(sent=(self.door.token,)), pieces
 
     def _token(self) -> Mapping[str, str]:
@@ -234,39 +252,14 @@ class Api:
             self.door = self.door._replace(token=token)
         return bool(token)
 
-    def _again(
-        self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
-    ) -> Answer:
-        repeatable = method == "GET" or "Idempotency-Key" in headers
-        begin = time.monotonic()
-        attempt = 0
-        while True:
-            spent = time.monotonic() - begin
-            late = spent >= self.patience_s
-            try:
-                answer = self._send(method, url, body, {**headers, **self._token()})
-                answer = answer._replace(sent=(self.door.token,))
-                self._note(answer)
-                patient = repeatable and not late
-                patient |= method == "DELETE" and spent < max(self.patience_s, _DELETE_S)
-                if answer.status not in _STARTING or not patient:
-                    return answer
-                self._in_doubt |= method == "DELETE"
-            except Lost as lost:
-                self._in_doubt |= lost.sent and method != "GET"
-                patient = repeatable if lost.sent else self.patient_when_refused
-                if not patient or late:
-                    if lost.refused:
-                        text = f"{lost}; does the daemon run? (make run, or twistd svcd, starts it)"
-                        raise Lost(text, lost.sent, refused=True) from None
-                    raise
-            if not attempt and self.patient_when_refused:
-                at = self.door.api.rstrip("/")
-                self._say(f"the daemon at {at} is away: waiting {self.patience_s:.0f} s for it")
-            self._pause(_PAUSES_S[min(attempt, len(_PAUSES_S) - 1)])
-            attempt += 1
+    def _note_time(self, answer: Answer) -> None:
+        date = email.utils.parsedate_tz(answer.headers.get("date", ""))
+        if date is not None:
+            self.seconds = float(email.utils.mktime_tz(date))
 
-    def _done(self, answer: Answer, path: str) -> Any:
+    # ---- answers --------------------------------------------------------------------------------
+
+    def _changed(self, answer: Answer, path: str) -> Any:
         if answer.status == 404:
             raise self._refused(path, answer)
         return _Body(self._body(answer, path) if answer.body else {}, self.odd(path))
@@ -278,11 +271,6 @@ class Api:
             raise self.odd(path)
         return body
 
-    def _note(self, answer: Answer) -> None:
-        date = email.utils.parsedate_tz(answer.headers.get("date", ""))
-        if date is not None:
-            self.seconds = float(email.utils.mktime_tz(date))
-
     def odd(self, path: str) -> CommandError:
         """The refusal of an answer that svcd would not give."""
         where = f"{self.door.base}{path.partition('?')[0]}"
@@ -291,34 +279,36 @@ class Api:
 
     def _refused(self, path: str, answer: Answer) -> CommandError:
         """The refusal of a request. It proves nothing about an earlier try that broke off."""
-        text, code = self._refusal(path, answer), exit_code(answer.status)
+        name, text = self._refusal(path, answer)
+        code = exit_code(answer.status)
         if self._in_doubt:
             text, code = f"{text}; an earlier try of this request may have succeeded", UNREACHABLE
-        return CommandError(text, code, _error_name(answer))
+        return CommandError(text, code, name)
 
-    def _refusal(self, path: str, answer: Answer) -> str:
-        """The daemon's own words, and the name of the request in its log when the daemon failed.
+    def _refusal(self, path: str, answer: Answer) -> tuple[str, str]:
+        """The error's name, and the daemon's own words; the request in its log when it failed.
 
-        A peer that does not use the words of svcd is named.
+        A peer that does not use the words of svcd is named, and its error has no name.
         """
         from svcd.cli.advice import in_commands, in_one_line
         from svcd.model.redaction import hidden, shown_url
 
         try:
-            said = str(json.loads(answer.body)["error_message"])[:MOST_QUOTED]
-        except (ValueError, KeyError, TypeError, RecursionError):
+            body = json.loads(answer.body)
+            name, said = str(body.get("error_name", "")), str(body["error_message"])[:MOST_QUOTED]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             said = " ".join(answer.excerpt(200).split())
             where = shown_url(self.door.base + path)
             quoted = f": {said}" if said else ""
             text = f"{where} was answered {answer.status} by a program that is not svcd{quoted}"
-            return f"{text}; is a proxy between, or does --api name something else?"
+            return "", f"{text}; is a proxy between, or does --api name something else?"
         text = in_one_line(in_commands(hidden(said, answer.sent)))
         if answer.status == 401 and not self.door.token:
             text += "; set OS_TOKEN, or OS_AUTH_URL, OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME"
         request = answer.headers.get("x-request-id", "")
         if answer.status >= 500 and request and "incident" not in text:
             text += f" (request {request} in the log of the daemon)"
-        return text
+        return name, text
 
 
 def exit_code(status: int) -> int:
@@ -333,26 +323,21 @@ def name_taken(error: CommandError) -> bool:
     return error.code == REFUSED and error.name.endswith(_NAME_TAKEN)
 
 
-def _error_name(answer: Answer) -> str:
-    """The name of the daemon's refusal, or "" for one that is not svcd's."""
-    try:
-        return str(json.loads(answer.body)["error_name"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return ""
-
-
 def safe(text: str) -> str:
     """`text` as one segment of a path, or as a value of a query."""
     return quote(text, safe="")
 
 
+# ---- server-sent events -------------------------------------------------------------------------
+
+
 def parsed_events(pieces: Iterator[bytes]) -> Iterator[tuple[str, str, Any]]:
     """Server-sent events as (id, event, data as JSON, None when empty). Comments are left out.
 
-    pieces: lines; a long line may come in several. Raises CommandError.
+    pieces: the stream, cut anywhere. Raises CommandError.
     """
     id_, event, data = "", "message", ""
-    for raw in _whole_lines(pieces):
+    for raw in _lines(pieces):
         line = raw.decode("utf-8", "replace").rstrip("\r\n")
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
@@ -373,17 +358,17 @@ def parsed_events(pieces: Iterator[bytes]) -> Iterator[tuple[str, str, Any]]:
             data = f"{data}\n{value}" if data else value
 
 
-def _whole_lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """The lines of `pieces`; the last one only when it is complete. Raises CommandError."""
     parts: list[bytes] = []
     size = 0
-    for piece in pieces:
-        parts.append(piece)
-        size += len(piece)
+    for part in (part for piece in pieces for part in io.BytesIO(piece)):
+        parts.append(part)
+        size += len(part)
         if size > _MOST_EVENT_BYTES:
             text = f"an event of the stream is larger than {_MOST_EVENT_BYTES >> 20} MiB"
             raise CommandError(f"{text}: no svcd sends so much", UNREACHABLE)
-        if piece.endswith(b"\n"):
+        if part.endswith(b"\n"):
             line, parts = b"".join(parts), []
             size = size if line.strip() else 0  # an empty line ends the event
             yield line
