@@ -205,7 +205,7 @@ def check_url(url: str) -> None:
     except ValueError:
         known = False
     if not known or any(letter <= " " or letter == "\x7f" for letter in url):
-        where = _shown(url)[:200]
+        where = shown(url)[:200]
         text = f"{where!r} is no URL: write http://HOST:PORT or https://HOST:PORT"
         raise CommandError(text, USAGE)
 
@@ -252,7 +252,8 @@ def _names(response: requests.Response) -> Mapping[str, str]:
     return {name.lower(): value for name, value in response.headers.items()}
 
 
-def _shown(url: str) -> str:
+def shown(url: str) -> str:
+    """A URL in a message: without password and query."""
     from svcd.model.redaction import shown_url
 
     return shown_url(url.partition("?")[0])
@@ -275,7 +276,7 @@ def lost(url: str, error: Exception, read_s: float = READ_S) -> Lost:
         said = str(cause)
         if "issuer certificate" in said or "self-signed" in said:
             said = f"{said}; name the file of its authority with --cacert FILE"
-    text = f"{_shown(url)} cannot be reached: {hidden(said, of_url(url))}"
+    text = f"{shown(url)} cannot be reached: {hidden(said, of_url(url))}"
     return Lost(text, _is_sent(error), isinstance(cause, ConnectionRefusedError))
 
 

@@ -15,8 +15,7 @@ from keystoneauth1.session import Session
 
 from svcd.cli.door import Found
 from svcd.cli.exits import NOT_FOUND, REFUSED, UNREACHABLE, USAGE, CommandError
-from svcd.cli.http import READ_S, Http, check_url, lost
-from svcd.model.redaction import shown_url
+from svcd.cli.http import READ_S, Http, check_url, lost, shown
 
 
 class Login:
@@ -46,24 +45,24 @@ class Login:
         return self.token
 
     def _log_in(self) -> AccessInfoV3:
-        where = shown_url(f"{self._auth_url}/auth/tokens")
+        said = ""
         try:
             access = self._plugin.get_access(self._session)
             if access.auth_token and isinstance(access, AccessInfoV3):
                 access.project_id  # noqa: B018 - it reads the answer, which may be no token
                 return access
-            status = 201
         except exceptions.ConnectionError as error:
             cause = error.__context__ if isinstance(error.__context__, OSError) else error
             raise lost(self._auth_url, cause) from None
         except exceptions.HttpError as error:
-            status = error.http_status
-            if 400 <= status < 500:
-                text = f"the login at {where} was refused with the status {status}"
+            said = f" but the status {error.http_status}"
+            if 400 <= error.http_status < 500:
+                where = shown(f"{self._auth_url}/auth/tokens")
+                text = f"the login at {where} was refused with the status {error.http_status}"
                 raise CommandError(text, REFUSED) from None
         except (exceptions.ClientException, LookupError, TypeError, AttributeError, RecursionError):
-            status = 201  # of something that is no identity service
-        text = f"the identity service at {where} gave no token but the status {status}"
+            said = ": does its URL name something else?"
+        text = f"the identity service at {shown(self._auth_url)} gave no token{said}"
         raise CommandError(text, UNREACHABLE)
 
 
