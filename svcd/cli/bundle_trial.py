@@ -14,12 +14,12 @@ from typing import Final
 from attrs import evolve
 
 from svcd.cli import bundle
-from svcd.cli.advice import in_commands
 from svcd.cli.bundle import BY_NAME, MADE_OF, Item, There
 from svcd.cli.bundle_plan import Change, Step
 from svcd.cli.client import name_taken, safe
 from svcd.cli.exits import REFUSED, CommandError
 from svcd.cli.session import Session
+from svcd.cli.words import in_commands
 from svcd.errors import InvalidReference
 from svcd.model.job import INTERNAL_URL, JobType
 from svcd.workflow.decide import rules, spark_job

@@ -290,7 +290,7 @@ class Api:
 
         A peer that does not use the words of svcd is named, and its error has no name.
         """
-        from svcd.cli.advice import in_commands, in_one_line
+        from svcd.cli.words import in_commands, in_one_line
         from svcd.model.redaction import hidden, shown_url
 
         try:

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import click
 
-from svcd.cli.advice import in_commands
 from svcd.cli.client import safe
 from svcd.cli.command import Group
 from svcd.cli.exits import CommandError, OutOfTime
@@ -16,6 +15,7 @@ from svcd.cli.names import CLUSTER, find
 from svcd.cli.question import confirm, yes_option
 from svcd.cli.session import Session, write
 from svcd.cli.show import Column, Row, Table, ago, as_json, field, get, plain, since, table_lines
+from svcd.cli.words import in_commands
 
 Json = Mapping[str, Any]
 
@@ -306,7 +306,7 @@ def events(session: Session, name: str, follow: bool) -> None:
     if not follow:
         session.show(session.api.listed(path, "events"), EVENTS)
         return
-    from svcd.cli.cluster_events import new_events
+    from svcd.cli.waiting import new_events
 
     session.api.be_patient(60)
     for event in new_events(session.api, path):

@@ -24,12 +24,12 @@ import click
 
 from svcd.cli import door
 from svcd.cli.client import Api
-from svcd.cli.cluster_steps import step_title
 from svcd.cli.demo_daemon import DaemonFailed, DemoDaemon
 from svcd.cli.demo_steps import Steps, rounds
 from svcd.cli.exits import CommandError
 from svcd.cli.http import Http
 from svcd.cli.swift import ObjectStore
+from svcd.cli.words import step_title
 from svcd.provisioning.distributions.vanilla.image import build
 from svcd.provisioning.distributions.vanilla.image.layout import read_record
 from svcd.runtime.state_dir import StateFolder, StateFolderError

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from svcd.cli.advice import in_commands
+from svcd.cli.words import in_commands
 from svcd.model.failures import Code, Of
 
 _HEAD = """# Failures

@@ -30,8 +30,6 @@ _PATIENCE_S: Final = 120.0
 """How long a daemon may be away, as when it restarts, before the command gives up."""
 _LOOK_S: Final = 0.5
 """Time between two requests for the status and for the log; the daemon reads the log less often."""
-_READ_S: Final = 3.0
-"""Time between two requests for the log of a daemon that answers all of it each time."""
 _LAST_S: Final = 15.0
 """Time for the end of the log after the end of the job."""
 
@@ -46,8 +44,6 @@ class Followed:
         self._shows_all = shows_all
         self._shown = Shown()
         self._programs = ProgramOutput()
-        self._read_at = 0.0
-        self._keeps = True
         self._refreshes = True
         self._cluster: ClusterFollower | None = None
         self._shows_cluster = True
@@ -102,7 +98,7 @@ class Followed:
             if over:
                 end = end or time.monotonic() + _LAST_S
             self._read_log(over)
-            if over and (not self._shows_log or self._shown.complete or not self._keeps):
+            if over and (self._shown.complete or not self._shows_log):
                 return execution
             if over and time.monotonic() > end:
                 self._session.note(
@@ -159,13 +155,9 @@ class Followed:
         return api.get(path)
 
     def _read_log(self, over: bool) -> None:
-        """Show what is new. A daemon without offsets is asked less often."""
+        """Show what is new."""
         if not self._shows_log:
             return
-        now = time.monotonic()
-        if not self._keeps and not over and now - self._read_at < _READ_S:
-            return
-        self._read_at = now
         try:
             part = self.part()
         except CommandError as error:
@@ -174,10 +166,8 @@ class Followed:
             self._session.note(f"the log cannot be read: {error}")
             self._shows_log = False
             return
-        if part is None:
-            return
-        self._keeps = part.offset is not None
-        self._show(part, last=over)
+        if part is not None:
+            self._show(part, last=over)
 
     def _show(self, part: Part, last: bool) -> None:
         text, self._shown = fresh(self._shown, part)
@@ -201,7 +191,12 @@ class Followed:
         """The log after what was shown; None when the API knows none. Raises CommandError."""
         path = f"/job-executions/{safe(self._id)}/log?offset={self._shown.offset}"
         answer = self._session.api.call("GET", path, headers={"Accept": "text/plain"})
-        return None if answer.status == 404 else part_of(answer.body, answer.headers)
+        if answer.status == 404:
+            return None
+        part = part_of(answer.body, answer.headers)
+        if part is None:
+            raise self._session.api.odd(path)
+        return part
 
     def once(self) -> None:
         """Show the present log. Raises CommandError, also when the API knows none."""

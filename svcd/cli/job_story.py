@@ -1,31 +1,23 @@
 """Follows a job execution: the new part of its log, and what has changed. Pure.
 
-A daemon that keeps one text for each execution answers offsets of it. From another daemon the
-command reads the whole log again and again. Its parts (`==> title <==`) grow each on its own, so
-the command remembers how much of each part it has shown.
+The daemon keeps one text for each execution, and answers the part after an offset of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from io import StringIO
 from typing import Any, Final
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
-from svcd.cli.job_status import CANCELLED, status_of
 from svcd.cli.report import failure_of
 from svcd.cli.times import duration, seconds
-from svcd.model.log_title import TITLE
+from svcd.cli.words import CANCELLED, status_of
 
 Json = Mapping[str, Any]
 
 OVER: Final = frozenset({"SUCCEEDED", "KILLED", "FAILED"})
 """The statuses of an execution that has ended."""
-_HEAD: Final = "job execution "
-"""The beginning of the title of the first part, which holds the status and not the log."""
-_ANCHOR: Final = 4096
-"""Characters at the end of a shown part that are searched in its next version."""
 
 
 # ---- the log ------------------------------------------------------------------------------------
@@ -33,56 +25,36 @@ _ANCHOR: Final = 4096
 
 @frozen(kw_only=True)
 class Part:
-    """An answer of the log. body: its bytes. The rest is None without the headers of offsets.
-
-    offset: the offset after the last byte. complete: nothing will follow.
-    """
+    """An answer of the log. offset: the one after the last byte. complete: nothing will follow."""
 
     body: bytes = field(repr=False)
-    offset: int | None = None
-    complete: bool | None = None
+    offset: int
+    complete: bool = False
 
 
 @frozen(kw_only=True)
 class Shown:
-    """What was shown. offset: bytes of the kept text, also a part of a character in `rest`.
-
-    ends: the end of each part that was shown, by its title, of a daemon without offsets. title: of
-    the part that was shown last.
-    """
+    """What was shown. offset: bytes of the kept text, also a part of a character in `rest`."""
 
     offset: int = 0
     rest: bytes = field(default=b"", repr=False)
-    ends: Mapping[str, str] = field(factory=dict, repr=False)
-    title: str = ""
     complete: bool = False
 
 
-def part_of(body: bytes, headers: Mapping[str, str]) -> Part:
-    """An answer of the log. headers: names in lower case."""
-    offset = _number(headers.get("x-log-offset"))
-    if offset is None:
-        return Part(body=body)
+def part_of(body: bytes, headers: Mapping[str, str]) -> Part | None:
+    """An answer of the log; None without an offset. headers: names in lower case."""
+    offset = headers.get("x-log-offset", "")
+    if not (offset.isascii() and offset.isdecimal()):
+        return None
     complete = headers.get("x-log-complete", "").lower() == "true"
-    return Part(body=body, offset=offset, complete=complete)
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdecimal() else None
+    return Part(body=body, offset=int(offset), complete=complete)
 
 
 def fresh(shown: Shown, part: Part) -> tuple[str, Shown]:
-    """The text of `part` that was not shown yet, and what is shown after it."""
-    if part.offset is None:
-        return _by_titles(shown, part.body.decode("utf-8", "replace"))
+    """The text of `part` without a character that is not complete, and what is shown after it."""
     data = shown.rest + part.body
     whole = data if part.complete else data[: len(data) - _cut(data)]
-    after = evolve(
-        shown,
-        offset=part.offset,
-        rest=data[len(whole) :],
-        complete=bool(part.complete),
-    )
+    after = Shown(offset=part.offset, rest=data[len(whole) :], complete=part.complete)
     return whole.decode("utf-8", "replace"), after
 
 
@@ -95,55 +67,6 @@ def _cut(data: bytes) -> int:
         needs = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
         return back if needs > back else 0
     return 0
-
-
-def _by_titles(shown: Shown, text: str) -> tuple[str, Shown]:
-    made: list[str] = []
-    ends = dict(shown.ends)
-    title = shown.title
-    for name, content in _parts(text):
-        if name.startswith(_HEAD):
-            continue
-        new = _after(ends.get(name, ""), content)
-        if not new:
-            continue
-        if name != title:
-            made.append(f"==> {name} <==\n")
-            title = name
-        made.append(new + "\n")
-        ends[name] = content[-_ANCHOR:]
-    return "".join(made), evolve(shown, ends=ends, title=title)
-
-
-def _parts(text: str) -> Iterator[tuple[str, str]]:
-    """The titles of a log's parts and their contents, without empty lines around them."""
-    title, lines = "", list[str]()
-    for line in StringIO(text, newline="\n"):
-        found = TITLE.match(line)
-        if found is None:
-            lines.append(line)
-            continue
-        if title:
-            yield title, "".join(lines).strip("\n")
-        title, lines = found[1], []
-    if title:
-        yield title, "".join(lines).strip("\n")
-
-
-def _after(end: str, content: str) -> str:
-    """The part of `content` after the text that ended with `end`."""
-    if not end:
-        return content
-    at = content.rfind(end)
-    if at >= 0:
-        return content[at + len(end) :].lstrip("\n")
-    # the old text has moved out at the front: look for the longest end that is still there
-    lines = end.split("\n")
-    for first in range(1, len(lines)):
-        piece = "\n".join(lines[first:])
-        if content.startswith(piece):
-            return content[len(piece) :].lstrip("\n")
-    return content
 
 
 # ---- the execution ------------------------------------------------------------------------------

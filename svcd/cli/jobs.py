@@ -19,12 +19,12 @@ from svcd.cli.client import Api, safe
 from svcd.cli.command import CommandWithOutput, Group
 from svcd.cli.data import SOURCE, named_or_unused
 from svcd.cli.exits import FAILED, NOT_FOUND, REFUSED, CommandError
-from svcd.cli.job_status import status_of
 from svcd.cli.names import Kind
 from svcd.cli.question import confirm, yes_option
 from svcd.cli.session import Session, write
 from svcd.cli.show import Column, Row, Table, ago, field, get, table_lines
 from svcd.cli.times import duration, seconds
+from svcd.cli.words import status_of
 
 JOB: Final = Kind(path="/jobs", one="job", many="jobs", noun="job")
 EXECUTION: Final = Kind(

@@ -11,10 +11,8 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from svcd.cli.advice import in_commands
-from svcd.cli.cluster_steps import is_phase, step_title
-from svcd.cli.job_status import status_of
 from svcd.cli.times import duration, moment, seconds
+from svcd.cli.words import in_commands, is_phase, status_of, step_title
 from svcd.model.failures import Code
 
 Json = Mapping[str, Any]

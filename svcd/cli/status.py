@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import click
 
-from svcd.cli.advice import in_commands
 from svcd.cli.client import Api, safe
 from svcd.cli.command import Command
 from svcd.cli.session import Session, write
 from svcd.cli.show import as_text, get, since
 from svcd.cli.times import seconds
+from svcd.cli.words import in_commands
 from svcd.embedded import installations
 from svcd.model.controls import visible
 

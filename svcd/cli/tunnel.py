@@ -118,11 +118,8 @@ def command(
 def found(api: Api, what: str) -> tuple[Any, Sequence[Any]]:
     """The cluster that `what` names, and its machines. Raises CommandError."""
     cluster = find(api, CLUSTER, what)
-    shown = api.get(f"/clusters/{safe(cluster['id'])}/machines")
-    if shown is None:
-        text = "the daemon does not show the machines of clusters: it is an older release"
-        raise CommandError(text, NOT_FOUND)
-    return cluster, shown["machines"]
+    path = f"/clusters/{safe(cluster['id'])}/machines"
+    return cluster, api.listed(path, "machines")["machines"]
 
 
 def pages(

@@ -8,19 +8,24 @@ two leave the cluster as it is.
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from svcd.cli.client import safe
-from svcd.cli.cluster_events import newer
-from svcd.cli.cluster_steps import is_phase, step_title
+from svcd.cli.client import Api, safe
 from svcd.cli.exits import FAILED, INTERRUPTED, CommandError, OutOfTime
 from svcd.cli.session import Session
 from svcd.cli.show import get
 from svcd.cli.times import duration, seconds
+from svcd.cli.words import is_phase, step_title
 
 Json = Mapping[str, Any]
+
+_WAIT_S: Final = 20
+"""How long the daemon waits for a new event before it answers a request."""
+_AT_ONCE_S: Final = 1.0
+"""Time between two requests for events to a daemon that stops, and so does not wait."""
 
 _LOOK_S: Final = 0.5
 """Time between two looks at first; it doubles up to the next one."""
@@ -209,6 +214,38 @@ def _waited_for(cluster: Json, events: Sequence[Json]) -> str:
         return ""
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     return f"waiting for server {missing[0]}{more}"
+
+
+def new_events(api: Api, path: str) -> Iterator[Json]:
+    """All events, then each new one. path: of the list of events. Ends when the cluster is gone."""
+    last: Json | None = None
+    while True:
+        began = time.monotonic()
+        fresh = newer(api, path, last, _WAIT_S)
+        if fresh is None:
+            return
+        yield from fresh
+        sys.stdout.flush()
+        last = fresh[-1] if fresh else last
+        if not fresh and time.monotonic() - began < _AT_ONCE_S:
+            time.sleep(_AT_ONCE_S)
+
+
+def newer(api: Api, path: str, last: Json | None, wait_s: int = 0) -> list[Json] | None:
+    """The events after `last`, all for None; None when the cluster is gone.
+
+    wait_s: how long the daemon waits for one that is newer than `last`.
+    """
+    query = ""
+    if last is not None:
+        query = f"?since={get(last, 'number')}" + (f"&wait={wait_s}" if wait_s else "")
+    body = api.get(path + query)
+    if body is None:
+        return None
+    events = body.get("events")
+    if not isinstance(events, list):
+        raise api.odd(path)
+    return events
 
 
 def _explain(session: Session, cluster: Json) -> None:

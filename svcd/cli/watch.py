@@ -13,13 +13,12 @@ from typing import Any, Final
 
 import click
 
-from svcd.cli.advice import in_commands
 from svcd.cli.client import safe
 from svcd.cli.command import Command
 from svcd.cli.http import Lost
-from svcd.cli.job_status import status_of
 from svcd.cli.session import Session, write
 from svcd.cli.show import as_json, get
+from svcd.cli.words import in_commands, status_of
 from svcd.model.controls import visible
 
 Json = Mapping[str, Any]

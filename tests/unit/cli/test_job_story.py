@@ -1,4 +1,4 @@
-"""How a command follows a job execution: with offsets of the log, without them, and its story."""
+"""How a command follows a job execution: with offsets of the log, and its story."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def at(start: int, body: bytes, complete: bool = False) -> Part:
 
 class OffsetTests(SynchronousTestCase):
     def test_headers(self) -> None:
-        """An answer without offsets is read as a whole log."""
+        """An answer without an offset is none of svcd."""
         headers = {"x-log-start": "0", "x-log-offset": "5", "x-log-complete": "true"}
         self.assertEqual(part_of(b"ab", headers), at(3, b"ab", complete=True))
         self.assertEqual(part_of(b"ab", {"x-log-offset": "5"}), at(3, b"ab"))
-        self.assertEqual(part_of(b"ab", {}), Part(body=b"ab"))
-        self.assertEqual(part_of(b"ab", {"x-log-offset": "-5"}), Part(body=b"ab"))
+        self.assertIsNone(part_of(b"ab", {}))
+        self.assertIsNone(part_of(b"ab", {"x-log-offset": "-5"}))
 
     def test_each_answer_is_shown_once(self) -> None:
         """Also one with fewer or more bytes than the offset has moved: a line names the gap."""
@@ -42,53 +42,6 @@ class OffsetTests(SynchronousTestCase):
         """The last answer is shown whole."""
         text, shown = fresh(Shown(), at(0, b"a\xe2\x82", complete=True))
         self.assertEqual((text, shown.rest), ("a\ufffd", b""))
-
-
-class WholeLogTests(SynchronousTestCase):
-    """A daemon that answers the whole log each time."""
-
-    def read(self, *texts: str) -> list[str]:
-        shown, made = Shown(), []
-        for text in texts:
-            new, shown = fresh(shown, Part(body=text.encode()))
-            made.append(new)
-        return made
-
-    def test_parts_grow(self) -> None:
-        """New lines come once, below the title of their part. The head is not a part of the log."""
-        head = "==> job execution 1: RUNNING <==\n\n"
-        self.assertEqual(
-            self.read(
-                head,
-                head + "==> engine <==\nsubmitted\n\n",
-                head + "==> attempt_1 stdout <==\nhello\n\n==> engine <==\nsubmitted\n\n",
-                head + "==> attempt_1 stdout <==\nhello\n\n==> engine <==\nsubmitted\n\n",
-                head
-                + "==> attempt_1 stdout <==\nhello\nbye\n\n==> engine <==\nsubmitted\ndone\n\n",
-            ),
-            [
-                "",
-                "==> engine <==\nsubmitted\n",
-                "==> attempt_1 stdout <==\nhello\n",
-                "",
-                "bye\n==> engine <==\ndone\n",
-            ],
-        )
-
-    def test_other_lines_with_arrows(self) -> None:
-        """They are words of the part, as is a carriage return."""
-        text = "==> attempt_1 stdout <==\n==> part-0 <==\n\r==> engine <==\n"
-        self.assertEqual(self.read(text, text + "a\n"), [text, "a\n"])
-
-    def test_front_of_a_part_moves_out(self) -> None:
-        """The daemon answers only the end of a long log."""
-        self.assertEqual(
-            self.read(
-                "==> attempt_1 stdout <==\none\ntwo\nthree\n",
-                "==> attempt_1 stdout <==\ntwo\nthree\nfour\n",
-            ),
-            ["==> attempt_1 stdout <==\none\ntwo\nthree\n", "four\n"],
-        )
 
 
 def execution(status: str, **more: Any) -> dict[str, Any]:

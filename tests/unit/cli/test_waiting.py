@@ -6,9 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.cluster_events import newer
-from svcd.cli.exits import CommandError
-from svcd.cli.waiting import news, progress
+from svcd.cli.waiting import newer, news, progress
 
 NOW = 1_767_225_600.0
 
@@ -100,15 +98,3 @@ class NewerTests(SynchronousTestCase):
         self.assertEqual(newer(api, "/e", first, 20), [second])
         self.assertIsNone(newer(api, "/e", second))
         self.assertEqual(api.asked, ["/e", "/e?since=4&wait=20", "/e?since=5"])
-
-    def test_answers_of_something_else_are_refused(self) -> None:
-        for answer in ([], 5, {}, {"events": 5}):
-            with self.assertRaisesRegex(CommandError, "is not one of svcd"):
-                newer(_Api(answer), "/e", None)  # type: ignore[arg-type]
-
-    def test_events_without_numbers_are_compared(self) -> None:
-        """Those after the last known one; all when it is no longer kept."""
-        one, two, three = event("a"), event("b"), event("c")
-        api: Any = _Api({"events": [one, two, three]}, {"events": [two, three]})
-        self.assertEqual(newer(api, "/e", two), [three])
-        self.assertEqual(newer(api, "/e", one), [two, three])

@@ -1,0 +1,85 @@
+"""The API's words in people's words: advice, steps of clusters, statuses of jobs. Pure.
+
+Note: advice. The API's texts are for all its callers, so their advice names requests. A person at a
+terminal needs the command that sends the request.
+
+Note: KILLED. The workflow engine calls a job KILLED when its program has failed, as when it was
+cancelled. The API keeps the engine's words. Commands show people whether the program failed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+_WORDS: Final = (
+    (re.compile(r"register it by POST images/(\S+)"),
+     r"svcd image register \1 --user LOGIN registers it"),
+    (re.compile(r"retry with an empty resize"), "retry with svcd cluster retry"),
+    (re.compile(r"an empty resize (retries it|replaces)"), r"svcd cluster retry \1"),
+    (re.compile(r"in the params of job_configs"), "with svcd run -p NAME=VALUE"),
+    (re.compile(r"(use|delete it with) force=true"), "use svcd cluster rm --force"),
+    (re.compile(r"the header X-Auth-Token is missing: get a token from the identity service"),
+     "the daemon accepts only requests with a login"),
+    (re.compile(r"\b(GET|POST|PUT|DELETE) /v1\S+ needs one of"), "this command needs one of"),
+    (re.compile(r"^\$(\.|: )", re.M), ""),
+)  # fmt: skip
+"""Words of the API, and those of the command line."""
+
+
+def in_commands(text: str) -> str:
+    """`text` with the commands in the place of the requests that it names."""
+    for pattern, words in _WORDS:
+        text = pattern.sub(words, text)
+    return text
+
+
+def in_one_line(text: str) -> str:
+    """`text`, which has a fault in each line, as one line."""
+    return "; ".join(line.strip() for line in text.splitlines() if line.strip())
+
+
+# ---- steps of clusters --------------------------------------------------------------------------
+
+PHASES: Final = frozenset(
+    {
+        *("Waiting", "Validating", "Spawning", "Preparing", "Configuring", "Starting"),
+        *("Decommissioning", "Active", "Deleting", "Error"),
+    }
+)
+"""The statuses of clusters, which are steps of events too."""
+_AWAITED: Final = re.compile(r"(the |an? |[A-Z])")
+"""The beginning of a step that is an answer for which svcd waits: `the resource manager`."""
+
+
+def is_phase(step: str) -> bool:
+    """Whether the step of an event is a status of the cluster."""
+    return step in PHASES
+
+
+def step_title(step: str) -> str:
+    """The step as a deed: `wait for Oozie` where the API has `Oozie`."""
+    return f"wait for {step}" if _AWAITED.match(step) and not is_phase(step) else step
+
+
+# ---- statuses of jobs ---------------------------------------------------------------------------
+
+FAILED: Final = "failed"
+CANCELLED: Final = "cancelled"
+KILLED: Final = "killed"
+_BY_OTHERS: Final = frozenset({"KILLED_ELSEWHERE", "CLUSTER_GONE"})
+"""Codes of a failure that is not the program's own."""
+
+
+def status_of(execution: Mapping[str, Any]) -> str:
+    """The status: of the engine, or `failed`, `cancelled` (a request to svcd), or `killed`."""
+    info = execution.get("info") or {}
+    status, failure = str(info.get("status") or ""), info.get("failure") or {}
+    if status == "FAILED":
+        return FAILED
+    if status != "KILLED":
+        return status
+    if not failure:
+        return CANCELLED
+    return KILLED if failure.get("code") in _BY_OTHERS else FAILED

@@ -1,0 +1,70 @@
+"""The API's words in people's words: advice, steps of clusters, statuses of jobs."""
+
+from __future__ import annotations
+
+import re
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.cli.words import PHASES, in_commands, in_one_line, status_of, step_title
+from svcd.model.cluster import ClusterStatus
+from svcd.model.failures import Code
+
+_REQUEST = re.compile(r"\b(GET|POST|PUT|DELETE)\b|empty resize|force=true|X-Auth")
+
+
+class AdviceTests(SynchronousTestCase):
+    def test_requests_become_commands(self) -> None:
+        for text, expected in (
+            ("image 'i' is not registered: register it by POST images/i",
+             "image 'i' is not registered: svcd image register i --user LOGIN registers it"),
+            ("only in Active; an empty resize retries it",
+             "only in Active; svcd cluster retry retries it"),
+            ("DELETE /v1.1/<tenant_id>/clusters/<cluster_id> needs one of the roles admin",
+             "this command needs one of the roles admin"),
+            ("give it a value in the params of job_configs",
+             "give it a value with svcd run -p NAME=VALUE"),
+            ("$.name: missing\n$: give one of a and b", "name: missing\ngive one of a and b"),
+            ("the price is $.", "the price is $."),
+        ):  # fmt: skip
+            self.assertEqual(in_commands(text), expected)
+
+    def test_advice_of_failures_names_no_request(self) -> None:
+        for code in Code:
+            self.assertIsNone(_REQUEST.search(in_commands(code.advice)), code)
+
+    def test_faults_in_one_line(self) -> None:
+        self.assertEqual(in_one_line("a: missing\n\nb: wrong\n"), "a: missing; b: wrong")
+
+
+class TitleTests(SynchronousTestCase):
+    def test_phases_are_the_statuses_of_a_cluster(self) -> None:
+        self.assertEqual(PHASES, frozenset(ClusterStatus))
+
+    def test_answers_become_waits(self) -> None:
+        named = ("Oozie", "the node manager to join", "a data node", "an answer", "Oozie to start")
+        self.assertEqual([step_title(each) for each in named], [f"wait for {n}" for n in named])
+
+    def test_statuses_and_deeds_stay(self) -> None:
+        named = ("Starting", "start oozie", "wait for server", "associate address", "health")
+        self.assertEqual([step_title(each) for each in named], list(named))
+
+
+class StatusTests(SynchronousTestCase):
+    def test_a_killed_job_failed_or_was_cancelled(self) -> None:
+        """The code of the failure tells; other statuses keep the engine's word."""
+        for status, code, word in (
+            ("RUNNING", None, "RUNNING"),
+            ("SUCCEEDED", None, "SUCCEEDED"),
+            ("KILLED", None, "cancelled"),
+            ("KILLED", "SYNTAX_ERROR", "failed"),
+            ("KILLED", "KILLED_ELSEWHERE", "killed"),
+            ("KILLED", "CLUSTER_GONE", "killed"),
+            ("FAILED", "START_GAVE_UP", "failed"),
+            ("FAILED", None, "failed"),
+        ):
+            failure = {"code": code, "step": "job-node", "text": "no"} if code else None
+            row = {"info": {"status": status, "failure": failure}}
+            self.assertEqual(status_of(row), word, (status, code))
+        self.assertEqual(status_of({"info": {"status": "KILLED"}}), "cancelled")
+        self.assertEqual(status_of({}), "")
