@@ -24,8 +24,9 @@ from svcd.cli.job_files import Unusable, with_digest
 from svcd.cli.local_images import register, unregistered
 from svcd.cli.names import CLUSTER, find
 from svcd.cli.names import Kind as Named
+from svcd.cli.output import write
 from svcd.cli.question import confirm, yes_option
-from svcd.cli.session import Session, write
+from svcd.cli.session import Session
 from svcd.cli.uploads import Program, program, read, stored, sum_of
 from svcd.model.controls import visible
 from svcd.model.job import INTERNAL_URL

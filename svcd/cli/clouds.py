@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from svcd.cli.exits import CommandError
+from svcd.cli.files import read
 
 _KINDS: Final[Mapping[str, Sequence[str]]] = {
     "password": ("password",),
@@ -100,15 +99,7 @@ def _file(named: str | None, stem: str, folders: Sequence[Path]) -> Path | None:
 
 
 def _clouds(file: Path) -> Mapping[str, Any]:
-    try:
-        tree = yaml.safe_load(file.read_bytes())
-    except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # its text quotes the file
-        mark = getattr(error, "problem_mark", None)
-        line = "" if mark is None else f" in line {mark.line + 1}"
-        raise CommandError(f"{file} is not valid YAML{line}") from None
-    return _mapping(_mapping(tree, f"{file}: the file").get("clouds"), f"{file}: clouds")
+    return _mapping(_mapping(read(file), f"{file}: the file").get("clouds"), f"{file}: clouds")
 
 
 def _mapping(value: Any, what: str) -> Mapping[str, Any]:

@@ -12,8 +12,9 @@ from svcd.cli.client import safe
 from svcd.cli.command import Group
 from svcd.cli.exits import CommandError, OutOfTime
 from svcd.cli.names import CLUSTER, find
+from svcd.cli.output import write
 from svcd.cli.question import confirm, yes_option
-from svcd.cli.session import Session, write
+from svcd.cli.session import Session
 from svcd.cli.show import Column, Row, Table, ago, as_json, field, get, plain, since, table_lines
 from svcd.cli.words import in_commands
 

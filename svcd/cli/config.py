@@ -17,7 +17,7 @@ from svcd.cli.command import (
     settings_options,
 )
 from svcd.cli.door import running
-from svcd.cli.session import write
+from svcd.cli.output import write
 from svcd.cli.show import as_text
 from svcd.settings import Loaded, schema, without_passwords
 

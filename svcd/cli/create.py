@@ -22,7 +22,8 @@ from svcd.cli.command import Command
 from svcd.cli.exits import NOT_FOUND, USAGE, CommandError, OutOfTime
 from svcd.cli.local_images import register, unregistered
 from svcd.cli.names import CLUSTER_TEMPLATE, IMAGE, chosen, find
-from svcd.cli.session import Session, write
+from svcd.cli.output import write
+from svcd.cli.session import Session
 from svcd.cli.show import as_text, get
 from svcd.model.controls import visible
 

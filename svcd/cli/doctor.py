@@ -32,7 +32,7 @@ from svcd.cli.embedded_doctor import examine_embedded, examine_machines
 from svcd.cli.exits import DONE, FAILED
 from svcd.cli.finding import Finding
 from svcd.cli.openings import examine_openings
-from svcd.cli.session import write
+from svcd.cli.output import write
 from svcd.cli.shared_doctor import examine_shared
 from svcd.cli.show import as_text
 from svcd.cli.start_doctor import examine_start

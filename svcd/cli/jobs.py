@@ -20,8 +20,9 @@ from svcd.cli.command import CommandWithOutput, Group
 from svcd.cli.data import SOURCE, named_or_unused
 from svcd.cli.exits import FAILED, NOT_FOUND, REFUSED, CommandError
 from svcd.cli.names import Kind
+from svcd.cli.output import write
 from svcd.cli.question import confirm, yes_option
-from svcd.cli.session import Session, write
+from svcd.cli.session import Session
 from svcd.cli.show import Column, Row, Table, ago, field, get, table_lines
 from svcd.cli.times import duration, seconds
 from svcd.cli.words import status_of

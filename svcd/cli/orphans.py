@@ -32,8 +32,8 @@ from svcd.cli.door import Given
 from svcd.cli.exits import DONE, FAILED, INTERRUPTED, REFUSED, UNREACHABLE, USAGE, CommandError
 from svcd.cli.http import Http
 from svcd.cli.orphan_search import WAIT_S, YOUNG_S, Outcome, Rows, Rules, Search, rows_of
+from svcd.cli.output import write
 from svcd.cli.question import confirm, refuse_unasked, yes_option
-from svcd.cli.session import write
 from svcd.cli.show import as_text
 from svcd.clients.ownership_tags import TaggedCloud
 from svcd.model.secret import Secret

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -22,13 +21,13 @@ from svcd.cli.client import Api
 from svcd.cli.door import Found, Given
 from svcd.cli.exits import TIMED_OUT, USAGE, CommandError, OutOfTime
 from svcd.cli.http import Http
-from svcd.cli.show import Style, Table, cut, printed
-from svcd.model.controls import visible
+from svcd.cli.output import Terminal, write
+from svcd.cli.show import Table, printed
 
 _STATE_DIR: Final = "state"
 
 
-class Session:
+class Session(Terminal):
     """One command's connection and terminal. The arguments are the shared options."""
 
     def __init__(
@@ -59,11 +58,7 @@ class Session:
         self._timeout = timeout
         self.name = name
         self.output = output or "table"
-        self.quiet = bool(quiet)
-        self.style = Style(colour=sys.stdout.isatty() and not environment.get("NO_COLOR"))
-        self._drawn = False
-        self.interactive = sys.stderr.isatty() and not self.quiet
-        """Whether progress may be drawn over on stderr."""
+        super().__init__(bool(quiet))
 
     def __enter__(self) -> Self:
         if self._timeout is not None:
@@ -175,49 +170,3 @@ class Session:
         """Print a body of the API in the chosen form."""
         text = printed(body, table, self.output, self.width(), self.now(), self.style)
         write(text)
-
-    def width(self) -> int | None:
-        """Columns of the terminal; None when stdout is none: then nothing is cut."""
-        return _columns(sys.stdout) if sys.stdout.isatty() else None
-
-    def note(self, text: str) -> None:
-        """A line for people, on stderr; nothing with `--quiet`."""
-        if not self.quiet:
-            self.clear()
-            print(text, file=sys.stderr, flush=True)
-
-    def draw(self, text: str) -> None:
-        """Show `text` on stderr in the place of the last drawn one; only on a terminal."""
-        if self.interactive:
-            shown = cut(visible(text), _columns(sys.stderr) - 1)
-            write(f"\r\x1b[K{shown}", sys.stderr)
-            self._drawn = True
-
-    def clear(self) -> None:
-        """Remove the drawn text. Idempotent."""
-        if self._drawn:
-            write("\r\x1b[K", sys.stderr)
-            self._drawn = False
-
-
-def write(text: str, stream: Any = None) -> None:
-    """Write text that may have colours; it is safe already. stream: default stdout."""
-    to = sys.stdout if stream is None else stream
-    raw = getattr(to, "raw", to.write)
-    raw(text)
-    if stream is not None:
-        to.flush()
-
-
-def _columns(stream: Any) -> int:
-    """The width of the terminal of `stream`: COLUMNS, else its own."""
-    try:
-        columns = int(os.environ.get("COLUMNS") or 0)
-    except ValueError:
-        columns = 0
-    if columns < 1:
-        try:
-            columns = os.get_terminal_size(stream.fileno()).columns
-        except OSError:
-            columns = 0
-    return max(columns, 20) if columns else 80

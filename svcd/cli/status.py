@@ -10,7 +10,8 @@ import click
 
 from svcd.cli.client import Api, safe
 from svcd.cli.command import Command
-from svcd.cli.session import Session, write
+from svcd.cli.output import write
+from svcd.cli.session import Session
 from svcd.cli.show import as_text, get, since
 from svcd.cli.times import seconds
 from svcd.cli.words import in_commands

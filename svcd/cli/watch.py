@@ -16,7 +16,8 @@ import click
 from svcd.cli.client import safe
 from svcd.cli.command import Command
 from svcd.cli.http import Lost
-from svcd.cli.session import Session, write
+from svcd.cli.output import write
+from svcd.cli.session import Session
 from svcd.cli.show import as_json, get
 from svcd.cli.words import in_commands, status_of
 from svcd.model.controls import visible

@@ -8,9 +8,8 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.clusters import CLUSTERS
-from svcd.cli.fitting import fitting, unique_length
 from svcd.cli.jobs import table
-from svcd.cli.show import Column, Part, Style, field, printed
+from svcd.cli.show import Column, Part, Style, field, fitting, printed, unique_length
 
 NOW = 1_767_225_600.0
 
