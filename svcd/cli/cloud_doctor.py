@@ -21,7 +21,7 @@ from twisted.python.failure import Failure
 from twisted.web.client import Agent
 from twisted.web.iweb import IAgent
 
-from svcd.cli.finding import Finding
+from svcd.cli.finding import Finding, fail, ok, warn
 from svcd.cli.openings import LEAST_PREFIX
 from svcd.cli.tenant_doctor import Tenant
 from svcd.clients.application_credentials import UserCredentials
@@ -45,7 +45,7 @@ _VALIDATORS: Final = ("service", "admin")
 
 
 @frozen(kw_only=True)
-class Login:
+class CloudUser:
     """A user of the cloud: a token, or the login for a token. project: name, or id with `by_id`.
 
     auth_url: the identity service that the user named for it; "" without one.
@@ -63,22 +63,22 @@ class Login:
     auth_url: str = field(default="", repr=url_repr)
 
 
-def login(token: str, environment: Mapping[str, str]) -> Login | None:
+def login(token: str, environment: Mapping[str, str]) -> CloudUser | None:
     """The user that `--token` or the variables of the `openstack` command name, if any."""
     get = environment.get
     auth_url = get("OS_AUTH_URL", "")
     token = token or get("OS_TOKEN", "")
     if token:
-        return Login(token=token, auth_url=auth_url)
+        return CloudUser(token=token, auth_url=auth_url)
     if get("OS_APPLICATION_CREDENTIAL_ID"):
-        return Login(
+        return CloudUser(
             application_credential_id=get("OS_APPLICATION_CREDENTIAL_ID", ""),
             application_credential_secret=get("OS_APPLICATION_CREDENTIAL_SECRET", ""),
             auth_url=auth_url,
         )
     if not (get("OS_USERNAME") and get("OS_PASSWORD")):
         return None
-    return Login(
+    return CloudUser(
         username=get("OS_USERNAME", ""),
         password=get("OS_PASSWORD", ""),
         project=get("OS_PROJECT_ID") or get("OS_PROJECT_NAME", ""),
@@ -90,7 +90,7 @@ def login(token: str, environment: Mapping[str, str]) -> Login | None:
 
 
 def examine_cloud(
-    settings: CloudSettings, user: Login | None, tags: Mapping[str, Iterable[str]]
+    settings: CloudSettings, user: CloudUser | None, tags: Mapping[str, Iterable[str]]
 ) -> list[Finding]:
     """All findings; runs a reactor of its own. tags: required image tags by distribution."""
     reactor: Any = SelectReactor()
@@ -122,18 +122,22 @@ class CloudDoctor:
         self._keystone = Keystone(self._http, settings, clock)
         self.findings: list[Finding] = []
 
-    async def examine(self, user: Login | None, tags: Mapping[str, Iterable[str]]) -> list[Finding]:
+    async def examine(
+        self, user: CloudUser | None, tags: Mapping[str, Iterable[str]]
+    ) -> list[Finding]:
         """The findings, the most important first. A fault skips the checks that depend on it."""
         self._firewall()
         if await self._version() and (own := await self._own()) is not None:
             usable = await self._services(own)
             if user is None:
                 self._roles(own)
-                self._warn(
-                    "user",
-                    "not checked",
-                    "give --token, OS_TOKEN or the OS_… variables of the openstack command"
-                    " to check the needs of that user's clusters",
+                self._add(
+                    warn(
+                        "user",
+                        "not checked",
+                        "give --token, OS_TOKEN or the OS_… variables of the openstack command"
+                        " to check the needs of that user's clusters",
+                    )
                 )
             elif (token := await self._user(user, own)) is not None and usable:
                 session = CallerSession(self._keystone, token.text, token.project_id)
@@ -146,11 +150,13 @@ class CloudDoctor:
                 )
                 self.findings += await tenant.examine(tags)
             if self._settings.job_credentials == "password":
-                self._warn(
-                    "passwords of jobs",
-                    "jobs get the passwords of their data sources, which stay in HDFS and in"
-                    " Oozie's records (cloud.job_credentials=password)",
-                    "set cloud.job_credentials=application, unless the cloud has none",
+                self._add(
+                    warn(
+                        "passwords of jobs",
+                        "jobs get the passwords of their data sources, which stay in HDFS and in"
+                        " Oozie's records (cloud.job_credentials=password)",
+                        "set cloud.job_credentials=application, unless the cloud has none",
+                    )
                 )
         return self.findings
 
@@ -159,28 +165,24 @@ class CloudDoctor:
         cidrs, what = self._settings.web_cidrs, "cloud.web_cidrs"
         public = [each for each in cidrs if ip_network(each).prefixlen < LEAST_PREFIX]
         if not cidrs:
-            self._good(what, "none: users reach Hadoop's pages with svcd tunnel")
+            self._add(ok(what, "none: users reach Hadoop's pages with svcd tunnel"))
         elif not public:
-            self._good(what, f"{', '.join(cidrs)} may run programs on all clusters")
+            self._add(ok(what, f"{', '.join(cidrs)} may run programs on all clusters"))
         elif self._settings.allow_public_web:
             text = f"{', '.join(public)}: everybody may run programs on all clusters"
-            self._warn(what, text, "name the networks of users, unset cloud.allow_public_web")
+            self._add(warn(what, text, "name the networks of users, unset cloud.allow_public_web"))
         else:
-            self._fail(
-                what,
-                f"{', '.join(public)} opens Hadoop's pages to everybody, who may then run programs"
-                " on all clusters",
-                "name the networks of users, or accept it: cloud.allow_public_web=true",
+            self._add(
+                fail(
+                    what,
+                    f"{', '.join(public)} opens Hadoop's pages to everybody, who may then run"
+                    " programs on all clusters",
+                    "name the networks of users, or accept it: cloud.allow_public_web=true",
+                )
             )
 
-    def _good(self, what: str, text: str) -> None:
-        self.findings.append(Finding(what, True, text))
-
-    def _fail(self, what: str, text: str, remedy: str = "") -> None:
-        self.findings.append(Finding(what, False, text, remedy))
-
-    def _warn(self, what: str, text: str, remedy: str) -> None:
-        self.findings.append(Finding(what, False, text, remedy, warning=True))
+    def _add(self, finding: Finding) -> None:
+        self.findings.append(finding)
 
     # ---- identity ----
 
@@ -190,21 +192,21 @@ class CloudDoctor:
             answer = await self._http.request("GET", url, service="identity")
         except PortError as error:
             why = error.text.partition(": ")[2]
-            self._fail(what, f"{url} cannot be reached: {why}")
+            self._add(fail(what, f"{url} cannot be reached: {why}"))
             return False
         remedy = "cloud.auth_url must be the URL of Keystone v3, such as https://host:5000/v3"
         if answer.status >= 300:
-            self._fail(what, f"{url} answered {answer.status}", remedy)
+            self._add(fail(what, f"{url} answered {answer.status}", remedy))
             return False
         try:
             version = str(answer.json()["version"]["id"])
         except (ValueError, KeyError, TypeError):
-            self._fail(what, f"the answer of {url} is not that of Keystone v3", remedy)
+            self._add(fail(what, f"the answer of {url} is not that of Keystone v3", remedy))
             return False
         if not version.startswith("v3"):
-            self._fail(what, f"{url} speaks {version}", remedy)
+            self._add(fail(what, f"{url} speaks {version}", remedy))
             return False
-        self._good(what, f"{url} speaks {version}")
+        self._add(ok(what, f"{url} speaks {version}"))
         return True
 
     async def _own(self) -> Token | None:
@@ -219,35 +221,39 @@ class CloudDoctor:
                     f" user has a role: openstack role add --user {s.username} --project"
                     f" {s.project} service"
                 )
-            self._fail(what, _said(error), remedy)
+            self._add(fail(what, _said(error), remedy))
             return None
         roles = ", ".join(sorted(own.roles)) or "none"
-        self._good(what, f"{own.user_name} can log in, roles: {roles}")
+        self._add(ok(what, f"{own.user_name} can log in, roles: {roles}"))
         if s.application_credential_id:
-            self._warn(
-                "trusts",
-                "an application credential cannot use trusts: svcd can work on a cluster only"
-                " until the token of its user expires",
-                "set cloud.username and SVCD_CLOUD_PASSWORD instead",
+            self._add(
+                warn(
+                    "trusts",
+                    "an application credential cannot use trusts: svcd can work on a cluster only"
+                    " until the token of its user expires",
+                    "set cloud.username and SVCD_CLOUD_PASSWORD instead",
+                )
             )
         return own
 
     def _roles(self, own: Token) -> None:
         """Judge by the roles whether svcd's user may validate tokens: there is no token to try."""
         if set(_VALIDATORS) & set(own.roles):
-            self._good("tokens of users", "svcd's user has a role that may validate them")
+            self._add(ok("tokens of users", "svcd's user has a role that may validate them"))
             return
-        self._fail(
-            "tokens of users",
-            f"svcd's user has neither the role {' nor '.join(_VALIDATORS)}",
-            self._grant(own),
+        self._add(
+            fail(
+                "tokens of users",
+                f"svcd's user has neither the role {' nor '.join(_VALIDATORS)}",
+                self._grant(own),
+            )
         )
 
     def _grant(self, own: Token) -> str:
         project = self._settings.project or own.project_id
         return f"openstack role add --user {own.user_name} --project {project} service"
 
-    async def _user(self, user: Login, own: Token) -> Token | None:
+    async def _user(self, user: CloudUser, own: Token) -> Token | None:
         """The user's token after validation by svcd's user; None when it is not usable."""
         what = "tokens of users"
         text = Secret(user.token)
@@ -255,29 +261,32 @@ class CloudDoctor:
             try:
                 text = (await self._issued(user)).text
             except CloudError as error:
-                self._fail("user", _said(error))
+                self._add(fail("user", _said(error)))
                 return None
         try:
             token = await self._keystone.validate(text)
         except CloudError as error:
             lacks = not set(_VALIDATORS) & set(own.roles)
-            self._fail(what, _said(error), self._grant(own) if lacks else "")
+            self._add(fail(what, _said(error), self._grant(own) if lacks else ""))
             return None
-        self._good(what, "svcd's user may validate them")
+        self._add(ok(what, "svcd's user may validate them"))
         if token is None:
-            self._fail("user", "the token is not valid", "openstack token issue")
+            self._add(fail("user", "the token is not valid", "openstack token issue"))
             return None
         if not token.project_id:
-            self._fail(
-                "user", f"the token of {token.user_name} has no project",
-                "openstack --os-project-name NAME token issue",
-            )  # fmt: skip
+            self._add(
+                fail(
+                    "user",
+                    f"the token of {token.user_name} has no project",
+                    "openstack --os-project-name NAME token issue",
+                )
+            )
             return None
         roles = ", ".join(sorted(token.roles))
-        self._good("user", f"{token.user_name} in project {token.project_id}, roles: {roles}")
+        self._add(ok("user", f"{token.user_name} in project {token.project_id}, roles: {roles}"))
         return token
 
-    async def _issued(self, user: Login) -> Token:
+    async def _issued(self, user: CloudUser) -> Token:
         theirs = evolve(
             self._settings,
             username=user.username,
@@ -303,20 +312,19 @@ class CloudDoctor:
             ("volume", ("volumev3", "block-storage", "volume"), False, self._volume),
             ("object-store", ("object-store",), False, self._object_store),
         ):
+            bad = fail if needed else warn
             try:
                 url = self._keystone.pick(own.catalog, types)
             except CloudError as error:
-                self.findings.append(
-                    Finding(name, False, _said(error), self._elsewhere(own, types), not needed)
-                )
+                self._add(bad(name, _said(error), self._elsewhere(own, types)))
                 usable = usable and not needed
                 continue
             try:
-                self._good(name, f"{url} {await probe(url)}")
+                self._add(ok(name, f"{url} {await probe(url)}"))
             except CloudError as error:
                 refused = error.kind is Fault.REFUSED
                 remedy = "use another release of the service, or of svcd" if refused else ""
-                self.findings.append(Finding(name, False, _said(error), remedy, not needed))
+                self._add(bad(name, _said(error), remedy))
                 usable = usable and not needed
         return usable
 

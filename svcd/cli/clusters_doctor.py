@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from svcd.cli.database_target import of_settings
-from svcd.cli.finding import Finding
+from svcd.cli.finding import Finding, fail, ok, warn
 from svcd.model.choices import listed
 from svcd.model.loopback import is_loopback_url
 from svcd.settings import Settings
@@ -35,9 +35,7 @@ def examine_clusters(settings: Settings) -> Iterator[Finding]:
                 for name, tenant, record in session.rows(_CLUSTERS)
             ]
     except OfflineError as error:
-        yield Finding(
-            _WHAT, False, f"clusters not checked: {error}", "svcd db current", warning=True
-        )
+        yield warn(_WHAT, f"clusters not checked: {error}", "svcd db current")
         return
     yield refused_ports(settings.cloud.ssh_ports, found)
 
@@ -47,12 +45,11 @@ def refused_ports(allowed: Sequence[str], clusters: Iterable[tuple[str, str, int
     ports = {int(each) for each in allowed}
     refused = [(name, tenant, port) for name, tenant, port in clusters if port not in ports]
     if not refused:
-        return Finding(_WHAT, True, f"{', '.join(allowed)}: every cluster uses one of them")
+        return ok(_WHAT, f"{', '.join(allowed)}: every cluster uses one of them")
     wanted = [*allowed, *map(str, sorted({port for _, _, port in refused}))]
     names = [f"{name} (project {tenant}, port {port})" for name, tenant, port in refused]
-    return Finding(
+    return fail(
         _WHAT,
-        False,
         f"svcd refuses the machines of these clusters, whose images named another port in"
         f" _svc_ssh_port: {listed(names)}",
         f"--set {_WHAT}={','.join(wanted)}, if these ports are intended",

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import click
 
-from svcd.cli.cloud_doctor import Login, examine_cloud, login
+from svcd.cli.cloud_doctor import CloudUser, examine_cloud, login
 from svcd.cli.clusters_doctor import examine_clusters
 from svcd.cli.command import (
     OperatorCommand,
@@ -30,7 +30,7 @@ from svcd.cli.command import (
 from svcd.cli.door import running
 from svcd.cli.embedded_doctor import examine_embedded, examine_machines
 from svcd.cli.exits import DONE, FAILED
-from svcd.cli.finding import Finding
+from svcd.cli.finding import Finding, fail, ok, warn
 from svcd.cli.openings import examine_openings
 from svcd.cli.output import write
 from svcd.cli.shared_doctor import examine_shared
@@ -67,7 +67,7 @@ select current_setting('server_version_num'), pg_encoding_to_char(encoding),
 
 
 def examine(
-    settings: Settings, user: Login | None = None, unknown: Sequence[str] = ()
+    settings: Settings, user: CloudUser | None = None, unknown: Sequence[str] = ()
 ) -> list[Finding]:
     """All findings, the good ones too, the most important first.
 
@@ -77,20 +77,19 @@ def examine(
     return list(_findings(settings, user, unknown))
 
 
-def _findings(settings: Settings, user: Login | None, unknown: Sequence[str]) -> Iterator[Finding]:
+def _findings(
+    settings: Settings, user: CloudUser | None, unknown: Sequence[str]
+) -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
-    yield Finding(
-        "python", sys.version_info >= (3, 11), version,
-        "" if sys.version_info >= (3, 11) else "apt-get install python3.11",
-    )  # fmt: skip
+    yield ok("python", version)
     for each in unknown:
-        yield Finding("environment", False, each, "correct its name, or unset it", warning=True)
+        yield warn("environment", each, "correct its name, or unset it")
     try:
         check(settings)
     except SettingsError as error:
-        yield Finding("settings", False, str(error), "svcd config show")
+        yield fail("settings", str(error), "svcd config show")
         return  # the other checks need valid settings
-    yield Finding("settings", True, "valid")
+    yield ok("settings", "valid")
     yield from examine_openings(settings)
     yield _state_folder(settings.server.state_dir)
     if settings.database.url.startswith("postgres"):
@@ -132,15 +131,14 @@ def _state_folder(folder: Path) -> Finding:
             pass
         free = shutil.disk_usage(there).free
     except OSError as error:
-        return Finding(
-            what, False, f"cannot be written: {error.strerror}",
+        return fail(
+            what,
+            f"cannot be written: {error.strerror}",
             f"set another server.state_dir, or: chown {_user()} {folder}",
-        )  # fmt: skip
-    if free < _ROOM_BYTES:
-        return Finding(
-            what, False, f"only {free >> 20} MiB free", "free at least 2 GiB on that disk"
         )
-    return Finding(what, True, f"writable, {free >> 30} GiB free")
+    if free < _ROOM_BYTES:
+        return fail(what, f"only {free >> 20} MiB free", "free at least 2 GiB on that disk")
+    return ok(what, f"writable, {free >> 30} GiB free")
 
 
 def _postgres(database: Database) -> Finding:
@@ -160,24 +158,24 @@ def _postgres(database: Database) -> Finding:
     except psycopg2.Error as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         said = without_passwords(lines[0] if lines else type(error).__name__)
-        return Finding(what, False, said)
+        return fail(what, said)
     if int(version) < _POSTGRES_OLDEST:
-        return Finding(
-            what, False, f"PostgreSQL {version} is too old", "use PostgreSQL 12 or newer"
-        )
+        return fail(what, f"PostgreSQL {version} is too old", "use PostgreSQL 12 or newer")
     if encoding != "UTF8":
-        return Finding(
-            what, False, f"its encoding is {encoding}",
+        return fail(
+            what,
+            f"its encoding is {encoding}",
             "createdb --encoding UTF8 --template template0 NAME",
-        )  # fmt: skip
+        )
     if not writable:
-        return Finding(what, False, "the server is a standby and accepts no writes")
+        return fail(what, "the server is a standby and accepts no writes")
     if not may_create:
-        return Finding(
-            what, False, "its user has no right to create tables",
+        return fail(
+            what,
+            "its user has no right to create tables",
             "as an administrator: alter database NAME owner to USER",
-        )  # fmt: skip
-    return Finding(what, True, f"PostgreSQL {int(version) // 10_000} answers")
+        )
+    return ok(what, f"PostgreSQL {int(version) // 10_000} answers")
 
 
 def _loopback(settings: Settings) -> Finding:
@@ -190,49 +188,51 @@ def _loopback(settings: Settings) -> Finding:
             remedy = "use a part of 127.0.0.0/8: --set embedded.network=127.1.0.0/16"
             if error.errno == errno.EADDRNOTAVAIL and not address.startswith("127."):
                 remedy = f"ip addr add {address} dev lo, or " + remedy
-            return Finding("loopback addresses", False, f"{address}: {error.strerror}", remedy)
+            return fail("loopback addresses", f"{address}: {error.strerror}", remedy)
     used = {listener.address for listener in listeners()} - WILDCARDS
     busy = sum(ip_address(address) in network for address in used)
     more = (
         f"; programs listen on {busy} of its addresses, a new machine gets another" if busy else ""
     )
-    return Finding("loopback addresses", True, f"{settings.embedded.network} can be used{more}")
+    return ok("loopback addresses", f"{settings.embedded.network} can be used{more}")
 
 
 def _jre() -> Finding:
     try:
         java = find_jre()
     except ImageError as error:
-        return Finding("java", False, str(error), "apt-get install openjdk-17-jre-headless")
-    return Finding("java", True, f"{java.version} in {java.home}")
+        return fail("java", str(error), "apt-get install openjdk-17-jre-headless")
+    return ok("java", f"{java.version} in {java.home}")
 
 
 def _tree(prefix: Path) -> Finding:
     problems = verify(prefix, run=False)
     if problems:
-        return Finding("vanilla software", False, problems[0], build_command(prefix))
+        return fail("vanilla software", problems[0], build_command(prefix))
     spark = "" if has_spark(read_record(prefix)) else ", without Spark"
     if why := class_data.fault(prefix):
-        return Finding(
-            "vanilla software", False, f"complete, but daemons and jobs start later: {why}",
-            class_data.remedy(prefix), warning=True,
-        )  # fmt: skip
-    return Finding("vanilla software", True, f"complete in {prefix}{spark}")
+        return warn(
+            "vanilla software",
+            f"complete, but daemons and jobs start later: {why}",
+            class_data.remedy(prefix),
+        )
+    return ok("vanilla software", f"complete in {prefix}{spark}")
 
 
 def _memory() -> Finding:
     try:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
     except OSError:
-        return Finding("memory", True, "not checked")
+        return ok("memory", "not checked")
     lines = dict(line.split(":", 1) for line in text.splitlines())
     mib = int(lines["MemAvailable"].split()[0]) // 1024
     if mib < _MEMORY_MIB:
-        return Finding(
-            "memory", False, f"{mib} MiB available, but a small cluster needs {_MEMORY_MIB}",
+        return fail(
+            "memory",
+            f"{mib} MiB available, but a small cluster needs {_MEMORY_MIB}",
             "stop other programs, or use a larger machine",
-        )  # fmt: skip
-    return Finding("memory", True, f"{mib} MiB available")
+        )
+    return ok("memory", f"{mib} MiB available")
 
 
 def _user() -> str:

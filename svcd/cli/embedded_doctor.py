@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from svcd.cli.cloud_doctor import Login
+from svcd.cli.cloud_doctor import CloudUser
 from svcd.cli.door import v3
 from svcd.cli.exits import CommandError
-from svcd.cli.finding import Finding
+from svcd.cli.finding import Finding, fail, ok, warn
 from svcd.cli.http import Http
 from svcd.embedded.installations import Installation, leftovers
 from svcd.model.redaction import shown_url
@@ -33,7 +33,7 @@ _REMEDY: Final = (
 
 
 def examine_embedded(
-    settings: Settings, user: Login | None, known: Mapping[str, Any], http: Http | None = None
+    settings: Settings, user: CloudUser | None, known: Mapping[str, Any], http: Http | None = None
 ) -> list[Finding]:
     """The findings about svcd's own login, and about `user`.
 
@@ -51,22 +51,20 @@ def examine_machines(running: Sequence[Installation]) -> Iterator[Finding]:
     left = leftovers(running)
     for owner in left:
         remedy = f"start its daemon, or: {owner.remedy}" if owner.exists else owner.remedy
-        yield Finding(what, False, f"{owner.state_dir}: {owner.told}", remedy, warning=True)
+        yield warn(what, f"{owner.state_dir}: {owner.told}", remedy)
     if not left:
-        yield Finding(what, True, "none of this user runs without its daemon")
+        yield ok(what, "none of this user runs without its daemon")
 
 
 def _own(settings: Settings, known: Mapping[str, Any]) -> Finding:
     what = "svcd's user"
     given = [f"cloud.{name}" for name in _UNUSED if getattr(settings.cloud, name)]
     if given:
-        return Finding(
+        return warn(
             what,
-            False,
             f"{', '.join(given)}: without effect, because cloud.kind is embedded",
             "remove them, or set cloud.kind=openstack; the login of the embedded cloud is"
             " embedded.username and embedded.password",
-            warning=True,
         )
     ours = settings.embedded
     wrong = [
@@ -75,51 +73,45 @@ def _own(settings: Settings, known: Mapping[str, Any]) -> Finding:
         if value and known.get(name, value) != value
     ]
     if wrong:
-        return Finding(
+        return warn(
             what,
-            False,
             f"{' and '.join(wrong)}: not the value of the running daemon",
             "restart the daemon, or give the command the settings of the daemon (--config)",
-            warning=True,
         )
-    return Finding(what, True, f"{ours.username}, see endpoints.json in the state folder")
+    return ok(what, f"{ours.username}, see endpoints.json in the state folder")
 
 
-def _user(user: Login, identity: str, http: Http) -> Finding:
+def _user(user: CloudUser, identity: str, http: Http) -> Finding:
     from svcd.cli import login
 
     what = "user"
     if user.auth_url and v3(user.auth_url) != v3(identity):
-        return Finding(
+        return warn(
             what,
-            False,
             f"not checked: OS_AUTH_URL is {shown_url(user.auth_url)}, which is not the embedded"
             " cloud of this state folder",
             "unset the OS_… variables, or set cloud.kind=openstack",
-            warning=True,
         )
     if not identity:
-        return Finding(
+        return warn(
             what,
-            False,
             "not checked: the embedded cloud of this state folder does not run",
             "start the daemon, then run svcd doctor again",
-            warning=True,
         )
     try:
         if not user.token:
             project = login.Login(identity, _variables(user), http).project
             name = user.username or "the application credential"
-            return Finding(what, True, f"{name} can log in, project {project or 'none'}")
+            return ok(what, f"{name} can log in, project {project or 'none'}")
         project = login.project_of(identity, user.token, http)
     except CommandError as error:
-        return Finding(what, False, str(error), _REMEDY)
+        return fail(what, str(error), _REMEDY)
     if not project:
-        return Finding(what, False, "the embedded cloud refuses the token", _REMEDY)
-    return Finding(what, True, f"the token is valid for project {project}")
+        return fail(what, "the embedded cloud refuses the token", _REMEDY)
+    return ok(what, f"the token is valid for project {project}")
 
 
-def _variables(user: Login) -> Mapping[str, str]:
+def _variables(user: CloudUser) -> Mapping[str, str]:
     """The variables of the `openstack` command for a login."""
     project = "OS_PROJECT_ID" if user.by_id else "OS_PROJECT_NAME"
     return {

@@ -1,4 +1,4 @@
-"""The result of one check of `svcd doctor`."""
+"""The result of one check of `svcd doctor`, in one form for all checks."""
 
 from __future__ import annotations
 
@@ -24,3 +24,18 @@ class Finding:
         if self.good:
             return "ok"
         return "warn" if self.warning else "fail"
+
+
+def ok(what: str, text: str) -> Finding:
+    """A good result."""
+    return Finding(what, True, text)
+
+
+def warn(what: str, text: str, remedy: str = "") -> Finding:
+    """A result that is not good, with which svcd works."""
+    return Finding(what, False, text, remedy, warning=True)
+
+
+def fail(what: str, text: str, remedy: str = "") -> Finding:
+    """A result that keeps svcd, or a part of it, from its work."""
+    return Finding(what, False, text, remedy)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from svcd.cli.finding import Finding
+from svcd.cli.finding import Finding, fail, ok
 from svcd.settings import Settings
 from svcd.store import migrations
 from svcd.store.sealer import FernetSealer, SealerError, key_file, missing
@@ -53,7 +53,7 @@ def examine_shared(settings: Settings) -> Iterator[Finding]:
     yield _schema(version, daemons)
     if daemons:
         names = "; ".join(about for about, _ in daemons)
-        yield Finding("daemons", True, f"{len(daemons)} share the database: {names}")
+        yield ok("daemons", f"{len(daemons)} share the database: {names}")
 
 
 def _schema(version: migrations.Version, daemons: Sequence[tuple[str, int]]) -> Finding:
@@ -61,27 +61,28 @@ def _schema(version: migrations.Version, daemons: Sequence[tuple[str, int]]) -> 
     what, newest = "schema", migrations.newest()
     refusal = migrations.refusal(version)
     if refusal:
-        return Finding(what, False, refusal, "svcd db current")
+        return fail(what, refusal, "svcd db current")
     older = "; ".join(about for about, knows in daemons if knows < migrations.needed())
     if older and version.number < newest:
-        return Finding(
-            what, False,
+        return fail(
+            what,
             f"{version.number}: the daemon would upgrade it to {newest}, which these cannot use:"
             f" {older}",
             "stop them first",
-        )  # fmt: skip
+        )
     text = f"{version.number}, this release has {newest}" if version.number else "not made yet"
-    return Finding(what, True, text)
+    return ok(what, text)
 
 
 def _clock(off_s: float) -> Finding:
     text = f"differs by {off_s:.1f} s from the clock of the database server"
     if off_s <= _SKEW_S:
-        return Finding("clock", True, text)
-    return Finding(
-        "clock", False, text,
+        return ok("clock", text)
+    return fail(
+        "clock",
+        text,
         "run a time service (NTP) on both machines: daemons compare their clocks with it",
-    )  # fmt: skip
+    )
 
 
 def key_finding(settings: Settings, sealed: Sequence[str]) -> Finding:
@@ -91,15 +92,15 @@ def key_finding(settings: Settings, sealed: Sequence[str]) -> Finding:
     try:
         if not (path.exists() or path.is_symlink()):
             if not sealed:
-                return Finding(what, True, f"the daemon will create {path} at its start")
+                return ok(what, f"the daemon will create {path} at its start")
             text, _, remedy = str(missing(path)).partition(": ")
-            return Finding(what, False, text, remedy)
+            return fail(what, text, remedy)
         sealer = FernetSealer(path)
         for each in sealed:
             sealer.open(each)
     except SealerError as error:
-        return Finding(what, False, str(error), f"ls -l {path}")
+        return fail(what, str(error), f"ls -l {path}")
     except OSError as error:
         text = f"{path} cannot be read: {error.strerror}"
-        return Finding(what, False, text, "set another server.seal_key")
-    return Finding(what, True, f"{path} " + ("opens the sealed data" if sealed else "holds a key"))
+        return fail(what, text, "set another server.seal_key")
+    return ok(what, f"{path} " + ("opens the sealed data" if sealed else "holds a key"))

@@ -16,7 +16,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from svcd.cli.database_target import of_settings
-from svcd.cli.finding import Finding
+from svcd.cli.finding import Finding, fail, ok, warn
 from svcd.cli.shared_doctor import SEAL, key_finding
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.runtime.audit import OFF, STDOUT
@@ -66,7 +66,7 @@ def _repeated(key: str, text: str, served: dict[object, str]) -> Finding | None:
     if address is None or address[2] == 0 or served.setdefault(address, key) == key:
         return None
     other = served[address]
-    return Finding(key, False, f"{text} is the port of {other}", f"--set {key}=tcp:127.0.0.1:0")
+    return fail(key, f"{text} is the port of {other}", f"--set {key}=tcp:127.0.0.1:0")
 
 
 def _plugins(settings: Settings) -> Finding:
@@ -74,8 +74,8 @@ def _plugins(settings: Settings) -> Finding:
     try:
         offered = Distributions(settings.plugins.enabled).all()
     except DistributionError as error:
-        return Finding(what, False, str(error), "correct plugins.enabled")
-    return Finding(what, True, ", ".join(each.name for each in offered))
+        return fail(what, str(error), "correct plugins.enabled")
+    return ok(what, ", ".join(each.name for each in offered))
 
 
 def _key(settings: Settings, sealed: Sequence[str]) -> Finding:
@@ -83,10 +83,11 @@ def _key(settings: Settings, sealed: Sequence[str]) -> Finding:
     if not _there(path):
         there = next(each for each in path.parents if _there(each))  # the daemon makes the rest
         if not _writable(there):
-            return Finding(
-                what, False, f"{path} cannot be made: {there} is not a folder that can be written",
+            return fail(
+                what,
+                f"{path} cannot be made: {there} is not a folder that can be written",
                 "set another server.seal_key",
-            )  # fmt: skip
+            )
     return key_finding(settings, sealed)
 
 
@@ -108,25 +109,26 @@ def _database(settings: Settings) -> Iterator[Finding]:
                 sealed = [str(each[0]) for each in session.rows(SEAL)]
     except OfflineError as error:
         yield _key(settings, ())
-        yield Finding(what, False, str(error), "svcd db check")
+        yield fail(what, str(error), "svcd db check")
         return
     yield _key(settings, sealed)
     refusal = migrations.refusal(migrations.version_of(row), f"{path}")
     if refusal:
-        yield Finding(what, False, refusal, "svcd db current")
+        yield fail(what, refusal, "svcd db current")
     else:
-        yield Finding(what, True, f"{path} can be used")
+        yield ok(what, f"{path} can be used")
 
 
 def _new(settings: Settings, path: Path | None) -> Finding:
     """The database does not exist yet."""
     what = "database"
     if path is not None and settings.database.url and not _writable(path.parent):
-        return Finding(
-            what, False, f"cannot make {path}: its folder does not exist or is not writable",
+        return fail(
+            what,
+            f"cannot make {path}: its folder does not exist or is not writable",
             "set another database.url",
-        )  # fmt: skip
-    return Finding(what, True, "the daemon will create it at its start")
+        )
+    return ok(what, "the daemon will create it at its start")
 
 
 def _audit(settings: Settings) -> Finding:
@@ -138,12 +140,9 @@ def _audit(settings: Settings) -> Finding:
     else:
         good = _writable(path.parent) or (path.parent == folder and not _there(folder))
     if good:
-        return Finding(what, True, f"{path} can be written")
-    return Finding(
-        what,
-        False,
-        f"cannot write {path}",
-        f"--set log.audit=FILE, or {STDOUT} for standard output",
+        return ok(what, f"{path} can be written")
+    return fail(
+        what, f"cannot write {path}", f"--set log.audit=FILE, or {STDOUT} for standard output"
     )
 
 
@@ -165,66 +164,66 @@ def _writable(folder: Path) -> bool:
 def examine_port(key: str, text: str, known: Mapping[str, Any]) -> Finding:
     """The finding about a setting with an endpoint. known: of the running daemon, else {}."""
     if text.startswith("systemd:"):
-        return Finding(key, True, f"{text}: systemd hands the socket over (not checked)")
+        return ok(key, f"{text}: systemd hands the socket over (not checked)")
     try:
         endpoint_of(object(), key, text)
     except ListenError as error:
-        return Finding(key, False, str(error), f"--set {key}=tcp:127.0.0.1:0")
+        return fail(key, str(error), f"--set {key}=tcp:127.0.0.1:0")
     url, daemon = str(known.get(_SERVED[key], "")), known.get("pid")
     if url and text == _listeners(Settings()).get(key):
-        return Finding(key, True, f"process {daemon} serves {url}")  # this command got no setting
+        return ok(key, f"process {daemon} serves {url}")  # this command got no setting
     file = file_of(text)
     if file is not None:
         return _socket_file(key, text, file, url)
     address = address_of(text)
     if address is None and text.startswith(_OF_TCP):
-        return Finding(
-            key, False, f"{text}: a port is a number from 0 to 65535",
-            f"--set {key}=tcp:127.0.0.1:0",
-        )  # fmt: skip
+        return fail(
+            key, f"{text}: a port is a number from 0 to 65535", f"--set {key}=tcp:127.0.0.1:0"
+        )
     if address is None:
-        return Finding(key, True, f"{text} (not checked)")
+        return ok(key, f"{text} (not checked)")
     family, host, port = address
     if url and port == 0:
-        return Finding(key, True, f"{text} is any free port; process {daemon} serves {url}")
+        return ok(key, f"{text} is any free port; process {daemon} serves {url}")
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OverflowError:
-            return Finding(
-                key, False, f"{text}: a port is a number from 0 to 65535",
-                f"--set {key}=tcp:127.0.0.1:0",
-            )  # fmt: skip
+            return fail(
+                key, f"{text}: a port is a number from 0 to 65535", f"--set {key}=tcp:127.0.0.1:0"
+            )
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 at = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)[0][4][0]
                 return _taken(key, text, owners(str(at), port), port, known)
-            return Finding(key, False, f"{text}: {error.strerror}", f"--set {key}=tcp:127.0.0.1:0")
+            return fail(key, f"{text}: {error.strerror}", f"--set {key}=tcp:127.0.0.1:0")
     if url:
-        return Finding(
-            key, False, f"{text} is free, but the running daemon, process {daemon}, serves"
+        return warn(
+            key,
+            f"{text} is free, but the running daemon, process {daemon}, serves"
             f" {url}: it has other settings than this command",
             "give the settings of the daemon: --config FILE, --set or the SVCD_ variables",
-            warning=True,
-        )  # fmt: skip
-    return Finding(key, True, f"{text} is free")
+        )
+    return ok(key, f"{text} is free")
 
 
 def _socket_file(key: str, text: str, file: Path, url: str) -> Finding:
     if file.exists() and not file.is_socket():
-        return Finding(key, False, f"{file} is no socket", f"set another {key}, or: rm {file}")
+        return fail(key, f"{file} is no socket", f"set another {key}, or: rm {file}")
     if not _writable(file.parent):
-        return Finding(
-            key, False, f"{text}: the folder {file.parent} does not exist or is not writable",
+        return fail(
+            key,
+            f"{text}: the folder {file.parent} does not exist or is not writable",
             f"mkdir -p {file.parent}, or set another {key}",
-        )  # fmt: skip
+        )
     if len(os.fsencode(file)) > _SOCKET_PATH:
-        return Finding(
-            key, False, f"{text}: the path of a socket file has at most {_SOCKET_PATH} bytes",
+        return fail(
+            key,
+            f"{text}: the path of a socket file has at most {_SOCKET_PATH} bytes",
             f"set another {key} with a shorter path",
-        )  # fmt: skip
-    return Finding(key, True, f"{text} can be made" if not url else f"{text} is served already")
+        )
+    return ok(key, f"{text} can be made" if not url else f"{text} is served already")
 
 
 def _taken(
@@ -237,12 +236,11 @@ def _taken(
     served = [urlsplit(str(known.get(name, ""))).port for name in _SERVED.values()]
     daemon = known.get("pid")
     if daemon in pids or (port in served and not pids):
-        return Finding(key, True, f"{endpoint} is served by process {daemon} already")
+        return ok(key, f"{endpoint} is served by process {daemon} already")
     who = ", ".join(map(described, pids))
     look = f"ps -p {pids[0]} shows it" if pids else "as root: ss -ltnp"
-    return Finding(
+    return fail(
         key,
-        False,
         f"{endpoint} is in use by {who or 'a process of another user'}",
         f"stop that program ({look}), or: --set {key}=tcp:127.0.0.1:0",
     )

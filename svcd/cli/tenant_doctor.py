@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping
 
-from svcd.cli.finding import Finding
+from svcd.cli.finding import Finding, fail, ok, warn
 from svcd.clients.application_credentials import UserCredentials
 from svcd.clients.cloud import TenantCloud
 from svcd.clients.compute import Compute
@@ -63,23 +63,24 @@ class Tenant:
             self._fail("images", error)
         return self._findings
 
-    def _add(self, what: str, text: str, remedy: str = "", *, warning: bool = False) -> None:
-        self._findings.append(Finding(what, not remedy, text, remedy, warning))
+    def _add(self, finding: Finding) -> None:
+        self._findings.append(finding)
 
     def _fail(self, what: str, error: CloudError) -> None:
         """A finding in the words of the service."""
-        self._findings.append(Finding(what, False, _said(error)))
+        self._findings.append(fail(what, _said(error)))
 
     async def _trust(self) -> None:
         token = self._token
         if not delegated(token.roles, self._trust_roles):
             self._add(
-                "trust",
-                f"the user may make no cluster: has none of {', '.join(self._trust_roles)}"
-                " (cloud.trust_roles)",
-                f"openstack role add --user {token.user_name} --project {token.project_id}"
-                f" {self._trust_roles[0]}",
-                warning=True,
+                warn(
+                    "trust",
+                    f"the user may make no cluster: has none of {', '.join(self._trust_roles)}"
+                    " (cloud.trust_roles)",
+                    f"openstack role add --user {token.user_name} --project {token.project_id}"
+                    f" {self._trust_roles[0]}",
+                )
             )
             return
         caller = Caller(
@@ -101,11 +102,14 @@ class Tenant:
             await self._keystone.delete_trust(trust_id)
         except CloudError as error:
             self._add(
-                "trust", f"created, but not removed: {_said(error)}",
-                f"openstack trust delete {trust_id}",
-            )  # fmt: skip
+                fail(
+                    "trust",
+                    f"created, but not removed: {_said(error)}",
+                    f"openstack trust delete {trust_id}",
+                )
+            )
             return
-        self._add("trust", "can be created for svcd's user and deleted again")
+        self._add(ok("trust", "can be created for svcd's user and deleted again"))
 
     async def _job_credential(self) -> None:
         what, name = "job credential", f"svcd-doctor-{uuid.uuid4().hex}"
@@ -116,24 +120,27 @@ class Tenant:
         except CloudError as error:
             none = "the cloud has no application credentials: --set cloud.job_credentials=password"
             remedy = none if error.kind is Fault.NOT_FOUND else ""
-            self._findings.append(Finding(what, False, _said(error), remedy, warning=True))
+            self._findings.append(warn(what, _said(error), remedy))
             return
         try:
             await self._credentials.delete(name, made.id)
         except CloudError as error:
             self._add(
-                what, f"created, but not removed: {_said(error)}",
-                f"openstack application credential delete {name}",
-            )  # fmt: skip
+                fail(
+                    what,
+                    f"created, but not removed: {_said(error)}",
+                    f"openstack application credential delete {name}",
+                )
+            )
             return
-        self._add(what, "an application credential can be created and deleted again")
+        self._add(ok(what, "an application credential can be created and deleted again"))
 
     async def _flavors(self) -> None:
         names = [flavor.name for flavor in await self._cloud.flavors()]
         if not names:
-            self._add("flavors", "the project sees none", "openstack flavor create …")
+            self._add(fail("flavors", "the project sees none", "openstack flavor create …"))
             return
-        self._add("flavors", _some(names))
+        self._add(ok("flavors", _some(names)))
 
     async def _images(self, tags: Mapping[str, Iterable[str]]) -> None:
         """For each distribution: the registered images that have its required tags."""
@@ -149,13 +156,15 @@ class Tenant:
             needed = f" with the tags {', '.join(wanted)}" if wanted else ""
             flags = "".join(f" --tag {each}" for each in wanted)
             if fit:
-                self._add(what, _some(fit))
+                self._add(ok(what, _some(fit)))
             else:
                 self._add(
-                    what,
-                    f"none of {len(images)} images is registered{needed}",
-                    f"svcd image register IMAGE --user LOGIN{flags} (docs/openstack.md, An image)",
-                    warning=True,
+                    warn(
+                        what,
+                        f"none of {len(images)} images is registered{needed}",
+                        f"svcd image register IMAGE --user LOGIN{flags} (docs/openstack.md, An"
+                        " image)",
+                    )
                 )
 
     async def _networks(self) -> None:
@@ -163,36 +172,41 @@ class Tenant:
         inner = [n.name or n.id for n in networks if not n.external]
         outer = [n.name or n.id for n in networks if n.external]
         if not inner:
-            self._add("network of clusters", "the project has none", "openstack network create …")
+            self._add(
+                fail("network of clusters", "the project has none", "openstack network create …")
+            )
         elif len(inner) > 1:
             self._add(
-                "network of clusters",
-                f"several: {_some(inner)}",
-                "each cluster must name one as neutron_management_network",
-                warning=True,
+                warn(
+                    "network of clusters",
+                    f"several: {_some(inner)}",
+                    "each cluster must name one as neutron_management_network",
+                )
             )
         else:
-            self._add("network of clusters", inner[0])
+            self._add(ok("network of clusters", inner[0]))
         if outer:
-            self._add("floating IPs", f"pools: {_some(outer)}")
+            self._add(ok("floating IPs", f"pools: {_some(outer)}"))
         else:
             self._add(
-                "floating IPs",
-                "there is no external network",
-                "route svcd to the servers' fixed addresses, and give no floating_ip_pool",
-                warning=True,
+                warn(
+                    "floating IPs",
+                    "there is no external network",
+                    "route svcd to the servers' fixed addresses, and give no floating_ip_pool",
+                )
             )
 
     async def _keypairs(self) -> None:
         names = await self._compute.keypairs()
         if names:
-            self._add("key pairs", _some(names))
+            self._add(ok("key pairs", _some(names)))
         else:
             self._add(
-                "key pairs",
-                f"{self._token.user_name} has none",
-                "to log in to servers yourself: openstack keypair create NAME > NAME.pem",
-                warning=True,
+                warn(
+                    "key pairs",
+                    f"{self._token.user_name} has none",
+                    "to log in to servers yourself: openstack keypair create NAME > NAME.pem",
+                )
             )
 
     async def _security_groups(self) -> None:
@@ -204,14 +218,18 @@ class Tenant:
             if len(ports) > 1:
                 found.append(f"{name} (ports {', '.join(map(str, ports))})")
         if not found:
-            self._add("security groups", f"{len(groups)} of clusters, none opens more than it must")
+            self._add(
+                ok("security groups", f"{len(groups)} of clusters, none opens more than it must")
+            )
             return
         self._add(
-            "security groups",
-            f"open more ports than SSH, so others may run programs: {_some(found)}",
-            "after a change of cloud.web_cidrs, resize each cluster, for example to its present"
-            " size, and svcd closes the ports; remove rules of your own with the openstack command",
-            warning=True,
+            warn(
+                "security groups",
+                f"open more ports than SSH, so others may run programs: {_some(found)}",
+                "after a change of cloud.web_cidrs, resize each cluster, for example to its present"
+                " size, and svcd closes the ports; remove rules of your own with the openstack"
+                " command",
+            )
         )
 
     async def _quota(self) -> None:
@@ -229,14 +247,15 @@ class Tenant:
         )
         used_up = [name for name, n in left.items() if n == 0]
         if not used_up:
-            self._add("quota", text)
+            self._add(ok("quota", text))
             return
         hard = any(left[name] == 0 for name in ("servers", "cores", "MiB of memory"))
         self._add(
-            "quota",
-            f"no {', no '.join(used_up)} left",
-            f"delete something, or: openstack quota set … {self._token.project_id}",
-            warning=not hard,
+            (fail if hard else warn)(
+                "quota",
+                f"no {', no '.join(used_up)} left",
+                f"delete something, or: openstack quota set … {self._token.project_id}",
+            )
         )
 
 

@@ -15,7 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.cli import door, login
 from svcd.cli import main as module
 from svcd.cli.client import Api
-from svcd.cli.cloud_doctor import CloudDoctor, Login
+from svcd.cli.cloud_doctor import CloudDoctor, CloudUser
 from svcd.cli.exits import CommandError
 from svcd.cli.http import Answer
 from svcd.cli.main import main
@@ -193,9 +193,9 @@ class PeerTests(_Case):
         """svcd's own password, and the user's token, password and application credential."""
         own = self.secret("password")
         users = [
-            Login(token=self.secret("token", "")),
-            Login(username="alice", password=self.secret("password"), project="alpha"),
-            Login(
+            CloudUser(token=self.secret("token", "")),
+            CloudUser(username="alice", password=self.secret("password"), project="alpha"),
+            CloudUser(
                 application_credential_id=self.secret("application credential id"),
                 application_credential_secret=self.secret("application credential"),
             ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svcd.cli.cloud_doctor import CloudDoctor, Login
+from svcd.cli.cloud_doctor import CloudDoctor, CloudUser
 from svcd.cli.finding import Finding
 from svcd.settings import CloudSettings
 from tests.contract.cloud import CloudCase
@@ -11,7 +11,7 @@ from tests.support.real_openstack import given
 
 
 class LiveDoctor(LiveCase, CloudCase):
-    async def found(self, user: Login | None, **settings: str) -> dict[str, Finding]:
+    async def found(self, user: CloudUser | None, **settings: str) -> dict[str, Finding]:
         """By what was looked at."""
         of = {
             "auth_url": given("AUTH_URL"),
@@ -26,7 +26,7 @@ class LiveDoctor(LiveCase, CloudCase):
 
     async def check_a_user_for_whom_all_is_well(self) -> None:
         """Nothing fails."""
-        user = Login(username=self.user, password=self.password, project=given("PROJECT"))
+        user = CloudUser(username=self.user, password=self.password, project=given("PROJECT"))
         found = await self.found(user)
         self.assertEqual([f for f in found.values() if f.word == "fail"], [])
         self.assertEqual(found["trust"].text, "can be created for svcd's user and deleted again")
@@ -51,7 +51,7 @@ class LiveDoctor(LiveCase, CloudCase):
         mine = {"username": self.user, "password": self.password, "project": given("PROJECT")}
         found = await self.found(None, **mine)
         self.assertEqual(found["tokens of users"].word, "fail")
-        service = Login(
+        service = CloudUser(
             username=given("SERVICE_USERNAME", "svcd"),
             password=given("SERVICE_PASSWORD", self.password),
             project=given("SERVICE_PROJECT", "service"),

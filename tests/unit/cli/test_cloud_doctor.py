@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.cloud_doctor import CloudDoctor, Login, login
+from svcd.cli.cloud_doctor import CloudDoctor, CloudUser, login
 from svcd.cli.finding import Finding
 from svcd.embedded.faults import FaultRule
 from svcd.model.cloud import Opening
@@ -16,7 +16,7 @@ from svcd.ports.cloud import Access, CloudSession
 from svcd.settings import CloudSettings
 from tests.unit.embedded.cloud.rig import ORIGIN, PLAIN_IMAGE_ID, Rig
 
-ALICE = Login(username="alice", password="alice", project="alpha")
+ALICE = CloudUser(username="alice", password="alice", project="alpha")
 TAGS = {"fake 0.1": ("fake", "0.1")}
 
 
@@ -24,7 +24,7 @@ class CloudDoctorTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.rig = Rig()
 
-    def found(self, user: Login | None = ALICE, **settings: Any) -> dict[str, Finding]:
+    def found(self, user: CloudUser | None = ALICE, **settings: Any) -> dict[str, Finding]:
         """Findings by their subject."""
         given: dict[str, Any] = {
             "auth_url": f"{ORIGIN}/identity/v3",
@@ -207,14 +207,14 @@ class CloudDoctorTests(SynchronousTestCase):
 
     def test_users_that_cannot_be_looked_at(self) -> None:
         """A wrong password, a garbled token, one of no project."""
-        found = self.found(Login(username="alice", password="x", project="alpha"))
+        found = self.found(CloudUser(username="alice", password="x", project="alpha"))
         self.assertEqual(self.words(found), [("fail", "user")])
-        found = self.found(Login(token="garbled"))
+        found = self.found(CloudUser(token="garbled"))
         self.assertEqual(found["user"].text, "the token is not valid")
 
     def test_a_reader(self) -> None:
         """A warning says that the user can create no cluster, and names role and setting."""
-        found = self.found(Login(username="carol", password="carol", project="alpha"))
+        found = self.found(CloudUser(username="carol", password="carol", project="alpha"))
         self.assertEqual(
             found["trust"],
             Finding(
@@ -273,7 +273,7 @@ class CloudDoctorTests(SynchronousTestCase):
             token=token,
         ).json()["application_credential"]
         found = self.found(
-            Login(
+            CloudUser(
                 application_credential_id=made["id"], application_credential_secret=made["secret"]
             )
         )
@@ -304,11 +304,11 @@ class LoginTests(SynchronousTestCase):
         """The flag, then a token, an application credential, a password; else nobody."""
         self.assertEqual(login("", {}), None)
         self.assertEqual(login("", {"OS_USERNAME": "u"}), None)
-        self.assertEqual(login("t", {"OS_TOKEN": "other"}), Login(token="t"))
-        self.assertEqual(login("", {"OS_TOKEN": "t", "OS_USERNAME": "u"}), Login(token="t"))
+        self.assertEqual(login("t", {"OS_TOKEN": "other"}), CloudUser(token="t"))
+        self.assertEqual(login("", {"OS_TOKEN": "t", "OS_USERNAME": "u"}), CloudUser(token="t"))
         given = {"OS_USERNAME": "u", "OS_PASSWORD": "p", "OS_PROJECT_NAME": "n"}
-        self.assertEqual(login("", given), Login(username="u", password="p", project="n"))
+        self.assertEqual(login("", given), CloudUser(username="u", password="p", project="n"))
         given["OS_PROJECT_ID"] = "i"
         self.assertEqual(
-            login("", given), Login(username="u", password="p", project="i", by_id=True)
+            login("", given), CloudUser(username="u", password="p", project="i", by_id=True)
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.cloud_doctor import Login
+from svcd.cli.cloud_doctor import CloudUser
 from svcd.cli.embedded_doctor import examine_embedded
 from svcd.cli.finding import Finding
 from svcd.cli.http import Answer
@@ -34,7 +34,7 @@ class EmbeddedLoginTests(SynchronousTestCase):
     def user(self, running: bool = True, **login: str) -> Finding:
         known = {"identity": "http://127.0.0.1:8387/identity/v3"} if running else {}
         settings = load(None, {}).settings
-        _, finding = examine_embedded(settings, Login(**login), known, AnsweredBy(self.send))
+        _, finding = examine_embedded(settings, CloudUser(**login), known, AnsweredBy(self.send))
         return finding
 
     def test_a_right_password(self) -> None:
