@@ -28,7 +28,7 @@ from svcd.ports.machines import Location
 from svcd.provisioning.distributions.vanilla import probes
 from svcd.runtime.clock import VirtualClock
 from svcd.settings import CloudSettings
-from svcd.workflow.decide import failures
+from svcd.workflow.decide import causes, failures
 from svcd.workflow.decide.evidence import LAUNCHER, Evidence, LogFile
 from svcd.workflow.decide.lifecycle import status_of
 from svcd.workflow.decide.masking import reading
@@ -265,12 +265,12 @@ class EngineTests(AnswerCase):
         """A failure with a code and a text, a status or none, a stamp or none."""
         kept = ended(reading(tree, [Secret("secret")]))
         file = LogFile(place=LAUNCHER, name="stdout", text=diagnosis)
-        told = ended(failures.judging(kept, Evidence(attempts=[diagnosis], files=[file])))
+        told = ended(causes.judging(kept, Evidence(attempts=[diagnosis], files=[file])))
         self.assertIn(told.code, failures.Code.__members__)
         self.assertLess(len(told.text), 3000)
         for found in (kept.gave_up, kept.held, kept.unlaunched):
             if found is not None:
-                failures.of_giving_up(found)
+                causes.of_giving_up(found)
         status_of(tree.get("status"))
         self.assertIsNot(kept.tree, tree)
         for moment in (kept.started, kept.ended, kept.created):

@@ -9,7 +9,7 @@ from pathlib import Path
 from twisted.trial.unittest import TestCase
 
 from svcd.model.engine_record import parsed
-from svcd.workflow.decide import failures
+from svcd.workflow.decide import causes
 from svcd.workflow.decide.evidence import LAUNCHER, Evidence, LogFile
 from tests.causes.cells import CELLS, Cell
 from tests.causes.expected import EXPECTED
@@ -63,7 +63,7 @@ class ScriptTests(TestCase):
             evidence = Evidence(attempts=[failed], files=files)
             action = {"name": "n", "type": kind, "status": "ERROR", "errorMessage": "exit code [1]"}
             told = ended(
-                failures.judging(parsed({"status": "KILLED", "actions": [action]}), evidence)
+                causes.judging(parsed({"status": "KILLED", "actions": [action]}), evidence)
             )
             code, begins = EXPECTED[cell.name]
             self.assertEqual((told.code, told.text[: len(begins)]), (code, begins), cell.name)

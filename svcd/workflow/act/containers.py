@@ -32,8 +32,7 @@ from svcd.model.redaction import last_lines
 from svcd.ports.machines import Probe, ProbeError
 from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import manager_of, rows_of
-from svcd.workflow.decide.causes import own_words
-from svcd.workflow.decide.container_page import read_page
+from svcd.workflow.decide.container_page import own_words, read_page
 from svcd.workflow.decide.evidence import LAUNCHER, Ended, Evidence, LogFile
 from svcd.workflow.decide.stalls import SPARK, tag_of
 

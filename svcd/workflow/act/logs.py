@@ -15,7 +15,7 @@ from svcd.model.secret import Secret
 from svcd.ports.engine import Engine, EngineError
 from svcd.workflow.act.containers import Containers, Output
 from svcd.workflow.act.rows import Place
-from svcd.workflow.decide.causes import own_words
+from svcd.workflow.decide.container_page import own_words
 from svcd.workflow.decide.masking import masked_end, masked_text
 
 _LEFT_OUT: Final = "[svcd: the beginning of this file is left out here: ?offset=0 answers it]\n"

@@ -32,7 +32,7 @@ from svcd.workflow.act.launchers import Launchers
 from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.act.staging import Staging, Stop, gather_material
 from svcd.workflow.binaries import Binaries
-from svcd.workflow.decide import document, failures, lifecycle, planner, submission
+from svcd.workflow.decide import causes, document, failures, lifecycle, planner, submission
 from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.job_configs import launcher_faults
 from svcd.workflow.decide.masking import masked_text, reading
@@ -292,10 +292,10 @@ class Performer:
         if lost is not None:
             lost = evolve(lost, text=masked_text(lost.text, secrets))
             return News(status=status, record=read, failure=lost)
-        evidence = failures.NOTHING
+        evidence = causes.NOTHING
         if not row.cancel_requested:
             evidence = await self._containers.evidence(place, read, _DIAGNOSIS_S)
-        steps = failures.judging(read, evidence, secrets, failures.configs_of(row))
+        steps = causes.judging(read, evidence, secrets, causes.configs_of(row))
         failure = await Slices(self._clock).run(steps)
         return News(
             status=status,

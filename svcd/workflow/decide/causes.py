@@ -1,240 +1,247 @@
-"""Reads the texts about a failed job: the line with the cause, and the program's own lines. Pure.
+"""Finds the cause of a failed execution: one table, and one reader for all sources. Pure.
+
+A row of the table `CAUSES` has the pattern of a text, its code, and what a failure quotes of it.
+The table `SOURCES` says in which texts svcd searches, and how. The codes and their advice are in
+`svcd.model.failures`.
 
 Note: the order. A failed task knows most about a failure, then the program that the engine started.
 The engine and YARN repeat what those say, or know only that something ended. Of the lines that svcd
-finds, the first one wins that a code of the list explains; else the first one.
-
-Note: one pass. A job prints its log, and its lines can have any length. So svcd searches for single
-names near the beginning of a line. An expression for a whole line would try each beginning with
-each end, for hours.
+finds, the first one wins that a code of the table explains; else the first one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Final
 
-from svcd.model.engine_record import Action
-from svcd.model.frames import FRAME, FRAMEWORK
-from svcd.workflow.decide import pig_places
-from svcd.workflow.decide.evidence import Evidence
-from svcd.workflow.decide.spark_causes import THREW, thrown, waited
+from attrs import frozen
 
-_MOST_SEARCHED: Final = 1000
-"""Characters of a line in which svcd searches for an exception."""
-_MOST_LINES: Final = 8000
-"""Lines of a log that svcd searches, the last ones. A file of 64 KiB may have eight times as many,
-and the search would hold the daemon."""
-_MOST_LINE: Final = 4000
-"""Characters of a line that svcd keeps: more than it quotes, so that no secret is cut in two."""
-_NAME: Final = re.compile(r"\w[\w.]*")
-_CLASS: Final = re.compile(r"\.\w*(?:Exception|Error)\b")
-"""The end of a name with dots that is an exception."""
-_LEVEL: Final = re.compile(r"\bERROR\b")
-_PIG: Final = re.compile(r"\bERROR \d{4}: .")
-_MOST_FRAMES: Final = 200
-"""Lines of a stack in which svcd searches for a frame of a program."""
-_WRAPPER: Final = re.compile(r"org\.apache\.oozie\.|java\.lang\.reflect\.")
-_CONSEQUENCE: Final = re.compile(
-    r"Job in state DEFINE instead of RUNNING|Intercepted System\.exit\("
-    r"|Job (?:job_\w+ )?failed, hadoop does not return any error message"
+from svcd.model.engine_record import Action, Record
+from svcd.model.failures import Code
+from svcd.model.job import Execution, Failure
+from svcd.model.secret import Secret
+from svcd.model.template import ConfigValue
+from svcd.workflow.decide import excerpts
+from svcd.workflow.decide.evidence import Ended, Evidence
+from svcd.workflow.decide.failures import failure
+from svcd.workflow.decide.job_configs import shown
+from svcd.workflow.decide.masking import masked_text
+
+_MOST_READ: Final = 8192
+"""Characters of a reason that are searched: a hostile engine may send very many."""
+
+_VAGUE: Final = re.compile(
+    r"Unknown hadoop job|User application exited with|^Exception from container-launch"
 )
-"""Pig asks a job that it could not submit for its state, and has no words for its end; the
-launcher stops the exit of a program."""
-_SCRIPT_END: Final = re.compile(r"^Exit code of the Shell command -?[1-9]\d{0,9}$", re.MULTILINE)
-_BEGINNINGS: Final = (
-    b">>> Invoking Pig command line now >>>\n",
-    b">>> Invoking Shell command line now >>\n",
-    b">>> Invoking Main class now >>>\n",
+"""Oozie finds no history of the job: the fault kept the job from writing one. Or a program of Spark
+ended, also before it had a session, and its output has the reason."""
+NOTHING: Final = Evidence()
+OF_YARN: Final = (Code.OUT_OF_MEMORY, Code.KILLED_ELSEWHERE, Code.WORKER_LOST)
+"""Reasons for which YARN ends an application."""
+
+_UNEXPLAINED: Final = (Code.EXCEPTION, Code.EXIT_CODE, Code.TASK_FAILED)
+"""Reasons that a signal may explain."""
+
+_REFUSED: Final = re.compile(
+    r"to (?:unknown|non-leaf) queue: (\S{1,1000})"
+    r"|type=\[memory-mb\], Requested resource=<memory:(\d{1,19}),"
+    r"|type=\[vcores\], Requested resource=<memory:\d{1,19}, vCores:(\d{1,19})"
 )
-"""Lines of the engine's launcher before the program's output, the last one first."""
-_TRACEBACK: Final = "Traceback (most recent call last):"
-_PY_FRAME: Final = re.compile(r' +File "([^"]{1,900})", line (\d{1,9})')
-_PY_LIBRARY: Final = re.compile(r"<|/lib/python|/dist-packages/|/site-packages/|\.zip/")
-_PY_ERROR: Final = re.compile(r"[A-Za-z_][\w.]{0,200}(?::|\Z)")
-_PY_EXCEPTION: Final = re.compile(r"[A-Za-z_][\w.]{0,200}(?:Error|Exception|Interrupt)(?::|\Z)")
-_NOISE: Final = re.compile(
-    r"\s|\Z|SLF4J: |log4j:|Exit code of the Shell command|Details at logfile: |Picked up |Try ['`]"
-    r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?:INFO|WARN|DEBUG)"
-    r"|(?:\S{1,300}: ){0,2}(?:line \d{1,9}: )?\w{0,40}warning: ",
-    re.IGNORECASE,
+"""YARN's words on a value of a job: the queue, the MiB or the cores of a container."""
+_NO_CONFIGS: Final[Mapping[str, ConfigValue]] = {}
+
+
+def _placed(text: str, configs: Mapping[str, ConfigValue]) -> str:
+    """YARN's refusal of a value, with the place of the value in the configurations of the job."""
+    refused = _REFUSED.search(text[:_MOST_READ])
+    value = next((each for each in refused.groups() if each), None) if refused else None
+    names = [name for name, given in configs.items() if str(given).strip() == value]
+    places = ", ".join(f"$.job_configs.configs[{shown(name)}]" for name in names)
+    return f"{places}: {text}" if places else text
+
+
+@frozen
+class Cause:
+    """A row of the table. quote: what a failure quotes of the text; None: the whole of it."""
+
+    code: Code
+    pattern: re.Pattern[str]
+    quote: Callable[[str, Mapping[str, ConfigValue]], str] | None = None
+
+
+CAUSES: Final[Sequence[Cause]] = (
+    # the words of image/java/org/svcd/objstore/ObjStoreException.java
+    Cause(Code.OBJECT_STORE_CREDENTIALS, re.compile(r"\bobjstore: UNAUTHORIZED: ")),
+    Cause(Code.JOB_CREDENTIAL_EXPIRED, re.compile(r"\bobjstore: EXPIRED: ")),
+    Cause(Code.OBJECT_STORE_FORBIDDEN, re.compile(r"\bobjstore: FORBIDDEN: ")),
+    Cause(Code.CONTAINER_MISSING, re.compile(r"\bobjstore: NOT_FOUND: the container ")),
+    Cause(Code.INPUT_MISSING, re.compile(r"\bobjstore: NOT_FOUND: ")),
+    Cause(Code.OBJECT_STORE_UNAVAILABLE, re.compile(r"\bobjstore: (?:UNREACHABLE|SERVER_ERROR): ")),
+    Cause(
+        Code.OBJECT_STORE,
+        re.compile(r"\bobjstore: [A-Z_]+: |ObjStoreException|No FileSystem for scheme \"?objstore"),
+    ),
+    Cause(
+        Code.VARIABLE_UNKNOWN,
+        re.compile(
+            # the words of image/spark/java/org/svcd/spark/RunSql.java, and of Pig
+            r"^statement \d+, line \d+: the variable \$\{"
+            r"|ParameterSubstitutionException: Undefined parameter : "
+        ),
+    ),
+    Cause(
+        Code.SCHEME_UNKNOWN, re.compile(r"No FileSystem for scheme|UnsupportedFileSystemException")
+    ),
+    Cause(
+        Code.INPUT_MISSING,
+        re.compile(
+            r"Input [Pp](?:ath|attern) .{0,1000}(?:does not exist|matches 0 files)"
+            r"|\[PATH_NOT_FOUND\]|^\S+: Path does not exist: "
+        ),
+    ),
+    Cause(
+        Code.OUTPUT_EXISTS,
+        re.compile(
+            r"Output directory .{0,1000} already exists|(?<!java\.nio\.file\.)FileAlreadyExists"
+            r"|`[^'`]{1,1000}': File exists"
+            r"|\[PATH_ALREADY_EXISTS\]|location to a non-empty directory "
+        ),
+    ),
+    Cause(Code.JAVA_TOO_NEW, re.compile(r"UnsupportedClassVersionError")),
+    Cause(
+        Code.NO_SPARK_SESSION,
+        re.compile(f"User did not initialize spark context!|{re.escape(excerpts.NO_SESSION)}"),
+    ),
+    Cause(
+        Code.CLASS_MISSING,
+        re.compile(
+            r"ClassNotFoundException|NoClassDefFoundError|\bClass \w+(?:\.[\w$]+)+ not found"
+            r"|ERROR 1070: Could not resolve|\[CANNOT_LOAD_FUNCTION_CLASS\]"
+        ),
+    ),
+    Cause(
+        Code.MODULE_MISSING,
+        re.compile(
+            r"ModuleNotFoundError|: command not found|: \d{1,9}: \S{1,300}: not found$"
+            r"|\bline \d{1,9}: \S{1,300}: not found$|\benv: .{0,1000}: No such file"
+            r"|Cannot run program .{0,1000}[:,] No such file|bad interpreter"
+        ),
+    ),
+    Cause(
+        Code.SYNTAX_ERROR,
+        re.compile(
+            # Pig numbers with 1002, 1066, 1071 and 1075 what goes wrong while a script runs
+            r"\bERROR 1(?!002|066|071|075)\d{3}: |\b(?:Syntax|Indentation|Tab)Error: "
+            r"|\bline \d{1,9}: syntax error[: ]|: unexpected EOF while looking for "
+            r"|: Syntax error: |\[(?:PARSE_|UNRESOLVED_|TABLE_OR_VIEW_NOT_FOUND)[A-Z_.]*\]"
+        ),
+    ),
+    Cause(
+        Code.OUT_OF_MEMORY,
+        re.compile(
+            r"OutOfMemoryError|beyond the '?\w+'? memory limit|\bMemoryError\b"
+            r"|for exceeding (?:physical|virtual) memory limits"
+            r"|Cannot allocate memory|GC overhead limit exceeded"
+            r"|^(?:Error: )?(?:Java heap space|Metaspace|Direct buffer memory"
+            r"|Cannot reserve \d+ bytes of direct buffer memory|Requested array size exceeds"
+            r"|unable to create (?:new )?native thread)"
+        ),
+    ),
+    Cause(
+        Code.FILE_SYSTEM,
+        re.compile(
+            r"There are 0 datanode\(s\) running|Failed to find datanode|Could not obtain block"
+            r"|BlockMissingException|All datanodes .{0,1000} are bad|not a SequenceFile"
+            r"|Name node is in safe mode(?![\s\S]*Resources are low on NN)"
+        ),
+    ),
+    Cause(
+        Code.NO_SPACE,
+        re.compile(
+            r"No space left on device|DiskErrorException|any valid local directory"
+            r"|could only be written to 0 of|Resources are low on NN|QuotaExceededException"
+            r"|[Qq]uota of \S+ is exceeded"
+        ),
+    ),
+    Cause(
+        Code.PERMISSION_DENIED,
+        re.compile(r"AccessControlException|[Pp]ermission denied|AccessDenied|PermissionError"),
+    ),
+    Cause(
+        Code.WORKER_LOST, re.compile(r"released on a \*lost\* node|exit(?:Code:| status) -100\b")
+    ),
+    Cause(Code.KILLED_ELSEWHERE, re.compile(r"was killed by user |Application killed by user")),
+    Cause(
+        Code.DOCUMENT_REFUSED,
+        re.compile(
+            r"Invalid resource request|is above the max threshold \(\d+ MB\) of this cluster"
+            r"|submitted by user .{0,1000} to (?:unknown|non-leaf) queue: "
+        ),
+        _placed,
+    ),
+    Cause(
+        Code.RESOURCES_UNREACHABLE,
+        re.compile(
+            # the engine's word for either; ours; a job's own word, by the ports of the two
+            r"^JA006|^JA009|^the resource manager does not answer: "
+            r"|Call From \S+ to \S+:(?:8020|803[0-3]) failed on (?:connection|socket)"
+        ),
+    ),
+    Cause(Code.FILE_MISSING, re.compile(r"^JA008|File does not exist|FileNotFound|No such file")),
+    Cause(
+        Code.EXIT_CODE,
+        re.compile(
+            r"exit code \[\d+\]|^Exit code of the Shell command"
+            r"|\(exit code [1-9]\d{0,2}\)$|exited with exitCode: 0\b"
+        ),
+    ),
 )
-"""Lines of stderr that explain no end of a script."""
-_TRACE: Final = re.compile(r"\++ ")
-"""A shell with `set -x` writes so of each command."""
-_FAULT: Final = re.compile(
-    r"(?:\S{1,300}: )?(?:line \d{1,9}|\d{1,9}): .{0,900}?(?:\bnot found\Z|syntax error"
-    r"|unexpected EOF|unbound variable|parameter not set|bad substitution|\d{1,9} Killed\b)",
-    re.IGNORECASE,
+"""The first row whose pattern a text has wins."""
+SIGNALS: Final[Sequence[tuple[Code, Callable[[str], str]]]] = (
+    (Code.OUT_OF_MEMORY, excerpts.full_executor),
+    (Code.KILLED_ELSEWHERE, excerpts.signalled),
 )
-"""The words of a shell on a fault of its script, or on the end of a command by a signal."""
-_ERROR: Final = re.compile(
-    r"\b(?:error|fatal|exception)\b[]:]|\b(?:cannot|can't|could not|unable to|fail(?:ed)? to"
-    r"|no such|not found|does not exist|exists\Z|is a directory|denied|refused|not permitted"
-    r"|no space left|unrecognized|\w{1,20} expected)\b|\bline \d{1,9}: ",
-    re.IGNORECASE,
+"""The ends by a signal, whose meaning a failure quotes; asked when no text explains the end."""
+
+
+@frozen
+class Source:
+    """A row of the sources: some texts of the evidence, and the search for the line in each."""
+
+    texts: Callable[[Evidence], Sequence[str]]
+    search: Callable[[str], str]
+
+
+def _launcher(*names: str) -> Callable[[Evidence], Sequence[str]]:
+    return lambda evidence: [evidence.of_launcher(name) for name in names]
+
+
+def _drivers(name: str) -> Callable[[Evidence], Sequence[str]]:
+    return lambda evidence: evidence.of_drivers(name)
+
+
+def _streamed(evidence: Evidence) -> Sequence[str]:
+    """What the programs of streaming have said: YARN says no more about their end."""
+    is_streaming = any(excerpts.SUBPROCESS in attempt for attempt in evidence.attempts[:1])
+    return evidence.of_tasks("stderr") if is_streaming else ()
+
+
+OF_SHELL: Final = (
+    Source(_launcher("stderr"), excerpts.script_cause),
+    Source(_launcher("stdout"), excerpts.python_cause),
 )
-"""Words of programs on errors."""
-_SIGNAL: Final = re.compile(
-    r"(?:exit ?code(?: is)?|exit status|exited with status|failed with code|Shell command)"
-    r"\W{1,3}(137|143)\b|\bline \d{1,9}: +\d{1,9} (Killed|Terminated)\b",
-    re.IGNORECASE,
+SOURCES: Final = (
+    Source(_drivers("stderr"), excerpts.waited),
+    Source(_drivers("stdout"), excerpts.python_cause),
+    Source(_drivers("stderr"), excerpts.python_cause),
+    Source(_drivers("stderr"), excerpts.thrown_cause),
+    Source(_streamed, excerpts.script_cause),
+    Source(lambda evidence: evidence.attempts[:1], excerpts.task_cause),
+    Source(lambda evidence: evidence.of_masters("syslog"), excerpts.cause),
+    Source(_launcher("stdout", "stderr", "syslog"), excerpts.cause),
 )
-"""The words of YARN, Spark, Oozie, streaming and shells on a program that a signal ended."""
-_FULL_EXECUTOR: Final = re.compile(r"\bExecutorLostFailure \(.{0,1000}?\bExit status: 143\b")
-"""Spark starts executors with -XX:OnOutOfMemoryError='kill %p'; YARN's statuses are negative."""
-_OF_CLUSTER: Final = re.compile(
-    r"\bpreempted\b|killed by the ApplicationMaster|\bTimed out after\b", re.IGNORECASE
-)
-"""YARN and its masters sent the signal, and say why."""
-_FAULTY: Final = 4
-"""The rank of an exception and of a fault of a script, the highest one."""
-_STAMP: Final = re.compile(r"\[\d{4}-\d\d-\d\d [\d:.]{8,16}\] ?")
-_MEMORY: Final = re.compile(r"beyond the '?\w+'? memory limit")
-_NOT_RUN: Final = "Exception from container-launch"
-"""A first line without a cause."""
-_EXIT_CODE: Final = re.compile(r"^Exit code: ((?!137|143)[1-9]\d{0,2})$", re.MULTILINE)
-_LAST_WORDS: Final = "Last 4096 bytes of stderr :"
-_CONTAINER_END: Final = "Container exited with a non-zero exit code"
-"""YARN's words about a container that ended with an error; what its program wrote lies between."""
-_EXCEEDED: Final = re.compile(r"exited with +exitCode: -10[34]\b")
-_ENDED_ITSELF: Final = re.compile(r"exited with +exitCode: 0\b")
-_NO_PROGRAM: Final = "Cannot run program"
-_THREAD: Final = re.compile(r'Exception in thread "[^"]{1,200}" ')
-_CALLING: Final = "An error occurred while calling "
-"""Python says so of an exception of Java, which is in the next line."""
-_CAUSED: Final = "Caused by: "
-_ENDED: Final = re.compile(r"application_\d+_\d+ (?:FAILED|KILLED): ")
-"""The words of image/spark/java/org/svcd/spark/SubmitSpark.java before YARN's diagnostics."""
-_SQL: Final = "org.svcd.spark.RunSql$SqlFailure: "
-"""The image's class for scripts in SQL; its message begins with the statement and the line."""
-_STATEMENT: Final = re.compile(r"statement \d{1,9}, line \d{1,9}: ")
-_POSITION: Final = re.compile(r"\bline \d{1,9}(?=,? pos )")
-"""Spark counts from the first line of a statement, the message from that of the script."""
-_MOST_SAME: Final = 200
-"""Characters that are compared; the engine cuts long messages."""
-_SUBPROCESS: Final = "subprocess failed with code"
-"""Streaming says no more about the end of a mapper or reducer."""
-
-
-def cause(log: str) -> str:
-    """The line of a program's log with the cause of its failure; "" when there is none.
-
-    This is the last exception with a message; exceptions that only wrap others, or follow from
-    others, do not count. A line that ends in a colon continues in the next one. The first frame
-    below it that is no framework's comes behind it.
-    """
-    without_text, with_text, place = "", "", 0
-    lines = _lines(log)
-    for number, line in enumerate(lines):
-        stripped = line.strip()
-        at = _begin(stripped[:_MOST_SEARCHED])
-        if (
-            at is None
-            or _WRAPPER.match(stripped, at)
-            or _CONSEQUENCE.search(stripped[:_MOST_SEARCHED])
-        ):
-            continue
-        if _NO_PROGRAM in with_text and ": error=" in stripped[:_MOST_SEARCHED]:
-            continue  # the cause of it names no program
-        if stripped.endswith(":") and number + 1 < len(lines):
-            stripped += " " + lines[number + 1].strip()
-        found = stripped[at : at + _MOST_LINE]
-        if ": " in found:
-            with_text, place = found, number + 1
-        elif not with_text:
-            without_text, place = found, number + 1
-    found = with_text or without_text
-    return found + _place(lines, place) if found else ""
-
-
-def python_cause(log: str) -> str:
-    """The error of the last traceback of Python, and the line of the program; "" without one."""
-    return next((text for _, text in reversed(list(_tracebacks(_lines(log))))), "")
-
-
-def script_cause(log: str) -> str:
-    """The line of a script's stderr that explains its end; "" when there is none.
-
-    This is the last one of the clearest kind: an exception of Python or Java or a fault of the
-    script; another error; any line; a command without words. A script goes on after errors, so the
-    last one ended it. But without a program or a variable of its own it fails over and over.
-    """
-    lines = _lines(log)
-    errors = dict(_tracebacks(lines))
-    best = place = 0
-    for number, line in enumerate(lines):
-        rank = _FAULTY if number in errors else _rank(line[:_MOST_SEARCHED].rstrip())
-        if rank and rank >= best:
-            best, place = rank, number
-    if not best:
-        return ""
-    return errors.get(place) or cause("\n".join(lines[place:])) or lines[place].strip()[:_MOST_LINE]
-
-
-def task_cause(diagnostics: str) -> str:
-    """The cause in the diagnostics of a task's attempt."""
-    text = _STAMP.sub("", diagnostics)
-    lines = text.splitlines() or [""]
-    if _NOT_RUN in lines[0]:
-        return cause(text) or _own_end(text) or " ".join(text.split())[:_MOST_LINE]
-    return (cause(text) or lines[0].strip()[:_MOST_LINE]).removeprefix("Error: ")
-
-
-def _own_end(text: str) -> str:
-    """The last words and the exit code of a program that ended its container by itself."""
-    ended = _EXIT_CODE.search(text[:_MOST_LINE])
-    _, begins, rest = text.partition(_LAST_WORDS)
-    said = script_cause(rest.partition(_CONTAINER_END)[0]) if begins else ""
-    return f"{said} (exit code {ended[1]})" if ended and said else ""
-
-
-def yarn_cause(diagnostics: str) -> str:
-    """The sentence of YARN's diagnostics that says why an application ended."""
-    if _NOT_RUN in diagnostics:  # with the last words of the program
-        words = _STAMP.sub("", diagnostics)
-        found = cause(words) or _own_end(words)
-        if found:
-            return found
-    text = " ".join(_STAMP.sub("", diagnostics).split())
-    memory = _MEMORY.search(text[:_MOST_LINE])
-    if memory is not None:
-        begin = text.rfind("Container [", 0, memory.start())
-        end = text.find(" Killing container", memory.end())
-        return text[max(begin, 0) : end if end >= 0 else memory.end()][:_MOST_LINE]
-    before, begins, rest = text.partition("Failing this attempt.Diagnostics: ")
-    if _EXCEEDED.search(before[:_MOST_LINE]):  # YARN drops the head of a long dump
-        return f"{before.strip()[:_MOST_LINE]}: its container was beyond the YARN memory limit"
-    said = (rest if begins else text).partition("For more detailed output")[0][:_MOST_LINE].strip()
-    if said or not _ENDED_ITSELF.search(before[:_MOST_LINE]):
-        return said
-    return f"{before.strip()[:_MOST_LINE]}: a program of the job ended its process (System.exit)"
-
-
-def full_executor(reason: str) -> str:
-    """`reason` of an executor of Spark that ended itself for lack of memory; "" for others."""
-    if not _FULL_EXECUTOR.search(reason[:_MOST_LINE]):
-        return ""
-    return f"{yarn_cause(reason)}: an executor ends itself so when its heap is full"
-
-
-def signalled(reason: str) -> str:
-    """`reason` with the meaning of the signal that ended a program; "" when none did."""
-    line = reason[:_MOST_LINE]
-    found = _SIGNAL.search(line)
-    if found is None or _OF_CLUSTER.search(line):
-        return ""
-    if is_exception(reason) and not any(word in line for word in ("Container", _SUBPROCESS)):
-        return ""  # the program's own exception
-    if found[1] == "143" or (found[2] or "").lower() == "terminated":
-        sent = "signal 15 (TERM) ended it: a person or a service of its machine sent it"
-    else:
-        sent = (
-            "signal 9 (KILL) ended it: a person sent it, or the kernel of its machine did because"
-            " the machine had no memory left"
-        )
-    return f"{yarn_cause(reason)}: {sent}"
+"""Where svcd searches, the text that says most first; `OF_SHELL` for a script."""
 
 
 def lines_of(action: Action, evidence: Evidence) -> Generator[None, None, Sequence[str]]:
@@ -242,152 +249,130 @@ def lines_of(action: Action, evidence: Evidence) -> Generator[None, None, Sequen
 
     In steps of some milliseconds each, one a text: the programs of tenants write them.
     """
-    searched: list[tuple[Callable[[str], str], str]] = []
-    if action.type == "shell":
-        stdout = evidence.of_launcher("stdout")
-        searched.append((script_cause, evidence.of_launcher("stderr")))
-        searched += [(python_cause, stdout), (script_end, stdout)]
-    else:
-        stderr = evidence.of_drivers("stderr")
-        searched += [(waited, each) for each in stderr]
-        searched += [(python_cause, each) for each in evidence.of_drivers("stdout")]
-        searched += [(python_cause, each) for each in stderr]
-        searched += [(cause, thrown(each)) for each in stderr]
-        for attempt in evidence.attempts[:1]:
-            if _SUBPROCESS in attempt:
-                searched += [(script_cause, each) for each in evidence.of_tasks("stderr")]
-            searched.append((task_cause, attempt))
-        searched += [(cause, each) for each in evidence.of_masters("syslog")]
-        files = ("stdout", "stderr", "syslog")
-        searched += [(cause, evidence.of_launcher(name)) for name in files]
-    found = list[str]()
-    for search, text in searched:
-        line = search(text)
+    lines: list[str] = []
+    for source in OF_SHELL if action.type == "shell" else SOURCES:
+        for text in source.texts(evidence):
+            line = source.search(text)
+            yield
+            lines += [line] if line else []
+    if action.type == "shell" and not lines:
+        lines += filter(None, [excerpts.script_end(evidence.of_launcher("stdout"))])
+    if action.type == "pig":
+        return excerpts.with_pig_place(lines, _launcher("stdout", "stderr")(evidence))
+    return lines
+
+
+def configs_of(row: Execution) -> Mapping[str, ConfigValue]:
+    """The configurations that the caller gave an execution."""
+    return _NO_CONFIGS if row.job_configs is None else row.job_configs.configs
+
+
+def judging(
+    record: Record,
+    evidence: Evidence = NOTHING,
+    secrets: Sequence[Secret] = (),
+    configs: Mapping[str, ConfigValue] = _NO_CONFIGS,
+) -> Generator[None, None, Failure]:
+    """The failure in the record of a workflow that ended in `KILLED` or `FAILED`.
+
+    evidence: the texts that were read besides. secrets: literal ones of the execution. configs: of
+    its job_configs. It has steps of some milliseconds each.
+    """
+    action = record.failed
+    if action is None:
+        if record.status == "KILLED":
+            return failure(Code.KILLED_ELSEWHERE, "workflow", "the workflow was killed")
+        return failure(Code.UNKNOWN, "workflow", "")
+    step, message = action.step, action.error_message
+    if action.status == "KILLED" and not message and not action.error_code:
+        return failure(Code.KILLED_ELSEWHERE, step, "the workflow was killed")
+    if action.error_code == "EL_ERROR":
+        return failure(Code.VARIABLE_UNKNOWN, step, message)
+    code, reason = yield from _judged(action, evidence)
+    yield
+    if code in _UNEXPLAINED:
+        meanings = ((signal, meaning(reason)) for signal, meaning in SIGNALS)
+        code, reason = next((found for found in meanings if found[1]), (code, reason))
+    reason = _quoted(code, reason, configs)
+    return failure(code, step, masked_text(reason[:_MOST_READ], secrets))
+
+
+def _judged(action: Action, evidence: Evidence) -> Generator[None, None, tuple[Code, str]]:
+    """The code of a failed action, and the line that explains it best."""
+    message = excerpts.spoken(action.error_message)
+    lines = yield from lines_of(action, evidence)
+    line, of_line = yield from _best(lines)
+    of_message = by_text(message)
+    yield
+    is_vague = not message or of_message is Code.EXIT_CODE or _VAGUE.search(message[:_MOST_READ])
+    if not is_vague and (of_message is not of_line or not excerpts.is_same(message, line)):
+        return of_message or of_line or Code.EXCEPTION, excerpts.joined(message, line)
+    if line:
+        end = None if of_line else (yield from _by_ends(evidence))
+        if end is not None:
+            return end
+        if of_line is None and not excerpts.is_exception(line):
+            of_line = of_message or Code.TASK_FAILED
+        return of_line or Code.EXCEPTION, line
+    ends = [*evidence.jobs, *(excerpts.yarn_cause(each.text) for each in _dead(evidence))]
+    if ends:
+        reason, code = yield from _best(ends)
+        return code or of_message or Code.TASK_FAILED, reason
+    if evidence.silent:
+        reason = f"the resource manager does not answer: {evidence.silent}"
+        return Code.RESOURCES_UNREACHABLE, reason
+    if not message:
+        reason = "a task failed, and neither the engine nor the job history has a reason"
+        return Code.TASK_FAILED, reason
+    return of_message or Code.EXCEPTION, message
+
+
+def _best(lines: Sequence[str]) -> Generator[None, None, tuple[str, Code | None]]:
+    """The first line that a code explains or that is an exception, else the first one, else ""."""
+    first: tuple[str, Code | None] = ("", None)
+    for line in lines:
+        code = by_text(line)
         yield
-        if line and not (found and search is script_end):
-            found.append(line)
-    return pig_places.named(found, evidence) if action.type == "pig" else found
+        if code is not None or excerpts.is_exception(line):
+            return line, code
+        first = first if first[0] else (line, None)
+    return first
 
 
-def spoken(message: str) -> str:
-    """The engine's words on a failed action, without those that only say that it failed."""
-    _, begins, rest = message.partition(THREW)
-    if not begins:
-        ended = _ENDED.match(message)
-        return yarn_cause(message[ended.end() :]) if ended else message.partition("\n\tat ")[0]
-    return (rest.strip().splitlines() or [""])[0].removeprefix(_SQL)
+def _dead(evidence: Evidence) -> Sequence[Ended]:
+    """The applications that YARN ended, the children first."""
+    dead = [each for each in evidence.applications if each.state in ("FAILED", "KILLED")]
+    return sorted(dead, key=lambda each: each.is_launcher)
 
 
-def is_same(message: str, line: str) -> bool:
-    """Whether the engine's words and a line of a log tell the same."""
-    words, has_place, _ = line.rpartition(" (")
-    return message[:_MOST_SAME] in line or (words if has_place else line)[:_MOST_SAME] in message
+def _by_ends(evidence: Evidence) -> Generator[None, None, tuple[Code, str] | None]:
+    """The reason for which YARN ended an application, whatever its program says of that."""
+    for each in _dead(evidence):
+        reason = excerpts.yarn_cause(each.text)
+        found = by_text(reason)
+        yield
+        if found in OF_YARN:
+            return found, reason
+    return None
 
 
-def joined(message: str, line: str) -> str:
-    """The engine's words and a line of a log, or only one of them when it tells the other."""
-    if line in message or message in line:
-        return max(line, message, key=len)
-    statement = _STATEMENT.match(message)
-    if statement is not None:
-        words = _POSITION.sub("", message[statement.end() : _MOST_LINE])[:_MOST_SAME]
-        if words in _POSITION.sub("", line):
-            return message
-    return f"{message}: {line}"
+def of_giving_up(action: Action, configs: Mapping[str, ConfigValue] = _NO_CONFIGS) -> Failure:
+    """The failure when the engine could not start (or end) `action`."""
+    step, message = action.step, action.error_message
+    found = by_text(message)
+    known = (Code.RESOURCES_UNREACHABLE, Code.FILE_SYSTEM, Code.NO_SPACE, Code.DOCUMENT_REFUSED)
+    code = found if found in known else Code.START_GAVE_UP
+    reason = _quoted(code, message, configs)
+    return failure(code, step, reason or "the engine gave up without a reason")
 
 
-def is_exception(line: str) -> bool:
-    """Whether the line is an exception of Java or Python."""
-    head = line[:_MOST_SEARCHED]
-    return next(_classes(head), None) == 0 or _PY_EXCEPTION.match(head) is not None
+def by_text(text: str) -> Code | None:
+    """The code that the words of a text explain."""
+    head = text[:_MOST_READ]
+    return next((cause.code for cause in CAUSES if cause.pattern.search(head)), None)
 
 
-def script_end(log: str) -> str:
-    """The launcher's line on a script that ended with another code than 0, else ""."""
-    found = _SCRIPT_END.search(log)
-    return "" if found is None else found[0]
-
-
-def own_words(log: bytes) -> bytes:
-    """The output of a program without the lines that its launcher printed before."""
-    for line in _BEGINNINGS:
-        _, found, rest = log.partition(line)
-        if found:
-            return rest
-    return log
-
-
-def _lines(log: str) -> Sequence[str]:
-    return log.splitlines()[-_MOST_LINES:]
-
-
-def _rank(line: str) -> int:
-    """The clearness with which a line of stderr explains the end of a script; 0: not at all."""
-    if _NOISE.match(line):
-        return 0
-    if _TRACE.match(line):
-        return 1
-    if _FAULT.match(line) or _begin(line) is not None:
-        return _FAULTY
-    return 3 if _ERROR.search(line) else 2
-
-
-def _tracebacks(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The error of each traceback of Python: the index of its line, its text, and its place."""
-    place = ""
-    within = False
-    for number, line in enumerate(lines):
-        frame = _PY_FRAME.match(line[:_MOST_SEARCHED])
-        if line.startswith(_TRACEBACK):
-            within, place = True, ""
-        elif frame is not None:
-            within = True
-            if not place or not _PY_LIBRARY.search(frame[1]):
-                place = f"{frame[1].rpartition('/')[2]}, line {frame[2]}"
-        elif within and line and not line[0].isspace():
-            within = False
-            if _PY_ERROR.match(line[:_MOST_SEARCHED]):
-                if _CALLING in line[:_MOST_SEARCHED] and number + 1 < len(lines):
-                    line = _deeper(lines, number + 1).removeprefix(": ")
-                yield number, line.strip()[:_MOST_LINE] + (f" ({place})" if place else "")
-            place = ""
-
-
-def _deeper(lines: Sequence[str], number: int) -> str:
-    """Line `number`, or the cause below it when it only says that a task failed to write."""
-    if "[TASK_WRITE_FAILED]" in lines[number][:_MOST_SEARCHED]:
-        for line in lines[number + 1 : number + _MOST_FRAMES]:
-            if line.startswith(_CAUSED):
-                return line.removeprefix(_CAUSED)
-    return lines[number]
-
-
-def _place(lines: Sequence[str], number: int) -> str:
-    """The first frame of a program in the stack that begins with line `number`, in brackets."""
-    for line in lines[number : number + _MOST_FRAMES]:
-        if FRAMEWORK.match(line):
-            continue
-        found = FRAME.match(line)
-        return "" if found is None else f" ({found[1]})"
-    return ""
-
-
-def _classes(line: str) -> Iterator[int]:
-    """The index of each exception's class in `line`."""
-    return (name.start() for name in _NAME.finditer(line) if _CLASS.search(name[0]))
-
-
-def _begin(line: str) -> int | None:
-    """The index in `line` of its exception or of Pig's numbered error; None without one."""
-    classes = list(_classes(line))
-    if classes:
-        before = line[: classes[0]]
-        if before in (_CAUSED, "Error: ") or _THREAD.fullmatch(before):
-            return classes[0]
-        levels = [found.end() for found in _LEVEL.finditer(line, 0, classes[-1])]
-        if levels:
-            return next(at for at in classes if at >= levels[-1])
-        if classes[0] == 0:
-            return 0
-    numbered = _PIG.search(line)
-    return None if numbered is None else numbered.start()
+def _quoted(code: Code, reason: str, configs: Mapping[str, ConfigValue]) -> str:
+    """The part of the reason that a failure with this code quotes."""
+    quote = next((cause.quote for cause in CAUSES if cause.code is code and cause.quote), None)
+    return reason if quote is None else quote(reason, configs)

@@ -1,4 +1,4 @@
-"""Takes a file of a container out of the page of its node manager. Pure.
+"""Takes the output of a program out of the page of its node manager. Pure.
 
 Source: Hadoop 3.5, NMWebServices.getContainerLogFile, LogToolUtils.outputContainerLog.
 """
@@ -14,6 +14,12 @@ _CONTENTS: Final = b"\nLogContents:\n"
 _LENGTH: Final = re.compile(rb"\nLogLength:(\d{1,18})\n")
 _END: Final = b"End of LogType:"
 _RUNS: Final = b"This log file belongs to a running container"
+_BEGINNINGS: Final = (
+    b">>> Invoking Pig command line now >>>\n",
+    b">>> Invoking Shell command line now >>\n",
+    b">>> Invoking Main class now >>>\n",
+)
+"""Lines of the engine's launcher before the program's output, the last one first."""
 
 
 def read_page(body: bytes, limit: int) -> tuple[FileEnds, bool]:
@@ -36,3 +42,12 @@ def read_page(body: bytes, limit: int) -> tuple[FileEnds, bool]:
         content, end, _ = body.partition(b"<pre>")[2].partition(b"</pre>")
         content = content if end else b""
     return FileEnds(tail=content, size=len(content)), False
+
+
+def own_words(log: bytes) -> bytes:
+    """The output of a program without the lines that its launcher printed before."""
+    for line in _BEGINNINGS:
+        _, found, rest = log.partition(line)
+        if found:
+            return rest
+    return log

@@ -13,8 +13,8 @@ from attrs import frozen
 
 from svcd.model.engine_record import Action, Record
 from svcd.model.job import Failure
-from svcd.workflow.decide import failures
-from svcd.workflow.decide.causes import yarn_cause
+from svcd.workflow.decide import causes, failures
+from svcd.workflow.decide.excerpts import yarn_cause
 from svcd.workflow.decide.failures import Code
 
 _APPLICATION: Final = re.compile(r"application_\d+_\d+\Z")
@@ -54,8 +54,8 @@ def lost(action: Action, diagnostics: str, sweep: Sweep) -> Failure:
     A cause that YARN knows has its own code: the launcher is innocent then.
     """
     cause = yarn_cause(diagnostics)
-    found = failures.by_text(cause)
-    code = found if found in failures.OF_YARN else Code.LAUNCHER_LOST
+    found = causes.by_text(cause)
+    code = found if found in causes.OF_YARN else Code.LAUNCHER_LOST
     words = " ".join(diagnostics.split())[:_MOST_WORDS] or "YARN gives no reason"
     text = f"the launcher {action.external_id} died: {words}"
     if code is not Code.LAUNCHER_LOST:

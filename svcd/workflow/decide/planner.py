@@ -20,7 +20,7 @@ from svcd.model.engine_record import Record
 from svcd.model.ids import ClusterId, ExecutionId, Timestamp, seconds_of, timestamp
 from svcd.model.job import Execution, ExecutionStatus, Failure, Waiting
 from svcd.ports.engine import JobLine
-from svcd.workflow.decide import failures, lifecycle, stalls, submission
+from svcd.workflow.decide import causes, failures, lifecycle, stalls, submission
 from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.lifecycle import waiting_for
 from svcd.workflow.decide.steps import (
@@ -261,9 +261,7 @@ def _waiting(
         if row.status is _S.SUSPENDED:
             since = seconds_of(row.suspended_since or moment)
             until = timestamp(since + manual_deadline_s)
-        return waiting_for(
-            row, failures.of_giving_up(action, failures.configs_of(row)), moment, until
-        )
+        return waiting_for(row, causes.of_giving_up(action, causes.configs_of(row)), moment, until)
     action = record.unlaunched
     began = row.start_time or row.created_at
     if action is None or row.status is not _S.RUNNING or now - seconds_of(began) < LAUNCH_S:
@@ -293,7 +291,7 @@ def overdue(row: Execution, memory: Memory, now: float, manual_deadline_s: float
     if row.status is _S.SUSPENDED and row.suspended_since is not None:
         action = record.gave_up
         if action is not None and now - seconds_of(row.suspended_since) >= manual_deadline_s:
-            return failures.of_giving_up(action, failures.configs_of(row))
+            return causes.of_giving_up(action, causes.configs_of(row))
     if row.status is _S.PREP:
         created = record.created
         # The engine's clock may differ: the job exists since `created_at` at the earliest.

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.workflow.decide.causes import (
+from svcd.workflow.decide.causes import by_text
+from svcd.workflow.decide.container_page import own_words
+from svcd.workflow.decide.excerpts import (
     cause,
-    own_words,
     python_cause,
     script_cause,
     script_end,
     task_cause,
     yarn_cause,
 )
-from svcd.workflow.decide.failures import Code, by_text
+from svcd.workflow.decide.failures import Code
 
 
 class CauseTests(SynchronousTestCase):

@@ -15,7 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.model.engine_record import parsed
 from svcd.model.job import Failure
 from svcd.model.secret import Secret
-from svcd.workflow.decide import failures, launchers
+from svcd.workflow.decide import causes, launchers
 from svcd.workflow.decide.evidence import LAUNCHER, Evidence, LogFile
 from svcd.workflow.decide.launchers import Sweep, lost
 from tests.causes.cells import CELLS
@@ -53,7 +53,7 @@ def judged(tree: Any) -> Failure:
     for each in evidence.applications:
         if action is not None and each.is_launcher and launchers.died({"state": each.state}):
             return lost(action, each.text, Sweep())
-    return ended(failures.judging(record, evidence))
+    return ended(causes.judging(record, evidence))
 
 
 class MatrixTests(SynchronousTestCase):
@@ -116,7 +116,7 @@ class HostileTests(SynchronousTestCase):
             for kind in ("shell", "java", "pig"):
                 action = {"name": "n", "type": kind, "status": "ERROR", "errorMessage": text}
                 record = parsed({"status": "KILLED", "actions": [action]})
-                steps = failures.judging(record, evidence, ())
+                steps = causes.judging(record, evidence, ())
                 began = process_time()
                 for _ in steps:
                     spent, began = process_time() - began, process_time()
@@ -127,7 +127,7 @@ class HostileTests(SynchronousTestCase):
         files = [LogFile(place=LAUNCHER, name="stderr", text=f"{'x' * 1990} {secret}\n")]
         action = {"name": "n", "type": "shell", "status": "ERROR", "errorMessage": "exit code [1]"}
         record = parsed({"status": "KILLED", "actions": [action]})
-        text = ended(failures.judging(record, Evidence(files=files), [Secret(secret)])).text
+        text = ended(causes.judging(record, Evidence(files=files), [Secret(secret)])).text
         self.assertNotIn("correct", text)
         self.assertIn("x ***", text)
 
@@ -139,5 +139,5 @@ class HostileTests(SynchronousTestCase):
         ]
         action = {"name": "n", "type": "shell", "status": "ERROR", "errorMessage": "exit code [1]"}
         record = parsed({"status": "KILLED", "actions": [action]})
-        told = ended(failures.judging(record, Evidence(files=files)))
+        told = ended(causes.judging(record, Evidence(files=files)))
         self.assertEqual((told.code, told.text.partition(";")[0]), ("EXIT_CODE", END))

@@ -7,15 +7,16 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.engine_record import parsed
 from svcd.model.job import Failure
-from svcd.workflow.decide import failures
+from svcd.workflow.decide import causes
+from svcd.workflow.decide.causes import NOTHING, by_text
 from svcd.workflow.decide.evidence import LAUNCHER, Ended, Evidence, LogFile
-from svcd.workflow.decide.failures import NOTHING, Code, by_text, failure
+from svcd.workflow.decide.failures import Code, failure
 from tests.support.steps import ended
 from tests.unit.workflow.recorded import record
 
 
 def of_record(tree: Mapping[str, Any], evidence: Evidence = NOTHING) -> Failure:
-    return ended(failures.judging(parsed(tree), evidence))
+    return ended(causes.judging(parsed(tree), evidence))
 
 
 def logged(text: str) -> Evidence:
@@ -24,7 +25,7 @@ def logged(text: str) -> Evidence:
 
 
 def of_giving_up(action: Mapping[str, Any]) -> Failure:
-    return failures.of_giving_up(parsed({"actions": [action]}).actions[0])
+    return causes.of_giving_up(parsed({"actions": [action]}).actions[0])
 
 
 class OfRecord(SynchronousTestCase):
@@ -479,7 +480,7 @@ class GivingUp(SynchronousTestCase):
         """START_MANUAL with its reason; the engine pads the code with blanks."""
         action = parsed(record("job-yarn-down")).gave_up
         assert action is not None
-        told = failures.of_giving_up(action)
+        told = causes.of_giving_up(action)
         self.assertEqual(
             (told.code, told.step, told.text),
             (
@@ -499,7 +500,7 @@ class GivingUp(SynchronousTestCase):
         held = {"name": "job-node", "status": "START_MANUAL", "errorMessage": message}
         action = parsed({"actions": [held]}).actions[0]
         given = {"mapreduce.map.memory.mb": 9999999, "a": "1"}
-        told = failures.of_giving_up(action, given)
+        told = causes.of_giving_up(action, given)
         self.assertEqual(told.code, "DOCUMENT_REFUSED")
         self.assertEqual(
             told.text,
@@ -518,7 +519,7 @@ class GivingUp(SynchronousTestCase):
             ({"oozie.launcher.queue": "nosuch"}, '$.job_configs.configs["oozie.launcher.queue"]: '),
             ({"oozie.launcher.queue": "other"}, ""),
         ):
-            told = ended(failures.judging(killed, configs=configs))
+            told = ended(causes.judging(killed, configs=configs))
             self.assertEqual(told.code, "DOCUMENT_REFUSED")
             self.assertEqual(told.text, f"{place}{words}; correct the named value")
 
