@@ -95,7 +95,6 @@ class Run:
             embedded__image_prefix=str(image),
             plugins__enabled="vanilla",
             workflow__unreachable_deadline_s="60",
-            workflow__manual_deadline_s="60",
         )
 
     async def to_end(self, cells: Sequence[Cell], at_once: int) -> int:

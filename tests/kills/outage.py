@@ -46,7 +46,6 @@ class Outage:
             embedded__image_prefix=str(image),
             plugins__enabled="vanilla",
             workflow__unreachable_deadline_s=str(gives_up_s),
-            workflow__manual_deadline_s="60",
         )
         self._image = image
         self._quiet = quiet
