@@ -21,7 +21,7 @@ from svcd.model.cloud import Firewall
 from svcd.model.cluster_token import ClusterTokens
 from svcd.model.ids import ClusterId, ExecutionId
 from svcd.ports.engine import Engine, FileSystem
-from svcd.ports.leases import Leases
+from svcd.ports.lease import Lease
 from svcd.ports.machines import Probe, Remote
 from svcd.ports.store import Sealer
 from svcd.provisioning.act.controller import RESCAN_S, Controller
@@ -98,8 +98,8 @@ class Daemon:
         )
         store, clock, rng = outside.store, outside.clock, outside.rng
         provisioning, keeper = settings.provisioning, outside.keeper
-        leases: Leases = Alone() if keeper is None else keeper.holding
-        self._leases = leases
+        lease: Lease = Alone() if keeper is None else keeper.holding
+        self._lease = lease
         self.executions = self._executions()
         ports = self._ports()
         self.controller = Controller(
@@ -108,15 +108,15 @@ class Daemon:
             provisioning,
             rng,
             settled=lambda _: self.executions.wake(),
-            leases=leases,
+            lease=lease,
             rescan_s=RESCAN_S if keeper is None else settings.database.rescan_s,
         )
         self.transient = Transient(
-            store, self.controller, clock, provisioning, leases, self.executions.kept_logs.holds
+            store, self.controller, clock, provisioning, lease, self.executions.kept_logs.holds
         )
-        self.health_checks = HealthChecks(ports, clock, provisioning, rng, leases)
-        self.trusts = TrustSweep(store, outside.cloud, clock, leases)
-        self.sweeps = Sweeps(store, clock)
+        self.health_checks = HealthChecks(ports, clock, provisioning, rng, lease)
+        self.trusts = TrustSweep(store, outside.cloud, clock, lease)
+        self.sweeps = Sweeps(store, clock, lease)
         self._parts: Sequence[Part] = (
             self.controller,
             self.executions,
@@ -132,7 +132,7 @@ class Daemon:
         self._measure()
         if keeper is not None:
             keeper.holding.watch(self._gained, self._lost)
-            keeper.notified, keeper.declared_dead = self._notified, self.sweeps.wake
+            keeper.notified = self._notified
 
     async def start(self) -> None:
         """Resume unfinished work. The caller opens the port after this."""
@@ -178,7 +178,7 @@ class Daemon:
             idle=lambda: self.transient.wake(),
             noticed=lambda cluster_id: self.health_checks.wake(cluster_id),
             rng=outside.rng,
-            leases=self._leases,
+            lease=self._lease,
             metrics=outside.metrics.work,
         )
 
@@ -255,7 +255,7 @@ class Daemon:
         metrics.watchers(self.services.feeds.count)
         if outside.keeper is not None:
             holding = outside.keeper.holding
-            metrics.lease(lambda: holding.holds(""))
+            metrics.lease(lambda: holding.held)
 
     # ---- other daemons ----
 
@@ -265,19 +265,21 @@ class Daemon:
         self.executions.gained()
         self.transient.wake()
         self.trusts.wake()
+        self.sweeps.wake()
 
     def _lost(self) -> None:
         self.controller.forget()
         self.executions.forget()
         self.health_checks.forget()
+        self.trusts.forget()
 
     def _notified(self, text: str) -> None:
         """Another daemon has changed a row; see `notify` of both controllers."""
         match text.split():
             case ["cluster", id_]:
                 self.controller.wake(ClusterId(id_))
-            case ["execution", id_, key]:
-                self.executions.notified(ExecutionId(id_), key)
+            case ["execution", id_]:
+                self.executions.notified(ExecutionId(id_))
                 self.transient.wake()
             case ["changed", sender, *tenants]:
                 self._outside.store.heard(sender, tenants)

@@ -2,5 +2,5 @@
 
 `svcd.daemon` injects the implementations: the clients, for real peers and for the embedded ones,
 and the store. Nothing here acts. Import from the modules: `faults` (the kinds of faults, on which
-the callers decide), `cloud`, `machines`, `engine`, `store`, `leases`.
+the callers decide), `cloud`, `machines`, `engine`, `store`, `lease`.
 """

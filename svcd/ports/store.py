@@ -207,10 +207,6 @@ class ClusterRows(RenderedRows[Cluster, ClusterId], Protocol):
 
 class ExecutionRows(RenderedRows[Execution, ExecutionId], Protocol):
     async def find(self, id_: ExecutionId) -> Execution | None: ...
-    async def lease_key(self, id_: ExecutionId) -> str | None:
-        """See `ports.leases.lease_key`; None when the row is gone."""
-        ...
-
     async def save(self, execution: Execution, before: Execution | None = None) -> bool:
         """Compare-and-set on version, as ClusterRows.save.
 
@@ -219,13 +215,10 @@ class ExecutionRows(RenderedRows[Execution, ExecutionId], Protocol):
         ...
 
     async def drop(self, id_: ExecutionId) -> None: ...
-    async def unfinished(
-        self, mine: Callable[[str], bool] | None = None, known: Sequence[Execution] = ()
-    ) -> Sequence[Execution]:
+    async def unfinished(self, known: Sequence[Execution] = ()) -> Sequence[Execution]:
         """Executions that have not ended, may still have a job, or wait for deletion.
 
-        Any tenant, oldest first. mine: called with each `lease_key`, maybe twice; only executions
-        for which it returns True are read. None: all. known: executions as read before; one that
+        Any tenant, oldest first. known: executions as read before; one that
         still has its version is returned as it is and not read again, because every change of an
         execution changes its version.
         """

@@ -1,7 +1,7 @@
 """The fence: stops work of a daemon that has lost its lease, when daemons share one database.
 
 Note: terms. Of the daemons on one database one does the work: it drives clusters and executions
-while it holds the lease. One uninterrupted time of holding is a `Term`. `Leases.drive` runs a piece
+while it holds the lease. One uninterrupted time of holding is a `Term`. `Lease.drive` runs a piece
 of work under the term, and a context variable carries the term along. So no function has to pass
 the term on, and none can forget it:
 
@@ -21,7 +21,6 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar
 from typing import Any, Protocol, TypeVar
 
-from svcd.ports.leases import Leases
 from svcd.runtime.tasks import Parked
 
 T = TypeVar("T")
@@ -67,28 +66,15 @@ async def under(term: Term, work: Coroutine[Any, Any, T]) -> T:
     return await work
 
 
-async def if_held(leases: Leases, key: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
-    """The result of `work` under the lease of `key`; None when the lease is not held or gets lost.
-
-    For loops over many keys, of which every daemon handles its own. Work that has a task of its own
-    gets its lease from `KeyedTasks`.
-    """
-    try:
-        return await leases.drive(key, work())
-    except LeaseLost:
-        return None
-
-
 def detached(start: Callable[[], T]) -> T:
     """The result of `start`. The work that it starts belongs to no term and to no request."""
     return Context().run(start)
 
 
 class Alone:
-    """Implements ports.Leases for a daemon that does not share its database: it holds them all."""
+    """Implements ports.Lease for a daemon that does not share its database: it holds the lease."""
 
-    def holds(self, key: str) -> bool:
-        return True
+    held = True
 
-    async def drive(self, key: str, work: Coroutine[Any, Any, T]) -> T:
+    async def drive(self, work: Coroutine[Any, Any, T]) -> T:
         return await work

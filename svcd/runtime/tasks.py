@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import uuid
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -24,7 +24,7 @@ from twisted.python.failure import Failure
 from svcd.errors import ServiceUnavailable
 
 if TYPE_CHECKING:
-    from svcd.ports.leases import Leases
+    from svcd.ports.lease import Lease
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -203,15 +203,22 @@ class Loop:
     """A LoopingCall that continues after failures: a failed turn is logged.
 
     A turn that is still running when the next one is due delays that one. `wake` runs a turn soon.
+    lease: turns run only while it is held, and are driven under its term. None: always.
     """
 
     def __init__(
-        self, clock: IReactorTime, name: str, every_s: float, turn: Callable[[], Awaitable[None]]
+        self,
+        clock: IReactorTime,
+        name: str,
+        every_s: float,
+        turn: Callable[[], Coroutine[Any, Any, None]],
+        lease: Lease | None = None,
     ) -> None:
         self._clock = clock
         self._name = name
         self._every_s = every_s
         self._turn = turn
+        self._lease = lease
         self._running: Deferred[None] | None = None
         self._again = False
         self._call = LoopingCall(self._once)
@@ -254,7 +261,8 @@ class Loop:
         try:
             while True:
                 self._again = False
-                await self._turn()
+                turn = self._turn()
+                await (turn if self._lease is None else self._lease.drive(turn))
                 if not self._again or self._stopped:
                     return
         except CancelledError:
@@ -277,9 +285,7 @@ class KeyedTasks(Generic[K]):
     A failure is logged and retried with back-off. At most `limit` keys run at once.
     failed: called at each failure with the key, the number of failures in a row, the incident id
     and the exception.
-    leases: work runs only while the lease of its key is held, and is driven under its term.
-    lease_key: the lease's key of a task's key, read just before each run; None: the run needs no
-    lease. Without `lease_key` a task's key is its lease's key.
+    lease: work runs only while it is held, and is driven under its term. None: always.
     parked: called with a key whose work was `Parked`: the lease is not held or was lost.
     """
 
@@ -292,16 +298,14 @@ class KeyedTasks(Generic[K]):
         backoff: Backoff = Backoff(first_s=1.0, most_s=60.0),
         rng: random.Random | None = None,
         failed: Callable[[K, int, str, Exception], None] | None = None,
-        leases: Leases | None = None,
-        lease_key: Callable[[K], Awaitable[str | None]] | None = None,
+        lease: Lease | None = None,
         parked: Callable[[K], None] | None = None,
     ) -> None:
         self._clock = clock
         self._name = name
         self._work = work
         self._failed = failed
-        self._leases = leases
-        self._lease_key = lease_key
+        self._lease = lease
         self._parked = parked
         self._gate = Gate(limit)
         self._backoff = backoff
@@ -357,13 +361,9 @@ class KeyedTasks(Generic[K]):
             self._running[key] = running
 
     async def _driven(self, key: K) -> float | None:
-        """One run of the work. Raises Parked when the lease of `key` is not held."""
-        if self._leases is None:
-            return await self._work(key)
-        lease = str(key) if self._lease_key is None else await self._lease_key(key)
-        if lease is None:
-            return await self._work(key)
-        return await self._leases.drive(lease, self._work(key))
+        """One run of the work. Raises Parked when the lease is not held."""
+        work = self._work(key)
+        return await (work if self._lease is None else self._lease.drive(work))
 
     async def _run(self, key: K) -> None:
         again: float | None = None

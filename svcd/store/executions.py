@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from attrs import evolve
 
@@ -13,7 +13,6 @@ from svcd.ports.store import StatusFigures
 from svcd.store.family import Family, Table
 
 _FIND = "select record from executions where id = :id"
-_LEASE_KEY = "select coalesce(cluster_id, id) from executions where id = :id"
 _SET_RECORD = """
 update executions
    set version = :version, record = :record, wire = :wire
@@ -27,10 +26,10 @@ _SET = _SET_STATUS.replace(
 _USED = "update clusters set used = 1 where id = :id and is_transient = 1 and used = 0"
 _DROP = "delete from executions where id = :id"
 _HEADS = """
-select coalesce(cluster_id, id), version, id, ended, created_at
+select version, id, ended, created_at
   from executions where ended = 0
  union all
-select coalesce(cluster_id, id), version, id, ended, created_at
+select version, id, ended, created_at
   from executions where ended = 1 and hidden = 1
  order by ended, created_at, id
 """
@@ -99,10 +98,6 @@ class Executions(Family[Execution]):
         row = await self._sql.one(_FIND, {"id": id_})
         return None if row is None else self._record(row)
 
-    async def lease_key(self, id_: ExecutionId) -> str | None:
-        row = await self._sql.one(_LEASE_KEY, {"id": id_})
-        return None if row is None else str(row[0])
-
     async def save(self, execution: Execution, before: Execution | None = None) -> bool:
         after = evolve(execution, version=execution.version + 1)
         text = _SET if before is None else _text_for(before, after)
@@ -117,21 +112,17 @@ class Executions(Family[Execution]):
             await self._sql.run(_DROP, {"id": id_})
             await self._note(there, "deleted")
 
-    async def unfinished(
-        self, mine: Callable[[str], bool] | None = None, known: Sequence[Execution] = ()
-    ) -> Sequence[Execution]:
+    async def unfinished(self, known: Sequence[Execution] = ()) -> Sequence[Execution]:
         if not known:
-            rows = await self._sql.all(_UNFINISHED)
-            return [self._record(row[1:]) for row in rows if mine is None or mine(row[0])]
+            return [self._record(row) for row in await self._sql.all(_UNFINISHED)]
         read = {each.id: each for each in known}
         found: list[Execution | None] = []
         changed: dict[str, int] = {}
-        for key, version, id_, _, _ in await self._sql.all(_HEADS):
-            if mine is None or mine(key):
-                row = read.get(id_)
-                if row is None or row.version != version:
-                    row, changed[id_] = None, len(found)
-                found.append(row)
+        for version, id_, _, _ in await self._sql.all(_HEADS):
+            row = read.get(id_)
+            if row is None or row.version != version:
+                row, changed[id_] = None, len(found)
+            found.append(row)
         ids = [*changed]
         for at in range(0, len(ids), _SOME):
             for id_, row in (await self._some(ids[at : at + _SOME])).items():

@@ -8,6 +8,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from svcd.model.idempotency import KEEP_S
 from svcd.model.ids import timestamp
+from svcd.ports.lease import Lease
 from svcd.runtime.tasks import Loop, sleep
 from svcd.store.store import SqlStore
 
@@ -15,12 +16,12 @@ _EVERY_S: Final = 3600.0
 
 
 class Sweeps:
-    """Sweeps of `store`. wake: sweep now, because another daemon has died."""
+    """Sweeps of `store`. wake: sweep now, because this daemon has got the lease."""
 
-    def __init__(self, store: SqlStore, clock: IReactorTime) -> None:
+    def __init__(self, store: SqlStore, clock: IReactorTime, lease: Lease) -> None:
         self._store = store
         self._clock = clock
-        self._loop = Loop(clock, "sweeps of the store", _EVERY_S, self._turn)
+        self._loop = Loop(clock, "sweeps of the store", _EVERY_S, self._turn, lease)
         self.wake = self._loop.wake
 
     def start(self) -> None:

@@ -30,6 +30,8 @@ _SILENT_S = 3.0
 _AFTER = (Effect.TIMEOUT_AFTER, Effect.RESET_AFTER)
 _SILENT = (Effect.TIMEOUT_BEFORE, Effect.TIMEOUT_AFTER)
 _UP_S = 1e6
+_NOTICED_S = 1.0
+"""Time until the end of a connection has arrived at its process."""
 
 UNCHANGED = "the connection to the database broke (simulated); nothing was changed, try again"
 UNKNOWN = "the connection to the database broke (simulated); whether it was changed is not known"
@@ -113,7 +115,7 @@ class Way:
         self._line = line
         self._faults = faults
         self._breaks = 0
-        self._stale = False
+        self._stale_until = float("-inf")
         self.under_way = 0
         server.open(self)
 
@@ -132,9 +134,12 @@ class Way:
         self._server.close(self)
 
     def broken(self) -> None:
-        """All connections are; what is under way fails, and so may the next one to use them."""
+        """All connections are; what is under way fails, and so may the next one to use them.
+
+        The pool looks at a connection before it gives it out, and so finds what broke before.
+        """
         self._breaks += 1
-        self._stale = True
+        self._stale_until = self._server.clock.seconds() + _NOTICED_S
 
     async def _call(self, kind: str, work: Callable[[], Awaitable[T]]) -> T:
         self.under_way += 1
@@ -157,7 +162,8 @@ class Way:
 
     async def _carried_out(self, kind: str, work: Callable[[], Awaitable[T]]) -> T:
         server, breaks = self._server, self._breaks
-        stale, self._stale = self._stale, False
+        stale = server.clock.seconds() < self._stale_until
+        self._stale_until = float("-inf")
         if server.away or (stale and server.rng.random() < 0.5):
             raise ServiceUnavailable(UNCHANGED)
         rule = self._faults.match("store", kind, "")

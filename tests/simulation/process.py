@@ -230,7 +230,7 @@ class Process:
 
     def works(self) -> bool:
         """Whether it holds the lease."""
-        return self.keeper is not None and self.keeper.holding.holds("")
+        return self.keeper is not None and self.keeper.holding.held
 
     def _new_line(self) -> Line:
         def entered() -> Any:

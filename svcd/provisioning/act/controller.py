@@ -24,7 +24,7 @@ from svcd.errors import NotFound, ServiceUnavailable
 from svcd.model.cluster import Cluster, ClusterEvent
 from svcd.model.ids import ClusterId
 from svcd.ports.cloud import CloudError
-from svcd.ports.leases import Leases
+from svcd.ports.lease import Lease
 from svcd.ports.store import Tx, until_saved
 from svcd.provisioning.act.perform import Performer, Ports
 from svcd.provisioning.act.rows import Journal, Rows
@@ -86,8 +86,8 @@ class _State:
 class Controller:
     """Drives all clusters towards the requested state. Implements the wake of the commands.
 
-    settled: called with each cluster that has come to rest, or whose row is gone. leases: the
-    controller drives only clusters that they hold. rescan_s: period of the scan for unfinished
+    settled: called with each cluster that has come to rest, or whose row is gone. lease: the
+    controller drives clusters only while it is held. rescan_s: period of the scan for unfinished
     rows.
     """
 
@@ -98,10 +98,10 @@ class Controller:
         settings: Provisioning,
         rng: random.Random,
         settled: Callable[[ClusterId], None] | None = None,
-        leases: Leases | None = None,
+        lease: Lease | None = None,
         rescan_s: float = RESCAN_S,
     ) -> None:
-        self._leases: Leases = leases or Alone()
+        self._lease: Lease = lease or Alone()
         self._ports = ports
         self._store = ports.store
         self._rows = Rows(ports.store, ports.metrics)
@@ -116,16 +116,16 @@ class Controller:
             self._drive,
             rng=rng,
             failed=self._crashed,
-            leases=self._leases,
+            lease=self._lease,
             parked=self._forget,
         )
-        self._rescan = Loop(clock, "unsettled clusters", rescan_s, self._scan)
+        self._rescan = Loop(clock, "unsettled clusters", rescan_s, self._scan, self._lease)
 
     # ---- owner's side ----
 
     async def start(self) -> None:
         """Resume all unfinished clusters, spread over some seconds when there are many."""
-        found = await self._unsettled()
+        found = await self._unsettled() if self._lease.held else {}
         spread = min(_JITTER_S, 0.01 * len(found))
         for cluster_id in found:
             self._state(cluster_id).alien = True
@@ -138,24 +138,23 @@ class Controller:
         await self._tasks.stop()
 
     async def notify(self, tx: Tx, cluster_id: ClusterId) -> None:
-        """In the transaction that changes a row: notify the daemon that drives the cluster."""
-        if not self._leases.holds(cluster_id):
+        """In the transaction that changes a row: notify the daemon that does the work."""
+        if not self._lease.held:
             await tx.notify(f"cluster {cluster_id}")
 
     def wake_all(self) -> None:
-        """Scan now for unfinished rows, because this daemon has got leases."""
+        """Scan now for unfinished rows, because this daemon has got the lease."""
         self._rescan.wake()
 
     def forget(self) -> None:
-        """Drop the memory of clusters whose leases this daemon has lost."""
+        """Drop the memory of all clusters, because this daemon has lost the lease."""
         for cluster_id in {*self._states, *self._tasks.active()}:
-            if not self._leases.holds(cluster_id):
-                self._tasks.rest(cluster_id)
-                self._forget(cluster_id)
+            self._tasks.rest(cluster_id)
+            self._forget(cluster_id)
 
     def wake(self, cluster_id: ClusterId) -> None:
         """Read the row of the cluster now, and interrupt its waits: a request has changed it."""
-        if not self._leases.holds(cluster_id):
+        if not self._lease.held:
             return
         state = self._states.get(cluster_id)
         if state is not None:
@@ -184,8 +183,7 @@ class Controller:
                 self.wake(cluster_id)  # its wake was lost
 
     async def _unsettled(self) -> Mapping[ClusterId, int]:
-        found = await self._store.read(lambda tx: tx.clusters.unsettled())
-        return {each: found[each] for each in found if self._leases.holds(each)}
+        return await self._store.read(lambda tx: tx.clusters.unsettled())
 
     def _crashed(self, cluster_id: ClusterId, count: int, incident: str, error: Exception) -> None:
         if not isinstance(error, ServiceUnavailable):

@@ -22,7 +22,7 @@ from svcd.model.cluster import Cluster, ClusterEvent
 from svcd.model.ids import ClusterId, Timestamp, timestamp
 from svcd.ports.cloud import Access, CloudError, CloudSession
 from svcd.ports.faults import Fault
-from svcd.ports.leases import Leases
+from svcd.ports.lease import Lease
 from svcd.ports.machines import Location, ProbeError, RemoteError
 from svcd.provisioning.act.perform import Ports
 from svcd.provisioning.act.rows import Rows
@@ -33,7 +33,7 @@ from svcd.provisioning.decide.failures import Code, code_of
 from svcd.provisioning.decide.health import Answer, Judged, Key, Seen
 from svcd.provisioning.decide.machines_view import machines
 from svcd.provisioning.distributions.spi import Command, HttpProbe
-from svcd.runtime.fencing import Alone, LeaseLost
+from svcd.runtime.fencing import Alone
 from svcd.runtime.logs import about
 from svcd.runtime.tasks import DeadlineExceeded, Loop, gather, with_deadline
 from svcd.settings import Provisioning
@@ -82,7 +82,7 @@ class _Kept:
 class HealthChecks:
     """Checks each Active cluster every `health_poll_s`; 0: never.
 
-    leases: svcd checks only clusters that they hold.
+    lease: svcd checks clusters only while it is held.
     """
 
     def __init__(
@@ -91,9 +91,9 @@ class HealthChecks:
         clock: IReactorTime,
         settings: Provisioning,
         rng: random.Random,
-        leases: Leases | None = None,
+        lease: Lease | None = None,
     ) -> None:
-        self._leases: Leases = leases or Alone()
+        self._lease: Lease = lease or Alone()
         self._ports = ports
         self._rows = Rows(ports.store, ports.metrics)
         self._clock = clock
@@ -104,7 +104,7 @@ class HealthChecks:
         self._turned = False
         self._outage_logged = False
         tick_s = min(_TICK_S, max(self._every_s / 10, 0.5))
-        self._loop = Loop(clock, "health checks", tick_s, self._turn)
+        self._loop = Loop(clock, "health checks", tick_s, self._turn, self._lease)
 
     def start(self) -> None:
         """Begin. Clusters that are Active now are checked soon, later ones within one period.
@@ -121,7 +121,7 @@ class HealthChecks:
     def wake(self, cluster_id: ClusterId) -> None:
         """Check this cluster soon; at most once every 30 s."""
         kept = self._kept.get(cluster_id)
-        if self._every_s <= 0:
+        if self._every_s <= 0 or not self._lease.held:
             return
         now = self._clock.seconds()
         if kept is None:
@@ -133,9 +133,9 @@ class HealthChecks:
                 self._loop.wake()
 
     def forget(self) -> None:
-        """Drop the memory of clusters whose leases this daemon has lost."""
-        for cluster_id in [id_ for id_ in self._kept if not self._leases.holds(id_)]:
-            del self._kept[cluster_id]
+        """Drop the memory of all clusters, because this daemon has lost the lease."""
+        self._kept.clear()
+        self._turned = False
 
     def unwell(self) -> int:
         """The number of this daemon's Active clusters that were not well at their last check."""
@@ -146,13 +146,12 @@ class HealthChecks:
     async def _turn(self) -> None:
         """Check the clusters that are due, `AT_ONCE` in parallel."""
         active = await self._ports.store.read(lambda tx: tx.clusters.active())
-        mine = [id_ for id_ in active if self._leases.holds(id_)]
         now = self._clock.seconds()
         kept = self._kept
-        spread = self._every_s if self._turned else min(self._every_s, _SPREAD_S * len(mine))
+        spread = self._every_s if self._turned else min(self._every_s, _SPREAD_S * len(active))
         self._turned = True
         self._kept = {
-            id_: kept.get(id_) or _Kept(due=now + self._rng.random() * spread) for id_ in mine
+            id_: kept.get(id_) or _Kept(due=now + self._rng.random() * spread) for id_ in active
         }
         due = [id_ for id_, known in self._kept.items() if known.due <= now]
         results = await gather([partial(self._visit, id_) for id_ in due], AT_ONCE)
@@ -167,10 +166,7 @@ class HealthChecks:
         kept.checked = now = self._clock.seconds()
         kept.due = now + self._every_s
         try:
-            await self._leases.drive(cluster_id, self._bounded(cluster_id, kept))
-        except LeaseLost:
-            self._kept.pop(cluster_id, None)
-            return
+            await self._bounded(cluster_id, kept)
         except (CloudError, DeadlineExceeded) as error:
             self._log_outage(error)
             return

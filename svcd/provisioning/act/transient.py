@@ -8,19 +8,17 @@ reason. A transient cluster that has had no execution yet stays, whatever its ag
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.model.cluster import Cluster, ClusterStatus, Desired
 from svcd.model.ids import ClusterId
-from svcd.ports.leases import Leases
+from svcd.ports.lease import Lease
 from svcd.ports.store import Store, Tx
 from svcd.provisioning.act import rows
 from svcd.provisioning.act.controller import Controller
 from svcd.provisioning.decide import events, lifecycle
-from svcd.runtime.fencing import Alone, if_held
 from svcd.runtime.tasks import Loop
 from svcd.settings import Provisioning
 
@@ -30,7 +28,7 @@ log = Logger()
 class Transient:
     """Deletes idle transient clusters every `transient_poll_s`. `wake`: an execution has ended.
 
-    leases: each of several daemons deletes only clusters that it drives. held: whether a cluster
+    lease: it works only while it is held. held: whether a cluster
     still has something that svcd reads before its deletion.
     """
 
@@ -40,16 +38,15 @@ class Transient:
         controller: Controller,
         clock: IReactorTime,
         settings: Provisioning,
-        leases: Leases | None = None,
+        lease: Lease | None = None,
         held: Callable[[ClusterId], Awaitable[bool]] | None = None,
     ) -> None:
         self._held = held
-        self._leases: Leases = leases or Alone()
         self._store = store
         self._controller = controller
         self._clock = clock
         self._settings = settings
-        self._loop = Loop(clock, "transient clusters", settings.transient_poll_s, self._turn)
+        self._loop = Loop(clock, "transient clusters", settings.transient_poll_s, self._turn, lease)
 
     def start(self) -> None:
         self._loop.start(now=False)
@@ -63,7 +60,7 @@ class Transient:
 
     async def _turn(self) -> None:
         for cluster_id in await self._store.read(lambda tx: tx.clusters.idle_transient()):
-            await if_held(self._leases, cluster_id, partial(self._end, cluster_id))
+            await self._end(cluster_id)
 
     def _may_end(self, row: Cluster) -> bool:
         """Whether svcd may delete the cluster; on_failure may keep one in Error for a person."""

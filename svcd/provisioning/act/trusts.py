@@ -33,9 +33,8 @@ from svcd.model.ids import ClusterId, seconds_of, timestamp
 from svcd.model.trust import GivenTrust, LooseTrust, TrustFigures
 from svcd.ports.cloud import Cloud, CloudError
 from svcd.ports.faults import Fault
-from svcd.ports.leases import Leases
+from svcd.ports.lease import Lease
 from svcd.ports.store import Store, Tx
-from svcd.runtime.fencing import Alone, if_held
 from svcd.runtime.tasks import Loop, gather
 
 log = Logger()
@@ -168,18 +167,17 @@ async def _forget(store: Store, loose: LooseTrust) -> None:
 class TrustSweep:
     """Deletes trusts without a use: of requests that died, of rows that svcd dropped.
 
-    leases: each of several daemons deletes the trusts of its own clusters. The sweep deletes only
+    lease: the sweep works only while it is held. It deletes only
     trusts of this installation. It knows them by id, or by ownership tag, giver and project.
     """
 
     def __init__(
-        self, store: Store, cloud: Cloud, clock: IReactorTime, leases: Leases | None = None
+        self, store: Store, cloud: Cloud, clock: IReactorTime, lease: Lease | None = None
     ) -> None:
         self._store = store
         self._cloud = cloud
         self._clock = clock
-        self._leases: Leases = leases or Alone()
-        self._loop = Loop(clock, "loose trusts", LOOK_S, self._turn)
+        self._loop = Loop(clock, "loose trusts", LOOK_S, self._turn, lease)
         self.figures = TrustFigures()
 
     def start(self) -> None:
@@ -188,6 +186,10 @@ class TrustSweep:
     def wake(self) -> None:
         """Begin a turn now."""
         self._loop.wake()
+
+    def forget(self) -> None:
+        """Count no trusts, because this daemon has lost the lease."""
+        self.figures = evolve(self.figures, loose=0)
 
     async def stop(self) -> None:
         await self._loop.stop()
@@ -199,8 +201,7 @@ class TrustSweep:
         past, far = timestamp(now), timestamp(now + _FARTHEST_S)
         ripe = [r for r in rows if r.due_at <= past or r.due_at > far]
         self.figures = evolve(self.figures, loose=sum(r.doomed or r in ripe for r in rows))
-        due = [r for r in ripe if self._leases.holds(r.cluster_id)]
-        doomed = await self._doomed(due)
+        doomed = await self._doomed(ripe)
         if not doomed:
             return
         found: Mapping[str, Sequence[str]] | CloudError
@@ -208,10 +209,7 @@ class TrustSweep:
             found = await self._find([r for r in doomed if not r.trust_id])
         except CloudError as error:
             found = error
-        work = [
-            partial(if_held, self._leases, r.cluster_id, partial(self._settle, r, found))
-            for r in doomed
-        ]
+        work = [partial(self._settle, r, found) for r in doomed]
         for failure in await gather(work, _AT_ONCE):
             if failure is not None:
                 raise failure

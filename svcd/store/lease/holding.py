@@ -1,4 +1,4 @@
-"""The lease as this daemon holds it, and the work under it. Implements ports.Leases.
+"""The lease as this daemon holds it, and the work under it. Implements ports.Lease.
 
 Note: two clocks. The database's server decides when the lease ends. This daemon treats the lease as
 in force for the lease's time less a margin, counted from before its request to the server. So the
@@ -110,12 +110,13 @@ class Holding:
         """gained, lost: called after the lease has become usable or unusable."""
         self._gained, self._lost = gained, lost
 
-    # ---- ports.Leases ----
+    # ---- ports.Lease ----
 
-    def holds(self, key: str) -> bool:
+    @property
+    def held(self) -> bool:
         return self._usable() is not None
 
-    async def drive(self, key: str, work: Coroutine[Any, Any, T]) -> T:
+    async def drive(self, work: Coroutine[Any, Any, T]) -> T:
         term = self._usable()
         if term is None:
             work.close()
@@ -181,6 +182,11 @@ class Holding:
             self._stop(self._grace)
             self._grace = self._clock.callLater(wait_s, lambda: self._gained())
         else:
+            self._gained()
+
+    def search(self) -> None:
+        """Let the work search the rows, because notifications may have been lost."""
+        if self.held:
             self._gained()
 
     def lose(self) -> None:

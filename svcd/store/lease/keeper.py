@@ -154,10 +154,10 @@ async def require(sql: Sql, term: Term) -> None:
 class LeaseKeeper:
     """Keeps `holding` up to date with the database.
 
-    notified: called with each notification of another daemon (`Tx.notify`). declared_dead: called
-    after this daemon has declared others dead. shut_out: called with one line when another daemon
-    owns the database alone, or has upgraded its schema beyond this release. steady, wall: see
-    `Holding`. problem: why the lease cannot be used or taken now, else "".
+    notified: called with each notification of another daemon (`Tx.notify`). shut_out: called with
+    one line when another daemon owns the database alone, or has upgraded its schema beyond this
+    release. steady, wall: see `Holding`. problem: why the lease
+    cannot be used or taken now, else "".
     """
 
     def __init__(
@@ -177,7 +177,6 @@ class LeaseKeeper:
         self._shut_out = shut_out
         self.holding = Holding(clock, steady, me.name, settings.lease_s, settings.grace_s, wall)
         self.notified: Callable[[str], None] = _ignore
-        self.declared_dead: Callable[[], None] = _nothing
         self.problem = "the database was not asked for the lease yet"
         self._session: Session | None = None
         self._declares_from = float("-inf")  # when it may declare others dead
@@ -304,6 +303,7 @@ class LeaseKeeper:
             return None
         self._session = session
         self._declares_from = self._clock.seconds() + self._settings.lease_s
+        self.holding.search()
         return session
 
     # ---- a turn ----
@@ -406,7 +406,6 @@ class LeaseKeeper:
             return 0
         work = " and the lease is free" if freed else ""
         log.warn("Daemons {names} are dead{work}", names=", ".join(dead), work=work)
-        self.declared_dead()
         return freed[0] if freed else 0
 
     async def _settle(
@@ -456,7 +455,3 @@ class LeaseKeeper:
 
 def _ignore(_: str) -> None:
     """The default of `notified`: ignore the notification."""
-
-
-def _nothing() -> None:
-    """The default of `declared_dead`: do nothing."""

@@ -168,7 +168,7 @@ create index executions_output on executions (output_id);
 -- that it reads, and the large rows are left alone. PostgreSQL keeps large texts beside its rows, and
 -- an index with the version would have to follow each write.
 create index executions_unfinished on executions (created_at, id
-{sqlite}, version, cluster_id, ended
+{sqlite}, version, ended
 ) where ended = 0;
 -- What each status tick looks for: ended executions whose deletion is still to be carried out.
 create index executions_hidden on executions (created_at, id) where hidden = 1;
@@ -207,7 +207,7 @@ create table execution_log_pieces (
 );
 
 -- Application credentials of jobs, from before they are created until after they are deleted.
--- name: at the identity service. cluster_id: decides the lease. sealed: the account, and the id and
+-- name: at the identity service. sealed: the account, and the id and
 -- the secret of the application credential, sealed with the key of the state folder.
 create table job_credentials (
   name text {c} primary key,

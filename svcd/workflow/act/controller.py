@@ -26,10 +26,10 @@ from svcd.model.ids import ClusterId, ExecutionId
 from svcd.model.job import Execution
 from svcd.ports.cloud import ApplicationCredentials, ObjectStore
 from svcd.ports.engine import Engine, Engines, FileSystem
-from svcd.ports.leases import Leases, lease_key
+from svcd.ports.lease import Lease
 from svcd.ports.machines import Probe
 from svcd.ports.store import Sealer, Store
-from svcd.runtime.fencing import Alone, if_held
+from svcd.runtime.fencing import Alone
 from svcd.runtime.tasks import (
     KeyedTasks,
     Loop,
@@ -73,7 +73,7 @@ class Controller:
     idle: called when an execution of a transient cluster has ended. noticed: called with a cluster
     when an execution begins to wait for something of it. credentials: makes the application
     credentials of jobs; None: jobs get the passwords of their accounts. access: the object store as
-    the clusters' machines reach it. leases: svcd drives only executions of leases that they hold.
+    the clusters' machines reach it. lease: svcd drives executions only while it is held.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Controller:
         idle: Callable[[], None],
         rng: random.Random,
         installation: str = "",
-        leases: Leases | None = None,
+        lease: Lease | None = None,
         noticed: Callable[[ClusterId], None] = lambda _: None,
         metrics: WorkMetrics | None = None,
     ) -> None:
@@ -101,14 +101,14 @@ class Controller:
         self._rng = rng
         self._settings = settings
         self._idle = idle
-        self._leases: Leases = leases or Alone()
+        self._lease: Lease = lease or Alone()
         self._tidied = False
-        self.rows = Rows(store, engines, clock, self._leases, sealer, noticed, metrics)
+        self.rows = Rows(store, engines, clock, self._lease, sealer, noticed, metrics)
         self.credentials = JobCredentials(
             store=store,
             cloud=credentials,
             clock=clock,
-            leases=self._leases,
+            lease=self._lease,
             installation=installation,
             life_s=settings.job_credential_s,
         )
@@ -131,7 +131,7 @@ class Controller:
             idle=idle,
         )
         self._observer = Observer(
-            self.rows, engine, ResourceManager(probe), clock, settings, rng, self._leases
+            self.rows, engine, ResourceManager(probe), clock, settings, rng, self._lease
         )
         self._states: dict[ExecutionId, State] = {}
         self._passes = Passes(
@@ -144,12 +144,11 @@ class Controller:
             limit=sys.maxsize,  # each kind of step has a limit of its own
             rng=rng,
             failed=self._crashed,
-            leases=self._leases,
-            lease_key=self._lease_key,
+            lease=self._lease,
             parked=self._forget,
         )
-        self._ticks = Loop(clock, "execution status", settings.poll_s, self.tick)
-        self._pruning = Pruning(store, clock, self._leases, settings.keep_days)
+        self._ticks = Loop(clock, "execution status", settings.poll_s, self.tick, self._lease)
+        self._pruning = Pruning(store, clock, self._lease, settings.keep_days)
 
     # ---- owner's side ----
 
@@ -174,22 +173,22 @@ class Controller:
         else:
             self._tasks.wake(id_)
 
-    def notified(self, id_: ExecutionId, key: str) -> None:
+    def notified(self, id_: ExecutionId) -> None:
         """Read the row soon, because another daemon has written it."""
-        if self._leases.holds(key):
+        if self._lease.held:
             self._tasks.wake(id_)
             self._ticks.wake()
 
     def gained(self) -> None:
-        """Read all unfinished executions as after a start, because this daemon has got leases."""
+        """Read all unfinished executions as after a start: this daemon has got the lease."""
         self._tidied = False
         self._ticks.wake()
         self.credentials.wake()
 
     def forget(self) -> None:
-        """Drop the memory of executions and engines whose leases this daemon has lost."""
-        self._observer.retain(self._leases.holds)
-        self.rows.retain(self._leases.holds)
+        """Drop the memory of executions and engines, because this daemon has lost the lease."""
+        self._observer.retain(lambda _: False)
+        self.rows.retain(lambda _: False)
 
     def active(self) -> int:
         """The number of executions with a task that works or has a timer."""
@@ -214,10 +213,7 @@ class Controller:
             self._tasks.wake(id_, self._rng.random() if index >= AT_ONCE else 0.0)
         self._observer.retain(due.at_engines.__contains__)
         self.rows.retain(due.at_engines.__contains__)
-        looks = [
-            partial(if_held, self._leases, cluster_id, partial(self._look, cluster_id, rows))
-            for cluster_id, rows in due.at_engines.items()
-        ]
+        looks = [partial(self._look, id_, rows) for id_, rows in due.at_engines.items()]
         raise_first(await gather(looks, ENGINES_AT_ONCE))
 
     async def _corrected(self, found: Sequence[Execution]) -> Sequence[Execution]:
@@ -285,15 +281,6 @@ class Controller:
 
     # ---- one execution ----
 
-    async def _lease_key(self, id_: ExecutionId) -> str | None:
-        """The key of the lease. None: the row is gone, or a request has found the end here."""
-        state = self._states.get(id_)
-        if state is not None and state.sight is not None:
-            return lease_key(state.sight.row)
-        key = await self.rows.lease_of(id_)
-        is_foreign = key is not None and not self._leases.holds(key)
-        return None if is_foreign and state is not None and state.seen_here else key
-
     def _crashed(self, id_: ExecutionId, count: int, incident: str, error: Exception) -> None:
         """Count failures: a bug must not keep an execution `Pending` for ever, a lost store may."""
         if count >= CRASHES and not isinstance(error, ServiceUnavailable):
@@ -313,8 +300,6 @@ class Controller:
             state.incident = ""
             if step is None:
                 place = self._place(sight.cluster)
-                if state.seen_here and not (planner.is_to_tidy(row) or self.rows.is_ours(row)):
-                    break  # here it would only be tidied up
                 observed = self._observed(sight.cluster, place, sight.look, sight.is_read)
                 step = planner.plan(row, observed, self._clock.seconds())
             after = await self._passes.act(step, sight, place, state)
@@ -359,18 +344,15 @@ class Controller:
     async def _answered(
         self, row: Execution, place: Place, answering: Coroutine[Any, Any, Answer]
     ) -> Execution:
-        """Write the engine's answer. After an end the task tidies up here, whoever drives the row.
+        """Write the engine's answer. After an end the task tidies up.
 
         The answer of the write may be lost, so the task is woken in any case.
         """
         answer = await answering
         try:
-            after = await self._passes.absorb(row, place, answer) or row
+            return await self._passes.absorb(row, place, answer) or row
         finally:
-            if not self.rows.is_ours(row):
-                self._states.setdefault(row.id, State()).seen_here = True
             self._tasks.wake(row.id)
-        return after
 
     async def kill_all_of(self, cluster_id: ClusterId) -> None:
         """Before a cluster's delete: kill its executions at the engine, and write `KILLED`.

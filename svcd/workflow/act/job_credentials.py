@@ -21,9 +21,8 @@ from svcd.model.job import Credentials, Execution
 from svcd.model.job_credential import JobCredential
 from svcd.ports.cloud import ApplicationCredentials, CloudError
 from svcd.ports.faults import Fault
-from svcd.ports.leases import Leases
+from svcd.ports.lease import Lease
 from svcd.ports.store import Store, Tx
-from svcd.runtime.fencing import if_held
 from svcd.runtime.tasks import Loop, gather
 from svcd.workflow.decide import job_credentials as decide
 from svcd.workflow.decide import lifecycle
@@ -51,19 +50,19 @@ class JobCredentials:
         store: Store,
         cloud: ApplicationCredentials | None,
         clock: IReactorTime,
-        leases: Leases,
+        lease: Lease,
         installation: str,
         life_s: float,
     ) -> None:
         self._store = store
         self._cloud = cloud
         self._clock = clock
-        self._leases = leases
         self._installation = installation
         self._life_s = life_s
         self._forbidden: set[str] = set()
         """Projects whose users may not delete application credentials; see the log."""
-        self._loop = Loop(clock, "application credentials of jobs", decide.LOOK_S, self._turn)
+        name = "application credentials of jobs"
+        self._loop = Loop(clock, name, decide.LOOK_S, self._turn, lease)
 
     def start(self) -> None:
         self._loop.start(now=False)
@@ -178,11 +177,7 @@ class JobCredentials:
     async def _turn(self) -> None:
         rows = await self._store.read(lambda tx: tx.job_credentials.loose(_LIMIT))
         now = self._clock.seconds()
-        due = [r for r in rows if decide.is_due(r, now) and self._leases.holds(r.cluster_id)]
-        work = [
-            partial(if_held, self._leases, row.cluster_id, partial(self._delete, row))
-            for row in due
-        ]
+        work = [partial(self._delete, row) for row in rows if decide.is_due(row, now)]
         for failure in await gather(work, _AT_ONCE):
             if failure is not None:
                 raise failure

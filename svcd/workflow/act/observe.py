@@ -20,7 +20,7 @@ from twisted.logger import Logger
 from svcd.model.ids import ClusterId, ExecutionId
 from svcd.model.job import Execution
 from svcd.ports.engine import Engine, EngineError, JobLine
-from svcd.ports.leases import Leases
+from svcd.ports.lease import Lease
 from svcd.runtime.tasks import Gate, KeyedTasks
 from svcd.settings import Workflow
 from svcd.workflow.act.rows import Place, Rows
@@ -68,7 +68,7 @@ class Observer:
         clock: IReactorTime,
         settings: Workflow,
         rng: random.Random,
-        leases: Leases,
+        lease: Lease,
     ) -> None:
         self._rows = rows
         self._engine = engine
@@ -83,7 +83,7 @@ class Observer:
             "stalled steps",
             self._ask_manager,
             limit=STALLS_AT_ONCE,
-            leases=leases,
+            lease=lease,
             parked=self._drop_question,
         )
 

@@ -77,14 +77,13 @@ class State:
     """The memory of one execution while its task works; a restart may lose it.
 
     interrupted: a start was, and an old write into the folder may be under way: remove the folder
-    twice. incident: of a bug that has ended too many starts. seen_here: a request has found the end
-    here, and another daemon drives the execution. sight: of the tick that has woken the task.
+    twice. incident: of a bug that has ended too many starts. sight: of the tick that has woken the
+    task.
     """
 
     sight: Sight | None = None
     interrupted: bool = False
     incident: str = ""
-    seen_here: bool = False
 
 
 class Passes:

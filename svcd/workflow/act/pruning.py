@@ -1,8 +1,7 @@
 """Deletes executions that ended more than `workflow.keep_days` days ago.
 
 `decide.planner` says which. svcd keeps an execution whose folder or application credential it still
-has to delete. Each of several daemons prunes the executions that it drives; a delete is
-compare-and-set, so two daemons at once do no harm.
+has to delete.
 
 Note: a wrong clock. A host often starts with a wrong clock and corrects it soon. With a clock that
 is ahead, svcd would delete what it has to keep. So svcd deletes nothing in the first hour after its
@@ -19,7 +18,7 @@ from twisted.logger import Logger
 
 from svcd.model.ids import Timestamp, timestamp
 from svcd.model.job import Execution
-from svcd.ports.leases import Leases, lease_key
+from svcd.ports.lease import Lease
 from svcd.ports.store import Store, Tx
 from svcd.runtime.tasks import Loop, sleep
 from svcd.workflow.decide import planner
@@ -41,14 +40,13 @@ _PARTS: Final = 25
 class Pruning:
     """The loop that prunes. keep_days: 0 keeps all executions, and the loop does not run."""
 
-    def __init__(self, store: Store, clock: IReactorTime, leases: Leases, keep_days: int) -> None:
+    def __init__(self, store: Store, clock: IReactorTime, lease: Lease, keep_days: int) -> None:
         self._store = store
         self._clock = clock
-        self._leases = leases
         self._keep_days = keep_days
         self._after: Execution | None = None
         self._steady_since = self._seen = float("-inf")
-        self._loop = Loop(clock, "old executions", LOOK_S, self._turn)
+        self._loop = Loop(clock, "old executions", LOOK_S, self._turn, lease)
 
     def start(self) -> None:
         if self._keep_days:
@@ -89,10 +87,9 @@ class Pruning:
         return await self._store.read(lambda tx: tx.executions.ended(before, after, _ROWS))
 
     async def _pruned(self, rows: Sequence[Execution]) -> int:
-        """Delete those of `rows` that this daemon drives; return how many it has deleted."""
-        mine = [row for row in rows if self._leases.holds(lease_key(row))]
+        """Delete `rows` that have not changed; return how many svcd has deleted."""
 
         async def work(tx: Tx) -> int:
-            return sum([await tx.executions.prune(row) for row in mine])
+            return sum([await tx.executions.prune(row) for row in rows])
 
-        return await self._store.tx(work) if mine else 0
+        return await self._store.tx(work) if rows else 0

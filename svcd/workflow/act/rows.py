@@ -3,7 +3,7 @@
 Every write is read, decide, compare-and-set, and repeats after a lost race. A caller that has just
 read or written the row gives the state that it knows. An attempt decides by that one first, and
 reads the row when the compare-and-set refuses it: the row has changed since. The transaction that
-writes a row also notifies the daemon that drives it. The events of the cluster record the begin
+writes a row also notifies the daemon that does the work. The events of the cluster record the begin
 (`retry`) and the end (`done`) of a wait. When many executions wait for the same reason, the events
 show only one of them.
 """
@@ -22,7 +22,7 @@ from svcd.model.ids import ClusterId, ExecutionId, iso_seconds, seconds_of, time
 from svcd.model.job import Execution
 from svcd.model.secret import Secret
 from svcd.ports.engine import Endpoints, Engines
-from svcd.ports.leases import Leases, lease_key
+from svcd.ports.lease import Lease
 from svcd.ports.machines import Location, Ways, reachable
 from svcd.ports.store import Sealer, Store, Tx, until_saved
 from svcd.runtime.work_metrics import WorkMetrics
@@ -70,7 +70,7 @@ class Rows:
         store: Store,
         engines: Engines,
         clock: IReactorTime,
-        leases: Leases,
+        lease: Lease,
         sealer: Sealer,
         notice: Callable[[ClusterId], None] = lambda _: None,
         metrics: WorkMetrics | None = None,
@@ -78,7 +78,7 @@ class Rows:
         self._store = store
         self._engines = engines
         self._clock = clock
-        self._leases = leases
+        self._lease = lease
         self._sealer = sealer
         self._notice = notice
         self._metrics = metrics or WorkMetrics()
@@ -113,9 +113,9 @@ class Rows:
         return await self._store.read(lambda tx: tx.executions.of_cluster(id_))
 
     async def unfinished(self) -> Sequence[Execution]:
-        """The unfinished executions that this daemon drives."""
-        mine, known = self._leases.holds, self._unfinished
-        self._unfinished = await self._store.read(lambda tx: tx.executions.unfinished(mine, known))
+        """The unfinished executions."""
+        known = self._unfinished
+        self._unfinished = await self._store.read(lambda tx: tx.executions.unfinished(known))
         return self._unfinished
 
     async def untidy(self) -> Sequence[ExecutionId]:
@@ -162,21 +162,12 @@ class Rows:
 
         return await self._store.read(read_secrets)
 
-    # ---- leases ----
-
-    def is_ours(self, row: Execution) -> bool:
-        """Whether this daemon drives the execution now."""
-        return self._leases.holds(lease_key(row))
-
-    async def lease_of(self, id_: ExecutionId) -> str | None:
-        """The key of its lease, which can change; None when the row is gone."""
-        return await self._store.read(lambda tx: tx.executions.lease_key(id_))
+    # ---- the daemon that does the work ----
 
     async def notify(self, tx: Tx, row: Execution) -> None:
-        """In the transaction that writes `row`: notify the daemon that drives it."""
-        key = lease_key(row)
-        if not self._leases.holds(key):
-            await tx.notify(f"execution {row.id} {key}")
+        """In the transaction that writes `row`: notify the daemon that does the work."""
+        if not self._lease.held:
+            await tx.notify(f"execution {row.id}")
 
     # ---- writing ----
 

@@ -32,7 +32,6 @@ from svcd.model.job import Credentials, DataSource, Execution
 from svcd.model.job_credential import ApplicationCredential, JobCredential
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
-from svcd.ports.leases import lease_key
 
 SURE_S: Final = 3600.0
 """A call without an answer may take effect for this long."""
@@ -91,7 +90,7 @@ def wanted(
     life_s: float,
 ) -> Sequence[JobCredential]:
     """The records of a start of `row` now. life_s: of an application credential."""
-    cluster_id = ClusterId(lease_key(row))
+    cluster_id = ClusterId(row.cluster_id or row.id)
     return [
         JobCredential(
             name=ownership_tags.credential_name(cluster_id, installation, row.id, number),

@@ -582,30 +582,6 @@ class StoreContract:
         left = self.now(lambda tx: tx.executions.unfinished())
         self.assertEqual([e.id for e in left], ["e-1", "e-2"])
 
-    def test_unfinished_are_asked_for_by_whom_they_belong_to(self) -> None:
-        """To their cluster; to themselves without one."""
-        self.now(lambda tx: tx.executions.add(execution()))
-        self.now(lambda tx: tx.executions.add(evolve(execution(2), cluster_id=None)))
-        asked: list[str] = []
-
-        def mine(key: str) -> bool:
-            asked.append(key)
-            return key == "e-2"
-
-        found = self.now(lambda tx: tx.executions.unfinished(mine))
-        self.assertEqual(asked, ["c-1", "e-2"])
-        self.assertEqual([e.id for e in found], ["e-2"])
-
-    def test_lease_key_of_an_execution(self) -> None:
-        """Of its cluster, of itself without one, of none when it is gone."""
-        self.now(lambda tx: tx.executions.add(execution()))
-        self.now(lambda tx: tx.executions.add(evolve(execution(2), cluster_id=None)))
-        keys = [
-            self.now(lambda tx, id_=id_: tx.executions.lease_key(ExecutionId(id_)))
-            for id_ in ("e-1", "e-2", "e-3")
-        ]
-        self.assertEqual(keys, ["c-1", "e-2", None])
-
     def test_unfinished_that_have_not_changed_are_not_decoded_again(self) -> None:
         """A change of an execution changes its version."""
         for number in (1, 2):
@@ -614,7 +590,7 @@ class StoreContract:
         after = evolve(first[1], waiting=None, attempts=7)
         self.assertTrue(self.now(lambda tx: tx.executions.save(after)))
         self.now(lambda tx: tx.executions.add(execution(3)))
-        again = self.now(lambda tx: tx.executions.unfinished(known=first))
+        again = self.now(lambda tx: tx.executions.unfinished(first))
         self.assertIs(again[0], first[0])
         self.assertEqual([(e.id, e.attempts) for e in again[1:]], [("e-2", 7), ("e-3", 0)])
 
@@ -628,7 +604,7 @@ class StoreContract:
         hidden = evolve(first[0], **over, delete_requested=True)
         self.assertTrue(self.now(lambda tx: tx.executions.save(hidden)))
         self.now(lambda tx: tx.executions.drop(ExecutionId("e-3")))
-        again = self.now(lambda tx: tx.executions.unfinished(lambda _: True, first))
+        again = self.now(lambda tx: tx.executions.unfinished(first))
         self.assertEqual(
             [(e.id, e.delete_requested) for e in again], [("e-4", False), ("e-1", True)]
         )
@@ -643,7 +619,7 @@ class StoreContract:
 
         self.now(add)
         known = self.now(lambda tx: tx.executions.unfinished())[7:8]
-        again = self.now(lambda tx: tx.executions.unfinished(known=known))
+        again = self.now(lambda tx: tx.executions.unfinished(known))
         self.assertEqual([e.id for e in again], [f"e-{number}" for number in range(250)])
 
     # ---- internal binaries --------------------------------------------------------------------

@@ -21,7 +21,7 @@ from svcd.model.cluster import Cluster, ClusterEvent, Instance, NodeGroup
 from svcd.model.ids import ClusterId, InstanceId, timestamp
 from svcd.model.job import JobType
 from svcd.model.secret import Secret
-from svcd.ports.leases import Leases
+from svcd.ports.lease import Lease
 from svcd.provisioning.act.controller import Controller
 from svcd.provisioning.act.perform import Ports
 from svcd.provisioning.distributions.registry import Distributions
@@ -223,7 +223,7 @@ class Site:
     own_clock: the same time, with the timers of all but the cloud.
     """
 
-    leases: Leases | None = None
+    lease: Lease | None = None
 
     def new_database(self) -> Database:
         """Empty; every site has its own."""
@@ -251,7 +251,7 @@ class Site:
             self.settings,
             random.Random(1),
             settled=self.settled.append,
-            leases=self.leases,
+            lease=self.lease,
         )
 
     def ports(self) -> Ports:

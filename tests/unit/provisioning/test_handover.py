@@ -35,7 +35,7 @@ class _Two(Site):
 
     def new_controller(self) -> Controller:
         holding = Holding(self.clock, self.clock.seconds, f"d{len(self.held)}", 1e9, 0.0)
-        self.leases = holding
+        self.lease = holding
         made = super().new_controller()
         holding.watch(made.wake_all, made.forget)
         self.held.append(holding)

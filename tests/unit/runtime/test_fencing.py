@@ -17,8 +17,8 @@ from svcd.clients.connections import Connections
 from svcd.clients.ssh_wire import Exec
 from svcd.runtime import fencing
 from svcd.runtime.clock import VirtualClock
-from svcd.runtime.fencing import Alone, LeaseLost, if_held
-from svcd.runtime.tasks import KeyedTasks
+from svcd.runtime.fencing import Alone, LeaseLost
+from svcd.runtime.tasks import KeyedTasks, Loop, sleep
 from svcd.store.lease.holding import Holding
 
 
@@ -65,20 +65,20 @@ class TermTests(SynchronousTestCase):
 
         self.assertIsNone(self.successResultOf(self.under(_Term(), work())))
 
-    def test_one_that_is_alone_holds_everything(self) -> None:
+    def test_one_that_is_alone_holds_the_lease(self) -> None:
         """And runs under no term."""
 
         async def work() -> Any:
             return fencing.current()
 
         alone = Alone()
-        self.assertTrue(alone.holds("c-1"))
-        driven = Deferred.fromCoroutine(alone.drive("c-1", work()))
+        self.assertTrue(alone.held)
+        driven = Deferred.fromCoroutine(alone.drive(work()))
         self.assertIsNone(self.successResultOf(driven))
 
 
 class LeasedTasksTests(SynchronousTestCase):
-    """Tasks and rounds of the daemon that holds the lease."""
+    """Tasks and loops of the daemon that holds the lease."""
 
     def setUp(self) -> None:
         self.clock = VirtualClock()
@@ -98,7 +98,7 @@ class LeasedTasksTests(SynchronousTestCase):
     def test_task_runs_under_the_lease(self) -> None:
         """Without it the task rests, without a failure."""
         tasks = KeyedTasks(
-            self.clock, "test", self.work, leases=self.lease, parked=self.parked.append
+            self.clock, "test", self.work, lease=self.lease, parked=self.parked.append
         )
         tasks.wake("a")
         self.clock.advance(1000)
@@ -109,19 +109,24 @@ class LeasedTasksTests(SynchronousTestCase):
         self.assertEqual((self.runs, self.parked), ([("a", 7)], ["a"]))
         self.assertEqual(list(tasks.active()), [])
 
-    def test_round_is_skipped_without_the_lease(self) -> None:
-        """None is its result."""
+    def test_turn_of_a_loop_runs_under_the_lease(self) -> None:
+        """Without it the turn is skipped, without a failure; a lost lease ends a turn."""
+        turns: list[int | None] = []
 
-        async def epoch() -> int | None:
-            return self.epoch()
+        async def turn() -> None:
+            turns.append(self.epoch())
+            await sleep(self.clock, 1.5)
+            turns.append(-1)
 
-        results = []
-        for number in (1, 2):
-            results.append(
-                self.successResultOf(Deferred.fromCoroutine(if_held(self.lease, "a", epoch)))
-            )
-            self.lease.took(number, 1.0)
-        self.assertEqual(results, [None, 1])
+        loop = Loop(self.clock, "test", 1.0, turn, self.lease)
+        loop.start()
+        self.clock.advance(5)
+        self.assertEqual(turns, [])
+        self.lease.took(7, 1.0)
+        self.clock.advance(1)
+        self.lease.lose()
+        self.clock.advance(5)
+        self.assertEqual(turns, [7])
 
 
 class _Endpoint:

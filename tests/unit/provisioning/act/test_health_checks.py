@@ -21,18 +21,13 @@ from tests.unit.provisioning.support import NOW, Site, cluster, group, instance,
 T = TypeVar("T")
 
 
-class _Leases:
-    """held: which are held; all of them when it is None. lost: those of which work is refused."""
+class _Lease:
+    """Implements ports.Lease. held: set by the test."""
 
-    def __init__(self) -> None:
-        self.held: set[str] | None = None
-        self.lost: set[str] = set()
+    held = True
 
-    def holds(self, key: str) -> bool:
-        return self.held is None or key in self.held
-
-    async def drive(self, key: str, work: Coroutine[Any, Any, T]) -> T:
-        if key in self.lost:
+    async def drive(self, work: Coroutine[Any, Any, T]) -> T:
+        if not self.held:
             work.close()
             raise LeaseLost
         return await work
@@ -56,9 +51,9 @@ class LooksTests(SynchronousTestCase):
         for number in range(count):
             row = named(number)
             site.store.clusters.rows[row.id] = row
-        self.leases = _Leases()
+        self.lease = _Lease()
         self.checks = HealthChecks(
-            site.ports(), site.clock, site.settings, random.Random(1), self.leases
+            site.ports(), site.clock, site.settings, random.Random(1), self.lease
         )
         self.checks.start()
         self.addCleanup(lambda: run(self.checks.stop()))
@@ -83,26 +78,18 @@ class LooksTests(SynchronousTestCase):
         self.assertEqual(len(self.told()), 100, counts)
         self.assertEqual(self.checks.unwell(), 100)
 
-    def test_only_those_whose_lease_is_held_are_looked_at(self) -> None:
-        """What was remembered of others is forgotten when leases are lost."""
+    def test_nothing_is_looked_at_without_the_lease(self) -> None:
+        """What was remembered is forgotten when it is lost."""
         self.begin(4)
-        self.leases.held = {"c0", "c1"}
+        self.lease.held = False
+        self.checks.wake(ClusterId("c0"))
         self.site.advance(320)
-        self.assertEqual(self.told(), ["c0", "c1"])
-        self.assertEqual(self.checks.unwell(), 2)
-        self.leases.held = {"c1"}
+        self.assertEqual(self.told(), [])
+        self.lease.held = True
+        self.site.advance(320)
+        self.assertEqual((len(self.told()), self.checks.unwell()), (4, 4))
         self.checks.forget()
-        self.assertEqual(self.checks.unwell(), 1)
-        self.leases.held = {"c1", "c2"}
-        self.site.advance(320)
-        self.assertEqual(self.told(), ["c0", "c1", "c2"])
-
-    def test_a_lease_that_is_lost_meanwhile_is_no_fault(self) -> None:
-        """The others are looked at all the same."""
-        self.begin(3)
-        self.leases.lost = {"c1"}
-        self.site.advance(320)
-        self.assertEqual(self.told(), ["c0", "c2"])
+        self.assertEqual(self.checks.unwell(), 0)
 
     def test_few_looks_are_under_way_at_once(self) -> None:
         """Also when all are due."""

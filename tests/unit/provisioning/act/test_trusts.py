@@ -18,6 +18,7 @@ from svcd.model.trust import LooseTrust
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.provisioning.act.trusts import DUE_S, LOOK_S, SURE_S, Trusts, TrustSweep, released
+from svcd.runtime.fencing import Alone, LeaseLost
 from tests.support.api import now
 from tests.unit.provisioning.cloud import CALLS, TIMEOUT_S
 from tests.unit.provisioning.support import NOW, TENANT, Site, cluster, run
@@ -27,17 +28,14 @@ T = TypeVar("T")
 CLUSTER = ClusterId("c1")
 
 
-class Few:
-    """ports.Leases of these keys."""
+class Lost:
+    """ports.Lease that another daemon holds."""
 
-    def __init__(self, *keys: str) -> None:
-        self._keys = keys
+    held = False
 
-    def holds(self, key: str) -> bool:
-        return key in self._keys
-
-    async def drive(self, key: str, work: Coroutine[Any, Any, T]) -> T:
-        return await work
+    async def drive(self, work: Coroutine[Any, Any, T]) -> T:
+        work.close()
+        raise LeaseLost
 
 
 class TrustTestCase(SynchronousTestCase):
@@ -262,12 +260,12 @@ class SweepTests(TrustTestCase):
         """auth.mode none."""
         self.assertIsNone(released(cluster(), NOW))
 
-    def test_each_daemon_looks_after_its_own_clusters(self) -> None:
-        """By the leases."""
+    def test_only_the_daemon_that_works_looks_after_them(self) -> None:
+        """By the lease."""
         trust = self.lose()
         store: Any = self.site.store
-        for leases, left in ((Few(), {trust}), (Few(CLUSTER), set())):
-            self.sweep = TrustSweep(store, self.cloud.client, self.clock, leases)
+        for lease, left in ((Lost(), {trust}), (Alone(), set())):
+            self.sweep = TrustSweep(store, self.cloud.client, self.clock, lease)
             self.swept(DUE_S)
             self.assertEqual(self.cloud.trusts, left)
 

@@ -13,8 +13,6 @@ from svcd.runtime.fencing import LeaseLost
 from svcd.runtime.tasks import sleep
 from svcd.store.lease.holding import Holding
 
-KEY = "c-1"
-
 
 class HoldingTests(SynchronousTestCase):
     """A lease of 10 s, believed in for 9, with a grace of 2."""
@@ -45,7 +43,7 @@ class HoldingTests(SynchronousTestCase):
         self.holding.took(epoch, quiet_s)
 
     def drive(self, work: Any) -> Deferred[Any]:
-        return Deferred.fromCoroutine(self.holding.drive(KEY, work))
+        return Deferred.fromCoroutine(self.holding.drive(work))
 
     async def wait(self, log: list[str]) -> None:
         """Work that takes 100 s."""
@@ -57,23 +55,23 @@ class HoldingTests(SynchronousTestCase):
     def test_nothing_is_held_at_first(self) -> None:
         """Work is not even begun."""
         log: list[str] = []
-        self.assertFalse(self.holding.holds(KEY))
+        self.assertFalse(self.holding.held)
         self.failureResultOf(self.drive(self.wait(log)), LeaseLost)
         self.assertEqual((log, self.told), ([], []))
 
     def test_what_was_free_for_long_is_used_at_once(self) -> None:
         self.take()
-        self.assertTrue(self.holding.holds(KEY))
+        self.assertTrue(self.holding.held)
         self.assertEqual(self.told, ["gained"])
 
     def test_what_became_free_just_now_is_used_after_the_grace(self) -> None:
         """What its former holder sent may still be on its way."""
         self.take(quiet_s=0.5)
-        self.assertEqual((self.holding.holds(KEY), self.told), (False, []))
+        self.assertEqual((self.holding.held, self.told), (False, []))
         self.advance(1.4)
-        self.assertEqual((self.holding.holds(KEY), self.told), (False, []))
+        self.assertEqual((self.holding.held, self.told), (False, []))
         self.advance(0.2)
-        self.assertEqual((self.holding.holds(KEY), self.told), (True, ["gained"]))
+        self.assertEqual((self.holding.held, self.told), (True, ["gained"]))
 
     def test_belief_is_counted_from_before_the_question(self) -> None:
         """The answer took 3 s: 6 of 9 are left."""
@@ -82,9 +80,9 @@ class HoldingTests(SynchronousTestCase):
         self.holding.renewed(asked)
         self.holding.took(1, 1000.0)
         self.advance(5.9)
-        self.assertTrue(self.holding.holds(KEY))
+        self.assertTrue(self.holding.held)
         self.advance(0.2)
-        self.assertFalse(self.holding.holds(KEY))
+        self.assertFalse(self.holding.held)
 
     def test_answer_that_came_too_late_is_none(self) -> None:
         asked = self.holding.now()
@@ -96,10 +94,10 @@ class HoldingTests(SynchronousTestCase):
         """The leases are the same; what was turned away meanwhile is looked for."""
         self.take()
         self.jumped = 3600.0
-        self.assertFalse(self.holding.holds(KEY))
+        self.assertFalse(self.holding.held)
         self.advance(1.0)
         self.holding.renewed(self.holding.now())
-        self.assertTrue(self.holding.holds(KEY))
+        self.assertTrue(self.holding.held)
         self.assertEqual(self.told, ["gained", "gained"])
 
     def test_wall_set_back_leaves_the_belief_to_the_steady_clock(self) -> None:
@@ -107,26 +105,26 @@ class HoldingTests(SynchronousTestCase):
         self.take()
         self.jumped = -3600.0
         self.advance(8.9)
-        self.assertTrue(self.holding.holds(KEY))
+        self.assertTrue(self.holding.held)
         self.holding.renewed(self.holding.now())
         self.advance(8.9)
-        self.assertTrue(self.holding.holds(KEY))
+        self.assertTrue(self.holding.held)
         self.advance(0.2)
-        self.assertFalse(self.holding.holds(KEY))
+        self.assertFalse(self.holding.held)
         self.assertEqual(self.told, ["gained", "lost"])
 
     def test_lease_that_seems_to_become_free_in_an_hour_waits_for_its_grace_only(self) -> None:
         """The clock of the database's server was set back."""
         self.take(quiet_s=-3600.0)
         self.advance(1.9)
-        self.assertFalse(self.holding.holds(KEY))
+        self.assertFalse(self.holding.held)
         self.advance(0.2)
-        self.assertTrue(self.holding.holds(KEY))
+        self.assertTrue(self.holding.held)
 
     def test_steady_clock_ends_the_belief_when_wall_time_is_set_back(self) -> None:
         self.take()
         self.steady += 9.0
-        self.assertFalse(self.holding.holds(KEY))
+        self.assertFalse(self.holding.held)
 
     def test_wall_time_ends_the_belief_when_the_machine_slept(self) -> None:
         """The work of before is refused before anything else runs, and cancelled then."""
@@ -172,7 +170,7 @@ class HoldingTests(SynchronousTestCase):
         self.assertEqual((log, self.told), (["ended"], ["gained", "lost"]))
         self.assertEqual(self.holding.epoch, 1)
         self.holding.renewed(self.holding.now())
-        self.assertTrue(self.holding.holds(KEY))
+        self.assertTrue(self.holding.held)
         self.assertEqual(self.told, ["gained", "lost", "gained"])
 
     def test_renewals_keep_it(self) -> None:
@@ -180,7 +178,7 @@ class HoldingTests(SynchronousTestCase):
         for _ in range(30):
             self.advance(1.0)
             self.holding.renewed(self.holding.now())
-        self.assertTrue(self.holding.holds(KEY))
+        self.assertTrue(self.holding.held)
         self.assertEqual(self.told, ["gained"])
 
     def test_lost_lease_ends_its_work(self) -> None:

@@ -119,7 +119,7 @@ class KeeperTests(SynchronousTestCase):
 
     def test_alone_it_does_the_work(self) -> None:
         self.assertEqual((self.holding.epoch, self.server.holder), (1, "me"))
-        self.assertTrue(self.holding.holds(""))
+        self.assertTrue(self.holding.held)
 
     def test_lease_that_another_daemon_took_is_lost_at_the_next_heartbeat(self) -> None:
         self.server.change("other")
@@ -145,16 +145,16 @@ class KeeperTests(SynchronousTestCase):
         self.server.drops, self.server.reachable = [], True
         self.advance(1)
         self.assertEqual(self.holding.epoch, self.server.epoch)
-        self.assertFalse(self.holding.holds(""))
+        self.assertFalse(self.holding.held)
         self.advance(2)
-        self.assertTrue(self.holding.holds(""))
+        self.assertTrue(self.holding.held)
 
     def test_stop_gives_the_lease_up(self) -> None:
         """Nothing was cut short, so the next holder need not wait."""
         self.successResultOf(Deferred.fromCoroutine(self.keeper.stop()))
         self.assertEqual(self.server.holder, "")
         self.assertGreater(self.server.quiet_s, _SETTINGS.grace_s)
-        self.assertFalse(self.holding.holds(""))
+        self.assertFalse(self.holding.held)
 
 
 class ReleaseTests(SynchronousTestCase):
@@ -195,10 +195,10 @@ class ReleaseTests(SynchronousTestCase):
         """It works no more from its next heartbeat on."""
         self.successResultOf(self.open())
         self.begin()
-        self.assertTrue(self.keeper.holding.holds(""))
+        self.assertTrue(self.keeper.holding.held)
         self.upgraded(self.newest + 1, self.newest + 1)
         self.clock.pump([1.0] * 3)
-        self.assertFalse(self.keeper.holding.holds(""))
+        self.assertFalse(self.keeper.holding.held)
         self.assertIn(
             f"the database has schema {self.newest + 1}, this release knows {self.newest}",
             self.shut_out[0],
@@ -211,7 +211,7 @@ class ReleaseTests(SynchronousTestCase):
         self.begin()
         self.upgraded(self.newest + 2, self.newest)
         self.clock.pump([1.0] * 3)
-        self.assertEqual((self.keeper.holding.holds(""), self.shut_out), (True, []))
+        self.assertEqual((self.keeper.holding.held, self.shut_out), (True, []))
         self.successResultOf(self.open())
 
     def test_a_daemon_that_was_declared_dead_does_not_enter_a_newer_schema(self) -> None:

@@ -9,22 +9,13 @@ from attrs import evolve
 from svcd.model.ids import ClusterId, ExecutionId, timestamp
 from svcd.model.job import Execution, ExecutionStatus
 from svcd.runtime.clock import VirtualClock
+from svcd.runtime.fencing import Alone
 from svcd.settings import Workflow
 from svcd.workflow.act.pruning import SURE_S, Pruning
 from tests.contract.store.job_credentials import noted
 from tests.unit.workflow.support import CLUSTER, PIG, TENANT, WorkflowCase
 
 DAY = 86_400.0
-
-
-class Chosen:
-    """Leases of some clusters only."""
-
-    def __init__(self, *held: str) -> None:
-        self._held = held
-
-    def holds(self, key: str) -> bool:
-        return key in self._held
 
 
 class Shifted:
@@ -42,8 +33,8 @@ class Shifted:
 
 
 class PruningTests(WorkflowCase):
-    def pruning(self, keep_days: int, leases: Any = None) -> Pruning:
-        made = Pruning(self.store, self.clock, leases or Chosen(CLUSTER, "c2"), keep_days)
+    def pruning(self, keep_days: int) -> Pruning:
+        made = Pruning(self.store, self.clock, Alone(), keep_days)
         made.start()
         self.clock.advance(SURE_S)
         self.addCleanup(lambda: self.run_to_end(made.stop()))
@@ -89,7 +80,7 @@ class PruningTests(WorkflowCase):
         self.ended("young", 0.0)
         clock = Shifted(self.clock)
         clock.ahead_s = 9 * DAY
-        made = Pruning(self.store, clock, Chosen(CLUSTER), 2)
+        made = Pruning(self.store, clock, Alone(), 2)
         made.start()
         self.addCleanup(lambda: self.run_to_end(made.stop()))
         self.clock.advance(3500.0)
@@ -127,14 +118,6 @@ class PruningTests(WorkflowCase):
         self.tx(lambda tx: tx.job_credentials.forget(credential.name))
         self.clock.advance(60.0)
         self.assertEqual(sorted(self.left()), ["doubt", "folder", "hidden"])
-
-    def test_daemon_prunes_only_what_it_drives(self) -> None:
-        """The others belong to another daemon."""
-        self.ended("mine", DAY * 3)
-        self.ended("other", DAY * 3, cluster_id=ClusterId("c2"))
-        self.pruning(1, Chosen(CLUSTER))
-        self.clock.advance(61.0)
-        self.assertEqual(self.left(), ["other"])
 
     def test_a_turn_is_bounded_and_the_next_continues(self) -> None:
         """500 rows a turn; rows that stay hold the others up for one turn only."""
