@@ -158,7 +158,7 @@ class Journal:
         self.tenants.add(tenant_id)
         feed = self._sql.feed
         if feed.bump:
-            await self._sql.later(feed.bump)
+            await self._sql.at_commit(feed.bump)
         gone = word == "deleted"
         values = {
             "kind": kind,
@@ -171,7 +171,7 @@ class Journal:
         }
         if gone or expires:
             self.expiring[tenant_id] = self.expiring.get(tenant_id, 0) + 1
-        await self._sql.later(_noting(feed), values)
+        await self._sql.at_commit(_noting(feed), values)
 
     async def here(self, now_s: float) -> Cursor:
         feed = self._sql.feed

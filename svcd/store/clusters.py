@@ -163,7 +163,7 @@ class Clusters(Family[Cluster]):
         for number, event in enumerate(events, last + 1):
             record = msgspec.json.encode(_stored(event)).decode()
             values = {"cluster_id": id_, "number": number, "record": record}
-            await self._sql.later(_ADD_EVENT, values)
+            await self._sql.run(_ADD_EVENT, values)
             await note(f"{id_}/{number}", number, "created")
         newest = last + len(events)
         if newest > EVENTS_KEPT:

@@ -120,7 +120,7 @@ class Internals(Family[JobBinaryInternal]):
     async def begin(self, upload_id: str, tenant_id: str, size: int) -> None:
         await self._refuse_if_too_large(tenant_id, size)
         values = {"id": upload_id, "holder": self._holder, "tenant_id": tenant_id, "size": size}
-        await self._sql.later(_BEGIN, values)
+        await self._sql.run(_BEGIN, values)
 
     async def _refuse_if_too_large(self, tenant_id: str, size: int) -> None:
         """Raise QuotaExceeded when the tenant may not store `size` more bytes."""

@@ -8,7 +8,7 @@ in every test run.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from svcd.ports.store import DatabaseFigures
@@ -20,9 +20,6 @@ T = TypeVar("T")
 
 Row: TypeAlias = tuple[Any, ...]
 Parameters: TypeAlias = Mapping[str, object]
-
-
-Refused: TypeAlias = "Callable[[Conflict], Exception]"
 
 
 class Conflict(Exception):
@@ -43,19 +40,11 @@ None for the last row when there are no more rows.
 """
 
 
-Rooms: TypeAlias = "MutableMapping[tuple[str, str, int], int]"
-"""The number of rows that can surely be added, by table, tenant and limit: see Family."""
-
-
 class Sql(Protocol):
     """Statements of one transaction. Parameters are named: `:name` in the text."""
 
     @property
     def feed(self) -> Feed: ...
-    @property
-    def rooms(self) -> Rooms | None:
-        """The same for all transactions; None when other processes write the database too."""
-        ...
 
     async def all(self, text: str, parameters: Parameters | None = None) -> Sequence[Row]: ...
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None: ...
@@ -78,16 +67,13 @@ class Sql(Protocol):
         ...
 
     async def run(self, text: str, parameters: Parameters | None = None) -> int:
-        """The number of rows that were changed. Raises Conflict."""
+        """The number of rows that were changed. Raises Conflict, and RuntimeError in a read."""
         ...
 
-    async def later(
-        self, text: str, parameters: Parameters | None = None, refused: Refused | None = None
-    ) -> None:
-        """Delay a write: it is sent with the next statement, or at the end of the transaction.
+    async def at_commit(self, text: str, parameters: Parameters | None = None) -> None:
+        """Write a row that no other statement of the transaction reads, just before the commit.
 
-        Several delayed writes are sent together, in their order. That statement raises a Conflict
-        of the writes, converted by `refused`.
+        It meets no unique index. Raises RuntimeError in a read.
         """
         ...
 

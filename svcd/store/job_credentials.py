@@ -71,7 +71,7 @@ class JobCredentials:
         self._sealer = sealer
 
     async def add(self, new: JobCredential) -> None:
-        await self._sql.later(_ADD, self._values(new))
+        await self._sql.run(_ADD, self._values(new))
 
     async def save(self, row: JobCredential) -> bool:
         return await self._sql.run(_SAVE, self._values(row)) == 1

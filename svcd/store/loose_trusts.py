@@ -34,7 +34,7 @@ class LooseTrusts:
 
     async def add(self, trust: LooseTrust) -> None:
         values = attrs.asdict(trust) | {"doomed": int(trust.doomed)}
-        await self._sql.later(_ADD, values)
+        await self._sql.run(_ADD, values)
 
     async def take(self, id_: str) -> bool:
         return await self._sql.run(_TAKE, {"id": id_}) == 1

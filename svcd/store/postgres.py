@@ -42,8 +42,6 @@ from svcd.store.database import (
     Conflict,
     Joined,
     Parameters,
-    Refused,
-    Rooms,
     Row,
     SchemaError,
 )
@@ -158,15 +156,13 @@ class _Statements:
     """Implements `Sql` on one session. begin: sent with the first statement."""
 
     feed = FEED
-    rooms: Rooms | None = None
 
     def __init__(self, session: Session, begin: str) -> None:
         self._session = session
         self._begin = begin
         self._begun = False
-        self._later: list[bytes] = []
         self._ahead: dict[tuple[object, ...], Row | None] = {}
-        self._refused: Refused | None = None
+        self._last: list[bytes] = []
 
     async def all(self, text: str, parameters: Parameters | None = None) -> Sequence[Row]:
         return cast("Sequence[Row]", (await self._execute(text, parameters)).fetchall())
@@ -197,7 +193,7 @@ class _Statements:
 
     async def ahead(self, text: str, parameters: Parameters) -> Row | None:
         key = text, *parameters.values()
-        if key not in self._ahead and not (self._begun or self._later):
+        if key not in self._ahead and not self._begun:
             begin, self._begin = self._begin, ""
             try:
                 self._ahead[key] = await self.one(text, parameters)
@@ -208,36 +204,31 @@ class _Statements:
     async def run(self, text: str, parameters: Parameters | None = None) -> int:
         return cast("int", (await self._execute(text, parameters)).rowcount)
 
-    async def later(
-        self, text: str, parameters: Parameters | None = None, refused: Refused | None = None
-    ) -> None:
+    async def at_commit(self, text: str, parameters: Parameters | None = None) -> None:
         """See Sql. It saves a round trip to the server."""
-        if refused is not None and self._refused is not None:
-            await self._execute("", None)
         sql, has_parameters = translate(text)
         with _texts():
             try:
                 filled = self._session.filled(sql, parameters if has_parameters else None)
             except Lost as lost:
                 raise _unchanged(lost) from lost
-        self._later.append(filled)
-        self._refused = refused or self._refused
+        self._last.append(filled)
 
     async def notify(self, text: str) -> None:
-        await self.later(_NOTIFY, {"text": text})
+        await self.at_commit(_NOTIFY, {"text": text})
 
     async def commit(self) -> None:
         """Commit. Raises RuntimeError when the transaction ignored a failed statement."""
         if not self._session.in_transaction:
             if self._begun:
                 raise _unchanged(Lost("closed"))
-            if not self._later:
+            if not self._last:
                 return
         if self._session.failed:
             await self.rollback()
             raise RuntimeError("the transaction ignored a failed statement")
         try:
-            await self._send("commit")
+            await self._send(b";".join([*self._last, b"commit"]))
         except Lost as lost:
             raise ServiceUnavailable(
                 f"the connection to the database broke: {lost}; it is not known whether the change"
@@ -246,7 +237,6 @@ class _Statements:
 
     async def rollback(self) -> None:
         """Roll back. It never fails: a session that cannot roll back is closed."""
-        self._later = []
         if self._session.in_transaction:
             try:
                 await self._session.execute("rollback")
@@ -268,24 +258,19 @@ class _Statements:
         return self._begin
 
     async def _send(
-        self, sql: str, parameters: Mapping[str, object] | None = None, raw: bool = False
+        self,
+        sql: str | bytes,
+        parameters: Mapping[str, object] | None = None,
+        raw: bool = False,
     ) -> Any:
-        """Run `sql` after the transaction's `begin` and the delayed write, if there are any."""
-        begin, refused = self._next(), None
-        text: str | bytes = begin + sql
+        """Run `sql`, after the transaction's `begin` when it is the first statement."""
+        begin = self._next()
+        text = begin + sql if isinstance(sql, str) else begin.encode() + sql
         with _texts():
-            if self._later:
-                waiting, self._later = b";".join(self._later), []
-                refused, self._refused = self._refused, None
-                filled = self._session.filled(sql, parameters)
-                text, parameters = b"%b%b;%b" % (begin.encode(), waiting, filled), None
             try:
                 return await self._session.execute(text, parameters, raw=raw)
             except psycopg2.Error as error:
-                meaning = _meaning(error)
-                if refused is not None and isinstance(meaning, Conflict):
-                    raise refused(meaning) from error
-                raise meaning from error
+                raise _meaning(error) from error
 
 
 class _One(_Statements):
@@ -295,11 +280,13 @@ class _One(_Statements):
         super().__init__(session, "")
         self._used = False
 
-    async def later(
-        self, text: str, parameters: Parameters | None = None, refused: Refused | None = None
-    ) -> None:
+    async def run(self, text: str, parameters: Parameters | None = None) -> int:
         """Raises RuntimeError: a read must not write."""
-        raise RuntimeError("a read left a write for later")
+        raise RuntimeError("a read must not write")
+
+    async def at_commit(self, text: str, parameters: Parameters | None = None) -> None:
+        """Raises RuntimeError: a read must not write."""
+        raise RuntimeError("a read must not write")
 
     def _next(self) -> str:
         if self._used:

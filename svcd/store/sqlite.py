@@ -139,7 +139,6 @@ class SqliteDatabase:
             result = work()
             self._connection.execute("commit")
         except BaseException as error:
-            self._statements.forget()
             if self._connection.in_transaction:
                 self._connection.execute("rollback")
             if isinstance(error, sqlite3.OperationalError):
@@ -190,7 +189,6 @@ class SqliteDatabase:
         try:
             result = self._drive(work, writes=True)
         except BaseException as error:
-            self._statements.forget()
             if not self._connection.in_transaction:
                 raise
             execute("rollback to one")
@@ -247,8 +245,6 @@ class SqliteDatabase:
             try:
                 coroutine.send(None)
             except StopIteration as stop:
-                if writes:
-                    self._statements.flush()
                 return cast("T", stop.value)
         except sqlite3.DatabaseError as error:
             self._refuse_damage(error)

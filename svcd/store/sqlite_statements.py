@@ -15,8 +15,6 @@ from svcd.store.database import (
     Conflict,
     Joined,
     Parameters,
-    Refused,
-    Rooms,
     Row,
 )
 
@@ -66,25 +64,7 @@ class Statements:
     def __init__(self, connection: sqlite3.Connection, free_bytes: Callable[[], int]) -> None:
         self._connection = connection
         self._free_bytes = free_bytes
-        self._later: tuple[str, Parameters | None, Refused | None] | None = None
-        self.rooms: Rooms | None = {}
         self.writes = False
-
-    def flush(self) -> None:
-        """Run the delayed write. Raises its Conflict, converted by `refused`."""
-        if self._later is None:
-            return
-        (text, parameters, refused), self._later = self._later, None
-        try:
-            self._write(text, parameters)
-        except Conflict as conflict:
-            raise (conflict if refused is None else refused(conflict)) from None
-
-    def forget(self) -> None:
-        """Drop the delayed write, and the counts that a transaction took before its rollback."""
-        self._later = None
-        if self.rooms is not None:
-            self.rooms.clear()
 
     def _execute(self, text: str, parameters: Parameters | None) -> sqlite3.Cursor:
         for value in parameters.values() if parameters else ():
@@ -96,14 +76,12 @@ class Statements:
             raise Conflict(str(error).split(": ", 1)[-1]) from error
 
     async def all(self, text: str, parameters: Parameters | None = None) -> Sequence[Row]:
-        self.flush()
         return self._execute(text, parameters).fetchall()
 
     async def joined(
         self, column: str, rows: str, parameters: Parameters, limit: int
     ) -> Joined | None:
         """See Sql. The cursor reads no row before it is asked for, and a blob is not decoded."""
-        self.flush()
         text = f"select cast({column} as blob), created_at, id {rows} order by created_at, id"
         cursor = self._execute(text, parameters)
         found: list[bytes] = []
@@ -118,7 +96,6 @@ class Statements:
         return (b",".join(found), len(found), last) if found else None
 
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None:
-        self.flush()
         return cast("Row | None", self._execute(text, parameters).fetchone())
 
     async def ahead(self, _text: str, _parameters: Parameters) -> Row | None:
@@ -128,20 +105,13 @@ class Statements:
     async def notify(self, text: str) -> None:
         """Do nothing: no other daemon uses the database."""
 
+    async def at_commit(self, text: str, parameters: Parameters | None = None) -> None:
+        """See Sql. The delay would save nothing here."""
+        await self.run(text, parameters)
+
     async def run(self, text: str, parameters: Parameters | None = None) -> int:
-        self.flush()
-        return self._write(text, parameters)
-
-    async def later(
-        self, text: str, parameters: Parameters | None = None, refused: Refused | None = None
-    ) -> None:
-        """See Sql. The delay saves nothing here: it makes both drivers behave alike."""
         if not self.writes:
-            raise RuntimeError("a read left a write for later")
-        self.flush()
-        self._later = text, parameters, refused
-
-    def _write(self, text: str, parameters: Parameters | None) -> int:
+            raise RuntimeError("a read must not write")
         if parameters is not None and any(
             isinstance(each, bytes) and len(each) > _LARGE_BYTES for each in parameters.values()
         ):

@@ -226,9 +226,8 @@ class _Telling:
         self.one = sql.one
         self.joined = sql.joined
         self.run = sql.run
-        self.later = sql.later
+        self.at_commit = sql.at_commit
         self.feed = sql.feed
-        self.rooms = None
 
     async def notify(self, text: str) -> None:
         self.told.append(text)

@@ -322,7 +322,7 @@ class StoreContract:
             self.assertEqual(self.now(lambda tx: tx.clusters.page(TENANT, Page())), [])
 
     def test_a_read_leaves_no_write(self) -> None:
-        """Not even for later."""
+        """It raises, and nothing is written."""
         reading = self.store.read(lambda tx: tx.clusters.add(cluster()))
         with self.assertRaises(RuntimeError):
             self.wait(reading)

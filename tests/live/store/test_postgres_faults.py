@@ -164,10 +164,11 @@ class ManyAtOnceTests(_PostgresCase):
         self.assertEqual(seen, [[1, 1, 1]])
 
     async def test_a_read_cannot_write(self) -> None:
-        """Nor does it by accident."""
+        """The server refuses it too."""
         await self.opened()
         text = await self.fails(
-            self.database.read(lambda sql: sql.run("delete from clusters")), ServiceUnavailable
+            self.database.read(lambda sql: sql.all("delete from clusters returning id")),
+            ServiceUnavailable,
         )
         self.assertIn("read-only", text)
 

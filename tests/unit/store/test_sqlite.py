@@ -280,7 +280,7 @@ class TogetherTests(SynchronousTestCase):
         """A transaction that adds a row and calls `then`; its result is the number."""
 
         async def work(sql: Sql) -> int:
-            await sql.later("insert into t (n) values (:n)", {"n": number})
+            await sql.run("insert into t (n) values (:n)", {"n": number})
             await sql.one("select 1")
             then()
             return number
@@ -342,12 +342,12 @@ class TogetherTests(SynchronousTestCase):
         self.assertEqual(self.successResultOf(third), 3)
         self.assertEqual(self.rows(), [1, 3])
 
-    def test_a_conflict_of_a_delayed_write_reaches_its_own_caller(self) -> None:
+    def test_a_conflict_reaches_its_own_caller(self) -> None:
         """Two of one turn want the same name: the first one gets it."""
         self.database._connection.execute("create unique index one_n on t (n)")
 
         async def work(sql: Sql) -> str:
-            await sql.later("insert into t (n) values (7)")
+            await sql.run("insert into t (n) values (7)")
             return "mine"
 
         first, second = (Deferred.fromCoroutine(self.database.tx(work)) for _ in range(2))
