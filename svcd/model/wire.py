@@ -19,11 +19,12 @@ Source: interface, "Resources and their fields"; behaviour, Part I 10-14.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, Final, Self, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType, convert
+from msgspec import UNSET, Struct, UnsetType
 
 from svcd.model import cloud, cluster, fields, template
 from svcd.model.fields import means
@@ -56,6 +57,25 @@ class View(Struct, frozen=True, kw_only=True):
     def encoded(self) -> bytes:
         """The JSON text."""
         return msgspec.json.encode(self)
+
+    @classmethod
+    def filled(cls, record: object, **own: Any) -> Self:
+        """The answer with the values `own`, and for each other field with that of the record.
+
+        A field that may be absent is left out where the record has None.
+        """
+        for name, may_be_absent in _fields(cls):
+            if name not in own:
+                value = getattr(record, name)
+                if value is not None or not may_be_absent:
+                    own[name] = value
+        return cls(**own)
+
+
+@cache
+def _fields(cls: type[View]) -> Sequence[tuple[str, bool]]:
+    """The fields of an answer, and whether each may be absent."""
+    return [(each.name, not each.required) for each in msgspec.structs.fields(cls)]
 
 
 class Plugin(View, frozen=True, kw_only=True):
@@ -146,14 +166,7 @@ class NodeGroupTemplate(View, frozen=True, kw_only=True):
     @classmethod
     def of(cls, record: template.NodeGroupTemplate) -> Self:
         """The answer for `record`."""
-        return cls(
-            id=record.id,
-            name=record.name,
-            description=record.description or "",
-            plugin_name=record.plugin_name,
-            engine_version=record.engine_version,
-            **template.shape_of(record),
-        )
+        return cls.filled(record, description=record.description or "")
 
 
 class TemplateGroup(View, frozen=True, kw_only=True):
@@ -173,13 +186,7 @@ class TemplateGroup(View, frozen=True, kw_only=True):
     @classmethod
     def of(cls, record: template.TemplateNodeGroup | cluster.NodeGroup, **more: Any) -> Self:
         """The answer for `record`; `more`: the fields that a subclass adds."""
-        return cls(
-            name=record.name,
-            count=record.count,
-            **template.shape_of(record),
-            node_group_template_id=_given(record.node_group_template_id),
-            **more,
-        )
+        return cls.filled(record, **more)
 
 
 class ClusterTemplate(View, frozen=True, kw_only=True):
@@ -199,17 +206,10 @@ class ClusterTemplate(View, frozen=True, kw_only=True):
     @classmethod
     def of(cls, record: template.ClusterTemplate) -> Self:
         """The answer for `record`."""
-        return cls(
-            id=record.id,
-            name=record.name,
+        return cls.filled(
+            record,
             description=record.description or "",
-            plugin_name=record.plugin_name,
-            engine_version=record.engine_version,
-            cluster_configs=record.cluster_configs,
-            anti_affinity=record.anti_affinity,
             node_groups=[TemplateGroup.of(group) for group in record.node_groups],
-            neutron_management_network=_given(record.neutron_management_network),
-            default_image_id=_given(record.default_image_id),
         )
 
 
@@ -230,7 +230,7 @@ class Instance(View, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, record: cluster.Instance) -> Self:
-        """The answer for `record`."""
+        """The answer for `record`: without `filled`, for a cluster may have a thousand."""
         return cls(
             instance_name=record.instance_name,
             instance_id=record.instance_id,
@@ -280,19 +280,10 @@ class Cluster(View, frozen=True, kw_only=True):
     @classmethod
     def of(cls, record: cluster.Cluster) -> Self:
         """The answer for `record`."""
-        return cls(
-            id=record.id,
-            name=record.name,
+        return cls.filled(
+            record,
             description=record.description or "",
-            status=record.status,
             status_description=record.explained(),
-            info=record.info,
-            plugin_name=record.plugin_name,
-            engine_version=record.engine_version,
-            default_image_id=record.default_image_id,
-            cluster_configs=record.cluster_configs,
-            anti_affinity=record.anti_affinity,
-            is_transient=record.is_transient,
             node_groups=[
                 ClusterGroup.of(
                     group,
@@ -302,11 +293,6 @@ class Cluster(View, frozen=True, kw_only=True):
                 )
                 for group in record.node_groups
             ],
-            created_at=record.created_at,
-            updated_at=record.updated_at,
-            cluster_template_id=_given(record.cluster_template_id),
-            user_keypair_id=_given(record.user_keypair_id),
-            neutron_management_network=_given(record.neutron_management_network),
         )
 
 
@@ -364,8 +350,9 @@ class Event(View, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, record: cluster.ClusterEvent) -> Self:
-        """The answer for `record`, which has the same fields."""
-        return convert(record, cls, from_attributes=True)
+        """The answer for `record`."""
+        waited_for = record.waited_for
+        return cls.filled(record, waited_for=waited_for and StepName.filled(waited_for))
 
 
 def _given(value: str | None) -> str | Absent:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Final, Self, cast
 
-from msgspec import UNSET, convert
+from msgspec import UNSET
 
 from svcd.model import fields, job
 from svcd.model.fields import means
@@ -53,15 +53,11 @@ class DataSource(View, frozen=True, kw_only=True):
     @classmethod
     def of(cls, record: job.DataSource, hide: bool = False, created: bool = False) -> Self:
         """hide: mask the credentials, also in the URL. created: the answer of its creation."""
-        return cls(
-            id=record.id,
-            name=record.name,
+        return cls.filled(
+            record,
             description=record.description or "",
-            type=record.type,
             url=shown_url(record.url) if hide else record.url,
             credentials=Account.of(record.credentials, hide),
-            tenant_id=record.tenant_id,
-            created_at=record.created_at,
             updated_at=UNSET if created else record.updated_at,
         )
 
@@ -78,8 +74,8 @@ class JobBinaryInternal(View, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, record: job.JobBinaryInternal) -> Self:
-        """The answer for `record`, which has the same fields."""
-        return convert(record, cls, from_attributes=True)
+        """The answer for `record`."""
+        return cls.filled(record)
 
 
 class JobBinary(View, frozen=True, kw_only=True):
@@ -98,15 +94,11 @@ class JobBinary(View, frozen=True, kw_only=True):
     @classmethod
     def of(cls, record: job.JobBinary, hide: bool = False, created: bool = False) -> Self:
         """hide: mask the credentials, also in the URL. created: the answer of its creation."""
-        return cls(
-            id=record.id,
-            name=record.name,
+        return cls.filled(
+            record,
             description=record.description or "",
-            file_name=UNSET if record.file_name is None else record.file_name,
             url=shown_url(record.url) if hide else record.url,
             extra=Account.of(record.extra, hide),
-            tenant_id=record.tenant_id,
-            created_at=record.created_at,
             updated_at=UNSET if created else record.updated_at,
         )
 
@@ -133,16 +125,11 @@ class Job(View, frozen=True, kw_only=True):
         def expanded(ids: tuple[JobBinaryId, ...]) -> list[JobBinary]:
             return [JobBinary.of(binaries[each], hide) for each in ids if each in binaries]
 
-        return cls(
-            id=record.id,
-            name=record.name,
+        return cls.filled(
+            record,
             description=record.description or "",
-            type=record.type,
             mains=expanded(record.mains),
             libs=expanded(record.libs),
-            tenant_id=record.tenant_id,
-            created_at=record.created_at,
-            updated_at=record.updated_at,
         )
 
 
@@ -183,15 +170,11 @@ class ExecutionInfo(View, frozen=True, kw_only=True):
         """A mapping in truth: the engine's record has more fields than the class."""
         info: dict[str, object] = {**_complete(record), "status": record.status.value}
         if record.failure is not None:
-            info["failure"] = convert(record.failure, ExecutionFailure, from_attributes=True)
+            info["failure"] = ExecutionFailure.filled(record.failure)
         if record.waiting is not None:
-            until = record.waiting.until
-            info["waiting"] = ExecutionWait(
-                code=record.waiting.code,
-                step=record.waiting.step,
-                text=record.waiting.text,
-                since=iso_seconds(record.waiting.since),
-                until=None if until is None else iso_seconds(until),
+            waiting = record.waiting
+            info["waiting"] = ExecutionWait.filled(
+                waiting, since=iso_seconds(waiting.since), until=_seconds_or_none(waiting.until)
             )
         return cast("ExecutionInfo", info)
 
@@ -255,22 +238,12 @@ class JobExecution(View, frozen=True, kw_only=True):
     @classmethod
     def of(cls, record: job.Execution) -> Self:
         """The answer for `record`."""
-        return cls(
-            id=record.id,
-            job_id=record.job_id,
-            cluster_id=record.cluster_id,
-            input_id=record.input_id,
-            output_id=record.output_id,
+        return cls.filled(
+            record,
             job_configs=ExecutionConfigs.of(record.job_configs),
             info=ExecutionInfo.of(record),
-            workflow_job_id=record.workflow_job_id,
-            return_code=record.return_code,
-            progress=record.progress,
-            tenant_id=record.tenant_id,
             start_time=_seconds_or_none(record.start_time),
             end_time=_seconds_or_none(record.end_time),
-            created_at=record.created_at,
-            updated_at=record.updated_at,
         )
 
 
