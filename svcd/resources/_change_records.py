@@ -1,7 +1,7 @@
 """The JSON of changes, as the interface shows the records: for the watchers of the change feed.
 
 One query reads up to 64 records of a kind. A record that is not there any more has no JSON: its
-deletion is a change of its own.
+deletion is a change of its own. The resource of the jobs uses `expanded` too.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ async def _records(
             return {r.id: encode(wire_jobs.JobBinaryInternal.of(r)) for r in internals}
         case "jobs":
             jobs = await tx.jobs.several(tenant_id, _typed(ids))
-            return await _jobs(tx, tenant_id, jobs, hides)
+            return {job.id: encode(job) for job in await expanded(tx, tenant_id, jobs, hides)}
         case _:
             keys = [(ClusterId(c), int(n)) for c, _, n in (i.rpartition("/") for i in ids)]
             events = await tx.clusters.events_at(keys)
@@ -119,12 +119,13 @@ async def _stored(rows: Any, tenant_id: TenantId, ids: Sequence[str]) -> Mapping
     return {id_: text for (_, id_), text in found.items()}
 
 
-async def _jobs(
+async def expanded(
     tx: Tx, tenant_id: TenantId, jobs: Sequence[Job], hides: bool
-) -> Mapping[str, bytes]:
+) -> Sequence[wire_jobs.Job]:
+    """The answers for `jobs`, with their binaries. hides: their credentials are masked."""
     ids = list(dict.fromkeys(id_ for job in jobs for id_ in (*job.mains, *job.libs)))
     binaries: dict[JobBinaryId, JobBinary] = {}
     for first in range(0, len(ids), _SLICE):
         several = await tx.job_binaries.several(tenant_id, ids[first : first + _SLICE])
-        binaries |= {each.id: each for each in several}
-    return {each.id: encode(wire_jobs.Job.of(each, binaries, hides)) for each in jobs}
+        binaries |= {binary.id: binary for binary in several}
+    return [wire_jobs.Job.of(job, binaries, hides) for job in jobs]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Annotated
 
 from klein import Klein
@@ -18,13 +17,14 @@ from svcd.errors import (
     JobNameTaken,
 )
 from svcd.model import wire_jobs
-from svcd.model.ids import JobBinaryId, JobId, TenantId
-from svcd.model.job import Job, JobBinary
+from svcd.model.ids import JobId
+from svcd.model.job import Job
 from svcd.model.requests import ExecuteRequest, NewJob
 from svcd.model.wire_plans import ExecutionPlan, RecordPlan
 from svcd.ports.store import Tx
 from svcd.resources._call import Call
-from svcd.resources._lists import ROWS, Reading, items
+from svcd.resources._change_records import expanded
+from svcd.resources._lists import ROWS, items
 from svcd.resources._query import paged
 from svcd.resources._route import route
 from svcd.resources.dependencies import ApiServices
@@ -52,36 +52,23 @@ class Jobs:
                 for jobs in _batches(part):
                     if reading.found:
                         await reading.next_turn()
-                    reading.keep(await self._listed(call, jobs, reading))
+                    reading.keep(items(await self._shown(call, jobs)))
             return reading.found
 
-    async def _listed(self, call: Call, jobs: Sequence[Job], reading: Reading) -> bytes:
-        """The JSON of some jobs, with their binaries."""
-        ids = list(dict.fromkeys(id_ for job in jobs for id_ in (*job.mains, *job.libs)))
-        binaries: dict[JobBinaryId, JobBinary] = {}
-        for begin in range(0, len(ids), ROWS):
-            if begin:
-                await reading.next_turn()
-            read = partial(_several, call.tenant_id, ids[begin : begin + ROWS])
-            binaries |= {each.id: each for each in await self._store.read(read)}
+    async def _shown(self, call: Call, jobs: Sequence[Job]) -> Sequence[wire_jobs.Job]:
+        """The answers for `jobs`, with their binaries."""
         hide = call.hides_credentials
-        return items([wire_jobs.Job.of(each, binaries, hide) for each in jobs])
+        return await self._store.read(lambda tx: expanded(tx, call.tenant_id, jobs, hide))
 
     @route(app, "GET", "/jobs/<job_id>", returns="job", since="1.1")
     async def get(self, call: Call, job_id: str) -> wire_jobs.Job:
         """Return one job with its binaries."""
 
         async def load(tx: Tx) -> wire_jobs.Job:
-            return await self._expanded(tx, call, await tx.jobs.get(call.tenant_id, JobId(job_id)))
+            job = await tx.jobs.get(call.tenant_id, JobId(job_id))
+            return (await expanded(tx, call.tenant_id, [job], call.hides_credentials))[0]
 
         return await self._store.read(load)
-
-    async def _expanded(self, tx: Tx, call: Call, job: Job) -> wire_jobs.Job:
-        binaries: dict[JobBinaryId, JobBinary] = {}
-        for id_ in (*job.mains, *job.libs):
-            if id_ not in binaries:
-                binaries[id_] = await tx.job_binaries.get(job.tenant_id, id_)
-        return wire_jobs.Job.of(job, binaries, call.hides_credentials)
 
     @route(
         app,
@@ -97,7 +84,7 @@ class Jobs:
     async def create(self, call: Call, body: NewJob) -> wire_jobs.Job:
         """Create a job."""
         job = await self._commands.create_job(call.caller, body, call.key)
-        return await self._store.read(lambda tx: self._expanded(tx, call, job))
+        return (await self._shown(call, [job]))[0]
 
     async def _plan_new(self, call: Call, body: NewJob) -> RecordPlan:
         made = await self._commands.create_job(call.caller, body, dry=True)
@@ -145,10 +132,6 @@ class Jobs:
 
     async def _plan(self, call: Call, job_id: str, body: ExecuteRequest) -> ExecutionPlan:
         return await self._commands.plan(call.caller, JobId(job_id), body)
-
-
-async def _several(tenant_id: TenantId, ids: Sequence[JobBinaryId], tx: Tx) -> Sequence[JobBinary]:
-    return await tx.job_binaries.several(tenant_id, ids)
 
 
 def _batches(jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
