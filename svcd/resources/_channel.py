@@ -231,8 +231,9 @@ class ApiChannel(HTTPChannel):
         headers.removeHeader(b"Connection")
         close = b"" if self.persistent else b"Connection: close\r\n"
         lines = [b"%b: %b\r\n" % (n, v) for n, vs in headers.getAllRawHeaders() for v in vs]
-        status = b"HTTP/1.1 %b %b\r\n" % (code, reason)
-        self.transport.writeSequence((status, self.site.common_lines(), close, *lines, b"\r\n"))
+        status = b"HTTP/1.1 %b %b\r\nServer: svcd\r\n" % (code, reason)
+        date = b"Date: %b\r\n" % self.site.date()
+        self.transport.writeSequence((status, date, close, *lines, b"\r\n"))
 
     # ---- refusing ----
 

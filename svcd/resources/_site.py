@@ -237,8 +237,6 @@ class ApiSite(Site):
         self._clock = clock
         self._channels: set[ApiChannel] = set()
         self._open = Running()
-        self._second = -1
-        self._common = b""
 
     def acceptableProtocols(self) -> list[bytes]:
         return [b"http/1.1"]
@@ -289,13 +287,10 @@ class ApiSite(Site):
         """Count an unreadable request in the metrics."""
         self.door.metrics.refused("too_slow" if error.status == 408 else "bad_request")
 
-    def common_lines(self) -> bytes:
-        """`Server` and `Date`, made once a second."""
-        second = int(self._clock.seconds())
-        if second != self._second:
-            self._second = second
-            self._common = b"Server: svcd\r\nDate: " + datetimeToString(second) + b"\r\n"
-        return self._common
+    def date(self) -> bytes:
+        """The value of the header `Date`."""
+        text: bytes = datetimeToString(self._clock.seconds())
+        return text
 
     # ---- stopping ----
 
