@@ -2,6 +2,10 @@
 """The services of `twistd svcd` and `twistd svcd-cloud`: a daemon with its real clients and ports.
 
 What is opened at the start is closed at the stop in reverse order, also when the start fails.
+
+Note: alone or shared. The embedded cloud is a part of its daemon, and no other daemon can control
+its machines. So daemons can share a PostgreSQL database when their cloud is an OpenStack. A daemon
+with an embedded cloud has its own database.
 """
 
 from __future__ import annotations
@@ -9,10 +13,11 @@ from __future__ import annotations
 import gc
 import os
 import random
+import socket
 import sys
 import uuid
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,12 +37,12 @@ from svcd.daemon import Daemon, Outside
 from svcd.model.connect_rules import ConnectRules
 from svcd.model.ids import timestamp
 from svcd.model.loopback import is_loopback_url
-from svcd.open_database import open_database
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.resources import api
 from svcd.runtime import audit as audits
 from svcd.runtime import open_files
 from svcd.runtime.audit import AuditError
+from svcd.runtime.clock import steady_seconds, wall_seconds
 from svcd.runtime.first_command import first_command
 from svcd.runtime.listening import EndpointError, ListenError, listen, origin_of, url_of
 from svcd.runtime.metrics import Metrics
@@ -49,10 +54,12 @@ from svcd.runtime.systemd import ServiceManager
 from svcd.settings import CloudSettings, Loaded, Settings
 from svcd.store.database import SchemaError
 from svcd.store.sealer import FernetSealer, SealerError, key_file
+from svcd.store.sqlite import SqliteDatabase
 from svcd.store.store import SqlStore
 
 if TYPE_CHECKING:
     from svcd.embedded.host import EmbeddedHost
+    from svcd.store.lease.keeper import LeaseKeeper
 
 log = Logger()
 
@@ -87,8 +94,9 @@ class DaemonService:
                 self._reactor, settings.log.audit, folder.path, settings.log.audit_bytes
             )
             sealer = FernetSealer(key_file(settings))
-            opened = await open_database(self._reactor, settings, folder, self._database_taken)
-            store = opened.store(sealer, settings.limits)
+            store, keeper = await _store(
+                self._reactor, settings, folder, sealer, self._database_taken
+            )
             self._opened.push_async_callback(store.close)
             try:
                 await store.open(timestamp(self._reactor.seconds()))
@@ -103,13 +111,13 @@ class DaemonService:
                 settings.plugins.enabled,
                 fake_engine_url=settings.fake.engine_url or origin_of(cloud.auth_url) + "/engine",
             )
-            outside = evolve(self._outside(store, sealer, cloud), keeper=opened.keeper, audit=audit)
+            outside = evolve(self._outside(store, sealer, cloud), keeper=keeper, audit=audit)
             pulse = Pulse(self._reactor, partial(self._beat, outside.metrics))
             self._opened.push_async_callback(pulse.stop)
             daemon = Daemon(outside, settings, distributions, cloud.auth_url)
             self._opened.push_async_callback(self._stop, daemon)
-            if opened.keeper is not None:
-                await opened.keeper.begin()
+            if keeper is not None:
+                await keeper.begin()
             await daemon.start()
             daemon.resource.compile()  # a route that exists twice ends the start
             urls = {"api": await self._listen("server.listen", settings.server.listen, daemon.site)}
@@ -234,6 +242,39 @@ def _freeze() -> None:
     gc.unfreeze()
     gc.collect()
     gc.freeze()
+
+
+async def _store(
+    reactor: Any,
+    settings: Settings,
+    folder: StateFolder,
+    sealer: FernetSealer,
+    taken: Callable[[str], None],
+) -> tuple[SqlStore, LeaseKeeper | None]:
+    """The store in `database.url`, and the keeper of the lease when daemons share the database.
+
+    taken: called with a line of text when another daemon has taken the database for itself.
+    Raises SchemaError.
+    """
+    url, limits = settings.database.url, settings.limits
+    if not url.startswith("postgres"):
+        path = Path(url.removeprefix("sqlite:///")) if url else folder.path / "svcd.sqlite"
+        with suppress(OSError):  # opening the database reports the fault
+            path.touch(0o600)  # SQLite itself makes the file readable for all users
+        return SqlStore(SqliteDatabase(path, clock=reactor), sealer, limits=limits), None
+    from svcd.store.lease.keeper import Me, require  # here: their libraries are an extra
+    from svcd.store.postgres import PostgresDatabase, Sharing
+
+    sharing = None
+    if settings.cloud.kind == "openstack":
+        about = f"{socket.gethostname()}, process {os.getpid()}"
+        sharing = Sharing(Me(f"svcd-{folder.place}", about), steady_seconds, wall_seconds)
+    database = PostgresDatabase(reactor, settings.database, taken, sharing=sharing)
+    await database.open()
+    keeper = database.keeper
+    if keeper is None:
+        return SqlStore(database, sealer, limits=limits), None
+    return SqlStore(database, sealer, keeper.holding.name, require, limits), keeper
 
 
 async def _embedded(

@@ -24,7 +24,7 @@ _WIDTH = 960
 _ROW = 84
 _BOX = 46
 _GAP = 110
-_ASIDE: Mapping[Room, float] = {"open_database": 300, "web": 125}
+_ASIDE: Mapping[Room, float] = {"web": 125}
 """Rooms that make way for arrows: how far right of the middle."""
 _LETTER = 8.4
 _SMALL_LETTER = 6.6

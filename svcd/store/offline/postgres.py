@@ -50,7 +50,7 @@ select a.pid, coalesce(host(a.client_addr), 'this host'), a.backend_start::text
                                            where datname = current_database())))
  order by a.backend_start limit 1
 """
-"""Daemons that share the database have an application_name of `svcd.open_database`. The name is
+"""Daemons that share the database have an application_name of `svcd.service`. The name is
 checked too, because such a daemon may briefly not hold its lock."""
 _ENCODING = "select pg_encoding_to_char(encoding) from pg_database where datname=current_database()"
 
