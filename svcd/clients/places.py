@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable
 
-from svcd.runtime.tasks import Waiters
+from svcd.runtime.waits import Waiters
 
 
 class Places:

@@ -43,7 +43,8 @@ from svcd.ports.faults import Fault
 from svcd.ports.machines import CommandResult, Host, RemoteError
 from svcd.runtime import fencing
 from svcd.runtime.slices import Slices
-from svcd.runtime.tasks import DeadlineExceeded, Gate, Loop, Waiters, with_deadline
+from svcd.runtime.tasks import DeadlineExceeded, Loop, with_deadline
+from svcd.runtime.waits import Gate, Waiters
 from svcd.settings import Ssh
 
 log = Logger()

@@ -25,7 +25,8 @@ from svcd.errors import PlatformTimeout, ServiceUnavailable, TooManyRequests
 from svcd.model.loopback import is_loopback
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
-from svcd.runtime.tasks import Gate, sleep
+from svcd.runtime.tasks import sleep
+from svcd.runtime.waits import Gate
 from svcd.settings import UNIX
 
 log = Logger()

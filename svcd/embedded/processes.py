@@ -13,7 +13,8 @@ from typing import Final
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.embedded.process_marks import Ending, pids, root, send
-from svcd.runtime.tasks import Waiters, sleep
+from svcd.runtime.tasks import sleep
+from svcd.runtime.waits import Waiters
 
 _CHUNK: Final = 100
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -22,6 +21,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from svcd.errors import ServiceUnavailable
+from svcd.runtime.waits import Gate
 
 if TYPE_CHECKING:
     from svcd.ports.lease import Lease
@@ -166,37 +166,6 @@ class Backoff:
         """Seconds to wait after attempt number `attempt` (counted from 1)."""
         base = min(self.most_s, self.first_s * 2.0 ** min(max(0, attempt - 1), 30))
         return base * (1.0 + self.jitter * rng.random())
-
-
-class Gate:
-    """At most `limit` holders at once, first come first served; cancelling a wait is O(1)."""
-
-    def __init__(self, limit: int) -> None:
-        self._free = limit
-        self._waiting: deque[Deferred[None]] | tuple[()] = ()  # an empty deque takes 600 bytes
-
-    async def __aenter__(self) -> None:
-        if self._free > 0:
-            self._free -= 1
-            return
-        turn: Deferred[None] = Deferred()
-        if isinstance(self._waiting, tuple):
-            self._waiting = deque()
-        waiting = self._waiting
-        waiting.append(turn)
-        try:
-            await turn
-        except GeneratorExit:  # collected as garbage: a closed coroutine cannot take its turn
-            waiting.remove(turn)
-            raise
-
-    async def __aexit__(self, *_: object) -> None:
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.called:  # a cancelled wait stays in the queue until it is reached
-                turn.callback(None)
-                return
-        self._free += 1
 
 
 class Loop:
@@ -439,64 +408,3 @@ def _cancelled(running: Deferred[None]) -> Deferred[None]:
     running.addBoth(end)
     running.cancel()
     return ended
-
-
-class Waiters:
-    """Deferreds that fire together at the next `fire`."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[Deferred[None], None] = {}  # the order of a set differs in each process
-
-    def wait(self) -> Deferred[None]:
-        """A Deferred of the next `fire`; they fire in order of waiting. It may be cancelled."""
-        turn: Deferred[None] = Deferred(lambda d: self._waiting.pop(d, None))
-        self._waiting[turn] = None
-        return turn
-
-    def __bool__(self) -> bool:
-        """Whether anybody waits."""
-        return bool(self._waiting)
-
-    def fire(self) -> None:
-        """Fire all Deferreds that wait now."""
-        waiting, self._waiting = self._waiting, {}
-        for turn in list(waiting):
-            if not turn.called:  # an earlier one may have cancelled it
-                turn.callback(None)
-
-
-class Interrupted(Exception):
-    """Work under an `Interrupt` was cancelled by its `fire`."""
-
-
-class Interrupt:
-    """A flag that cancels guarded work when it is set, and stays set until `clear`."""
-
-    def __init__(self) -> None:
-        self.fired = False
-        self._guarded: dict[Deferred[Any], None] = {}
-
-    def fire(self) -> None:
-        """Cancel all guarded work; work guarded later fails at once."""
-        self.fired = True
-        for each in list(self._guarded):
-            each.cancel()
-
-    def clear(self) -> None:
-        self.fired = False
-
-    async def guard(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`. Raises Interrupted when `fire` has cancelled `work`."""
-        if self.fired:
-            work.close()
-            raise Interrupted
-        running = Deferred.fromCoroutine(work)
-        self._guarded[running] = None
-        try:
-            return await running
-        except CancelledError:
-            if self.fired:
-                raise Interrupted from None
-            raise
-        finally:
-            self._guarded.pop(running, None)

@@ -37,7 +37,8 @@ from svcd.provisioning.decide.steps import AnyStep, Fail, Memory, Outcome, Retry
 from svcd.provisioning.distributions.spi import web_ports
 from svcd.runtime.fencing import Alone
 from svcd.runtime.logs import about
-from svcd.runtime.tasks import Interrupt, KeyedTasks, Loop, gather
+from svcd.runtime.tasks import KeyedTasks, Loop, gather
+from svcd.runtime.waits import Interrupt
 from svcd.settings import Provisioning
 
 log = Logger()

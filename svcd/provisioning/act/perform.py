@@ -69,7 +69,8 @@ from svcd.provisioning.decide.steps import (
 )
 from svcd.provisioning.distributions.registry import Distributions
 from svcd.provisioning.distributions.spi import image_fault
-from svcd.runtime.tasks import DeadlineExceeded, Interrupt, Interrupted, gather, with_deadline
+from svcd.runtime.tasks import DeadlineExceeded, gather, with_deadline
+from svcd.runtime.waits import Interrupt, Interrupted
 from svcd.runtime.work_metrics import WorkMetrics
 from svcd.settings import Provisioning
 

@@ -39,15 +39,8 @@ from svcd.provisioning.distributions.spi import (
     Stage,
     WriteFile,
 )
-from svcd.runtime.tasks import (
-    Backoff,
-    DeadlineExceeded,
-    Interrupt,
-    Interrupted,
-    gather,
-    sleep,
-    with_deadline,
-)
+from svcd.runtime.tasks import Backoff, DeadlineExceeded, gather, sleep, with_deadline
+from svcd.runtime.waits import Interrupt, Interrupted
 
 log = Logger()
 

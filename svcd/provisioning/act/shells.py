@@ -15,7 +15,7 @@ from svcd.ports.machines import CommandResult, Host, Location, Remote, login, re
 from svcd.ports.store import Sealer
 from svcd.provisioning.decide import shell
 from svcd.provisioning.distributions.spi import WriteFile
-from svcd.runtime.tasks import Gate
+from svcd.runtime.waits import Gate
 
 
 class Shells:

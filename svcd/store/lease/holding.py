@@ -26,7 +26,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from svcd.runtime.fencing import LeaseLost, under
-from svcd.runtime.tasks import Interrupt, Interrupted
+from svcd.runtime.waits import Interrupt, Interrupted
 
 T = TypeVar("T")
 

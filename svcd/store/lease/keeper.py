@@ -49,7 +49,8 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.runtime.fencing import LeaseLost, Term
-from svcd.runtime.tasks import DeadlineExceeded, Loop, Waiters, shielded, sleep, with_deadline
+from svcd.runtime.tasks import DeadlineExceeded, Loop, shielded, sleep, with_deadline
+from svcd.runtime.waits import Waiters
 from svcd.settings import Database as DatabaseSettings
 from svcd.store import migrations
 from svcd.store.database import SchemaError, Sql

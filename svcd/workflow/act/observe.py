@@ -21,7 +21,8 @@ from svcd.model.ids import ClusterId, ExecutionId
 from svcd.model.job import Execution
 from svcd.ports.engine import Engine, EngineError, JobLine
 from svcd.ports.lease import Lease
-from svcd.runtime.tasks import Gate, KeyedTasks
+from svcd.runtime.tasks import KeyedTasks
+from svcd.runtime.waits import Gate
 from svcd.settings import Workflow
 from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.act.yarn import ResourceManager

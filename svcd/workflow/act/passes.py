@@ -18,7 +18,8 @@ from twisted.logger import Logger
 from svcd.model.cluster import Cluster
 from svcd.model.job import Execution
 from svcd.ports.engine import EngineError
-from svcd.runtime.tasks import Backoff, Gate
+from svcd.runtime.tasks import Backoff
+from svcd.runtime.waits import Gate
 from svcd.settings import Workflow
 from svcd.workflow.act.observe import Observer
 from svcd.workflow.act.perform import Answer, Performer

@@ -3,6 +3,7 @@
 import gc
 import random
 from contextvars import ContextVar
+from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
@@ -13,11 +14,9 @@ from svcd.runtime.tasks import (
     STOP_S,
     Backoff,
     DeadlineExceeded,
-    Gate,
     KeyedTasks,
     Loop,
     Parked,
-    Waiters,
     gather,
     shielded,
     sleep,
@@ -139,50 +138,6 @@ class GatherTests(SynchronousTestCase):
         gc.collect()
         gc.collect()  # what was closed by the first one
         self.assertEqual(self.flushLoggedErrors(), [])
-
-
-class GateTests(SynchronousTestCase):
-    def test_cancelled_waiter_does_not_take_the_turn(self) -> None:
-        """The one behind it gets in."""
-        gate = Gate(1)
-        log: list[str] = []
-        first: Deferred[None] = Deferred()
-
-        async def hold(name: str, until: Deferred[None] | None) -> None:
-            async with gate:
-                log.append(name)
-                if until is not None:
-                    await until
-
-        Deferred.fromCoroutine(hold("a", first))
-        second = Deferred.fromCoroutine(hold("b", None))
-        Deferred.fromCoroutine(hold("c", None))
-        second.cancel()
-        self.failureResultOf(second, CancelledError)
-        first.callback(None)
-        self.assertEqual(log, ["a", "c"])
-
-    def test_abandoned_gate_wakes_no_closed_waiter(self) -> None:
-        """The collector closes the waiter first, then the holder: no turn is passed on."""
-
-        def abandon() -> None:
-            gate = Gate(1)
-
-            async def hold() -> None:
-                async with gate:
-                    never: Deferred[None] = Deferred()
-                    never.itself = never  # type: ignore[attr-defined]
-                    await never
-
-            waiter, holder = hold(), hold()  # collected in the order of their making
-            running = [Deferred.fromCoroutine(holder), Deferred.fromCoroutine(waiter)]
-            for each in running:
-                each.all = running  # type: ignore[attr-defined]
-
-        abandon()
-        gc.collect()
-        gc.collect()  # a Deferred logs its unhandled error once it is freed, a round later
-        self.assertEqual(self.flushLoggedErrors(RuntimeError), [])
 
 
 class BackoffTests(SynchronousTestCase):
@@ -431,40 +386,33 @@ class StubbornWorkTests(SynchronousTestCase):
         self.stopped(clock, loop)
 
 
-class WaitersTests(SynchronousTestCase):
-    def test_fire_wakes_all_that_wait_now(self) -> None:
-        """A cancelled one is forgotten; a later one waits for the next."""
-        waiters = Waiters()
-        first, second = waiters.wait(), waiters.wait()
-        second.cancel()
-        self.failureResultOf(second, CancelledError)
-        waiters.fire()
-        self.successResultOf(first)
-        self.assertNoResult(waiters.wait())
+class FailedHookTests(SynchronousTestCase):
+    def test_owner_is_told_of_each_failure_in_a_row(self) -> None:
+        """Key, count, incident id and error; the count begins again after a success."""
+        clock = VirtualClock()
+        told: list[tuple[str, int, str]] = []
+        broken = [True, True, False, True]
 
-    def test_fire_wakes_in_the_order_of_waiting(self) -> None:
-        """Not in that of addresses in memory, so a run can be repeated exactly."""
-        waiters = Waiters()
-        woken: list[int] = []
-        for number in range(50):
-            waiters.wait().addCallback(lambda _, n=number: woken.append(n))
-        waiters.fire()
-        self.assertEqual(woken, list(range(50)))
+        async def work(key: str) -> float | None:
+            if broken.pop(0):
+                raise ZeroDivisionError("a bug")
+            return 1.0
 
-    def test_one_that_is_woken_may_cancel_another(self) -> None:
-        """The rest are woken all the same."""
-        waiters = Waiters()
-        turns = [waiters.wait() for _ in range(4)]
-        ended: list[Deferred[None]] = []
+        def failed(key: str, count: int, incident: str, error: Exception) -> None:
+            told.append((key, count, type(error).__name__))
 
-        def end_the_others(_: None) -> None:
-            for each in turns:
-                if not each.called and len(ended) < 2:
-                    ended.append(each)
-                    each.cancel()
-
-        for each in turns:
-            each.addCallback(end_the_others)
-            each.addErrback(lambda failure: failure.trap(CancelledError))
-        waiters.fire()
-        self.assertEqual([each.called for each in turns], [True] * 4)
+        tasks: KeyedTasks[str] = KeyedTasks(clock, "test", work, failed=failed)
+        tasks.wake("a")
+        clock.advance(5)
+        self.assertEqual(
+            told,
+            [
+                ("a", 1, "ZeroDivisionError"),
+                ("a", 2, "ZeroDivisionError"),
+                ("a", 1, "ZeroDivisionError"),
+            ],
+        )
+        stopped: list[Any] = []
+        Deferred.fromCoroutine(tasks.stop()).addBoth(stopped.append)
+        self.assertEqual(len(stopped), 1)
+        self.flushLoggedErrors(ZeroDivisionError)
