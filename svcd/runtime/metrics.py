@@ -8,7 +8,7 @@ and executions are in `work_metrics`. Names follow Prometheus' conventions (`pro
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
@@ -30,67 +30,52 @@ _LAG_BOUNDS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
 _LABELS = ["route", "method"]
 
 
-class _Gauges(Collector):
-    """Gauges without labels that are read when the metrics are read."""
+class _Reading(Collector):
+    """Families that are made when the metrics are read."""
 
-    def __init__(self) -> None:
-        self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
-
-    def add(self, name: str, text: str, read: Callable[[], float]) -> None:
-        self._gauges[name] = (text, read)
-
-    def collect(self) -> Iterator[Metric]:
-        for name, (text, read) in self._gauges.items():
-            yield GaugeMetricFamily(name, text, read())
-
-
-class _Database(Collector):
-    """The connections to PostgreSQL, read when the metrics are read."""
-
-    def __init__(self, read: Callable[[], DatabaseFigures | None]) -> None:
+    def __init__(self, read: Callable[[], Iterable[Metric]]) -> None:
         self._read = read
 
     def collect(self) -> Iterator[Metric]:
-        now = self._read()
-        if now is None:
-            return
-        connections = GaugeMetricFamily(
-            "svcd_database_connections", "Open connections to the database.", labels=["state"]
-        )
-        connections.add_metric(["busy"], now.busy)
-        connections.add_metric(["idle"], now.idle)
-        yield connections
-        for name, text, value in (
-            ("connections_most", "Most connections (database.connections).", now.most),
-            ("waiting", "Transactions that wait for a connection.", now.waiting),
-            ("reachable", "1 when transactions can begin, else 0.", int(now.reachable)),
-        ):
-            yield GaugeMetricFamily(f"svcd_database_{name}", text, value)
-        for name, text, count in (
-            ("connections_opened", "Connections opened.", now.opened),
-            ("connections_lost", "Connections found broken.", now.lost),
-            ("refused", "Transactions that got no connection.", now.refused),
-            ("transactions_repeated", "Transactions begun again after conflicts.", now.repeated),
-            ("waits", "Transactions that had to wait for a connection.", now.waits),
-            ("wait_seconds", "Total time that transactions waited for a connection.", now.waited_s),
-        ):
-            yield CounterMetricFamily(f"svcd_database_{name}", text, count)
+        """See Collector."""
+        return iter(self._read())
 
 
-class _Trusts(Collector):
+def _database(now: DatabaseFigures | None) -> Iterator[Metric]:
+    """The connections to PostgreSQL; nothing without a figure."""
+    if now is None:
+        return
+    connections = GaugeMetricFamily(
+        "svcd_database_connections", "Open connections to the database.", labels=["state"]
+    )
+    connections.add_metric(["busy"], now.busy)
+    connections.add_metric(["idle"], now.idle)
+    yield connections
+    for name, text, value in (
+        ("connections_most", "Most connections (database.connections).", now.most),
+        ("waiting", "Transactions that wait for a connection.", now.waiting),
+        ("reachable", "1 when transactions can begin, else 0.", int(now.reachable)),
+    ):
+        yield GaugeMetricFamily(f"svcd_database_{name}", text, value)
+    for name, text, count in (
+        ("connections_opened", "Connections opened.", now.opened),
+        ("connections_lost", "Connections found broken.", now.lost),
+        ("refused", "Transactions that got no connection.", now.refused),
+        ("transactions_repeated", "Transactions begun again after conflicts.", now.repeated),
+        ("waits", "Transactions that had to wait for a connection.", now.waits),
+        ("wait_seconds", "Total time that transactions waited for a connection.", now.waited_s),
+    ):
+        yield CounterMetricFamily(f"svcd_database_{name}", text, count)
+
+
+def _trusts(now: TrustFigures) -> Iterator[Metric]:
     """Trusts that no cluster needs."""
-
-    def __init__(self, read: Callable[[], TrustFigures]) -> None:
-        self._read = read
-
-    def collect(self) -> Iterator[Metric]:
-        now = self._read()
-        text = "Trusts without a cluster that svcd still has to find or delete, at the last check."
-        yield GaugeMetricFamily("svcd_loose_trusts", text, now.loose)
-        text = "Trusts without a cluster that svcd deleted."
-        yield CounterMetricFamily("svcd_loose_trusts_returned", text, now.returned)
-        text = "Failed attempts to find or delete a trust without a cluster."
-        yield CounterMetricFamily("svcd_loose_trusts_failed", text, now.failed)
+    text = "Trusts without a cluster that svcd still has to find or delete, at the last check."
+    yield GaugeMetricFamily("svcd_loose_trusts", text, now.loose)
+    text = "Trusts without a cluster that svcd deleted."
+    yield CounterMetricFamily("svcd_loose_trusts_returned", text, now.returned)
+    text = "Failed attempts to find or delete a trust without a cluster."
+    yield CounterMetricFamily("svcd_loose_trusts_failed", text, now.failed)
 
 
 class Metrics:
@@ -120,21 +105,19 @@ class Metrics:
             [],
             _LAG_BOUNDS_S,
         )
-        self._gauges = _Gauges()
-        text = "Requests that are not answered yet."
-        self._gauges.add("svcd_requests_in_flight", text, lambda: self._in_flight)
-        text = "Open connections of the API."
-        self._gauges.add("svcd_connections", text, lambda: self._connections)
-        for each in (
+        for collector in (
             self._requests,
             self._durations,
             self._uploaded,
             self._refused,
             self._lag,
-            self._gauges,
             self.work,
         ):
-            self.registry.register(each)
+            self.registry.register(collector)
+        text = "Requests that are not answered yet."
+        self._gauge("svcd_requests_in_flight", text, lambda: self._in_flight)
+        text = "Open connections of the API."
+        self._gauge("svcd_connections", text, lambda: self._connections)
         self._census: Census | None = None
 
     def of_process(self, more: Mapping[str, str]) -> None:
@@ -142,13 +125,14 @@ class Metrics:
 
         more: further labels of `svcd_build_info`.
         """
-        self.registry.register(_BuildInfo(more))
+        info = _build_info(more)
+        self.registry.register(_Reading(lambda: [info]))
         ProcessCollector(registry=self.registry)
 
     def lease(self, held: Callable[[], bool]) -> None:
         """Show whether this daemon holds the lease."""
         text = "1 when this daemon does the work, of those that share the database, else 0."
-        self._gauges.add("svcd_lease_held", text, held)
+        self._gauge("svcd_lease_held", text, held)
 
     def unwell(self, count: Callable[[], int]) -> None:
         """Show the number of unwell clusters.
@@ -156,11 +140,11 @@ class Metrics:
         count: the number of Active clusters in which the last health check found a failed part.
         """
         text = "Active clusters of this daemon in which the last health check found a failed part."
-        self._gauges.add("svcd_clusters_unwell", text, count)
+        self._gauge("svcd_clusters_unwell", text, count)
 
     def watchers(self, count: Callable[[], int]) -> None:
         """Show the number of open `watch` requests."""
-        self._gauges.add("svcd_watchers", "Open watch requests of this daemon.", count)
+        self._gauge("svcd_watchers", "Open watch requests of this daemon.", count)
 
     def watch_work(self, census: Census) -> None:
         """Show how many clusters and executions there are."""
@@ -183,11 +167,11 @@ class Metrics:
 
     def watch_database(self, read: Callable[[], DatabaseFigures | None]) -> None:
         """Show the figures of the database's connections. read: None when it has none."""
-        self.registry.register(_Database(read))
+        self.registry.register(_Reading(lambda: _database(read())))
 
     def watch_trusts(self, read: Callable[[], TrustFigures]) -> None:
         """Show the figures of the trusts that no cluster needs."""
-        self.registry.register(_Trusts(read))
+        self.registry.register(_Reading(lambda: _trusts(read())))
 
     def uploaded(self, size: int) -> None:
         """Count an internal binary of `size` bytes that was stored."""
@@ -206,26 +190,25 @@ class Metrics:
         if self._census is not None:
             await self._census.refresh()
 
+    def _gauge(self, name: str, text: str, read: Callable[[], float]) -> None:
+        self.registry.register(_Reading(lambda: [GaugeMetricFamily(name, text, read())]))
+
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
 
-class _BuildInfo(Collector):
+def _build_info(more: Mapping[str, str]) -> Metric:
     """What runs here; the value is always 1."""
+    from importlib import metadata  # here: only a process shows it
 
-    def __init__(self, more: Mapping[str, str]) -> None:
-        from importlib import metadata  # here: only a process shows it
-
-        self._labels = {
-            "version": metadata.version("svcd"),
-            "python": platform.python_version(),
-            "twisted": metadata.version("Twisted"),
-            **more,
-        }
-
-    def collect(self) -> Iterator[Metric]:
-        text = "Versions of svcd, Python and Twisted, and kinds of cloud and database."
-        family = GaugeMetricFamily("svcd_build_info", text, labels=list(self._labels))
-        family.add_metric(list(self._labels.values()), 1)
-        yield family
+    labels = {
+        "version": metadata.version("svcd"),
+        "python": platform.python_version(),
+        "twisted": metadata.version("Twisted"),
+        **more,
+    }
+    text = "Versions of svcd, Python and Twisted, and kinds of cloud and database."
+    family = GaugeMetricFamily("svcd_build_info", text, labels=list(labels))
+    family.add_metric(list(labels.values()), 1)
+    return family
