@@ -209,8 +209,8 @@ def _variables(value: Any) -> Any:
 
 def _there(session: Session) -> There:
     api = session.api
-    rows = {kind.name: api.listed(kind.path, kind.rows)[kind.rows] for kind in KINDS}
-    images = api.listed("/images", "images")["images"]
+    rows = {kind.name: api.listed(kind.path)[kind.rows] for kind in KINDS}
+    images = api.listed("/images")["images"]
     local = unregistered(session, [each["id"] for each in images])
     return There(rows=rows, images=images, local=local)
 
@@ -245,7 +245,7 @@ class Work:
 
     def _digests(self, there: There) -> Any:
         """The digests of binaries that are in the bundle and in the project."""
-        rows = self._session.api.listed("/job-binary-internals", "binaries")["binaries"]
+        rows = self._session.api.listed("/job-binary-internals")["binaries"]
         internals = {INTERNAL_URL + str(each["id"]): each for each in rows}
         for name, mine in self._programs.items():
             row = there.find("job_binaries", name)

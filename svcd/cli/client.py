@@ -9,6 +9,9 @@ again when the connection breaks or the service is starting: 503, or 502 and 504
 it. That goes on for `patience_s`: a moment by default, much longer under `--wait`, so that a daemon
 may restart meanwhile. A DELETE is sent again only after these statuses, also when the service is
 overloaded: svcd takes a second one for the same wish.
+
+Note: programs that are not svcd. Each answer of svcd has an `X-Request-Id`. An answer without one
+is refused, whatever it holds, so commands read the fields of resources without further checks.
 """
 
 from __future__ import annotations
@@ -22,15 +25,15 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from svcd.cli.answer_fields import usable
 from svcd.cli.door import Door
 from svcd.cli.exits import NOT_FOUND, REFUSED, UNREACHABLE, CommandError
-from svcd.cli.http import MOST_QUOTED, Answer, Http, Lost
+from svcd.cli.http import MOST_QUOTED, Answer, Http, Lost, shown
 
 _PAUSES_S: Final = (0.2, 0.5, 1.0, 2.0)
 """Times between attempts; the last one repeats."""
 _MOMENT_S: Final = 1.0
 """How long a request of an ordinary command is sent again."""
+_OF_SVCD: Final = "x-request-id"
 _STARTING: Final = frozenset({502, 503, 504})
 _DELETE_S: Final = 15.0
 """Time for which a DELETE is sent again while the service is overloaded."""
@@ -44,17 +47,6 @@ _MOST_EVENT_BYTES: Final = 64 * 2**20
 """Longest event of a stream that is read."""
 _SILENCE_S: Final = 60.0
 """Longest time without a byte of a stream: the API sends a comment every 15 s."""
-
-
-class _Body(dict[str, Any]):
-    """The answer to a request that makes or changes something. odd: the refusal of a wrong one."""
-
-    def __init__(self, fields: Mapping[str, Any], odd: CommandError) -> None:
-        super().__init__(fields)
-        self._odd = odd
-
-    def __missing__(self, key: str) -> Any:
-        raise self._odd
 
 
 class Api:
@@ -93,24 +85,11 @@ class Api:
     def get(self, path: str) -> Any:
         """The JSON of a success; None for status 404. Raises CommandError."""
         answer = self.call("GET", path)
-        return None if answer.status == 404 else self._body(answer, path)
+        return None if answer.status == 404 else answer.json
 
-    def one(self, path: str, key: str = "") -> Any:
-        """The body of one resource, an object below `key` if one is given; None for 404."""
-        body = self.get(path)
-        if body is not None and key and not isinstance(body.get(key), dict):
-            raise self.odd(path)
-        return body
-
-    def listed(self, path: str, key: str) -> Any:
-        """The body of a list: an object whose `key` holds objects. Raises CommandError."""
-        body = self.get(path)
-        if body is None:
-            raise CommandError(f"{self.door.base}{path} does not exist: an older svcd?", NOT_FOUND)
-        rows = body.get(key)
-        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise self.odd(path)
-        return body
+    def listed(self, path: str) -> Any:
+        """The body of a list. Raises CommandError."""
+        return self._found(self.call("GET", path), path).json
 
     def rows(self, path: str, key: str) -> Iterator[Any]:
         """The rows of a list, the oldest first, read in pages of bounded size.
@@ -121,7 +100,7 @@ class Api:
         for _ in range(_MOST_PAGES):
             mark = f"&marker={safe(after)}" if after else ""
             query = f"{'&' if '?' in path else '?'}limit={_PAGE_ROWS}{mark}"
-            page = self.listed(path + query, key)[key]
+            page = self.listed(path + query)[key]
             yield from page
             if len(page) < _PAGE_ROWS:
                 return
@@ -132,10 +111,7 @@ class Api:
         )
 
     def post(self, path: str, body: object, key: str = "") -> Any:
-        """Create something; the JSON of the answer. key: of idempotency, else a new one.
-
-        A key that the answer lacks raises CommandError when it is read.
-        """
+        """Create something; the JSON of the answer. key: of idempotency, else a new one."""
         headers = {"Idempotency-Key": key or uuid.uuid4().hex}
         return self._changed(self.call("POST", path, body, headers), path)
 
@@ -154,10 +130,7 @@ class Api:
 
     def pieces(self, path: str) -> Iterator[bytes]:
         """The raw body of a success in pieces, of any length. Raises CommandError."""
-        answer, pieces = self._stream(path, {})
-        if answer.status != 200:
-            raise self._refused(path, answer)
-        return pieces
+        return self._stream(path, {})
 
     def events(self, path: str) -> Iterator[tuple[str, str, Any]]:
         """A stream of server-sent events as (id, event, data).
@@ -165,12 +138,7 @@ class Api:
         Raises CommandError, also in the middle when the connection breaks (Lost).
         """
         headers = {"Accept": "text/event-stream", "Cache-Control": "no-cache"}
-        answer, pieces = self._stream(path, headers)
-        if answer.status != 200:
-            raise self._refused(path, answer)
-        if not answer.headers.get("content-type", "").startswith("text/event-stream"):
-            raise self.odd(path)
-        return parsed_events(pieces)
+        return parsed_events(self._stream(path, headers))
 
     def call(
         self,
@@ -192,7 +160,7 @@ class Api:
         answer = self._again(method, self.door.base + path, data, given)
         if answer.status == 401 and self._renewed():
             answer = self._again(method, self.door.base + path, data, given)
-        if 200 <= answer.status < 300 or answer.status == 404:
+        if answer.headers.get(_OF_SVCD) and (200 <= answer.status < 300 or answer.status == 404):
             return answer
         raise self._refused(path, answer)
 
@@ -234,14 +202,16 @@ class Api:
             self._pause(_PAUSES_S[min(attempt, len(_PAUSES_S) - 1)])
             attempt += 1
 
-    def _stream(self, path: str, headers: Mapping[str, str]) -> tuple[Answer, Iterator[bytes]]:
-        """The head of an answer and the pieces of its body. Raises CommandError."""
+    def _stream(self, path: str, headers: Mapping[str, str]) -> Iterator[bytes]:
+        """The pieces of the body of a success. Raises CommandError."""
         self._in_doubt = False
         url = self.door.base + path
         answer, pieces = self._http.stream(url, {**headers, **self._token()}, _SILENCE_S)
         if answer.status == 401 and self._renewed():
             answer, pieces = self._http.stream(url, {**headers, **self._token()}, _SILENCE_S)
-        return answer._replace(sent=(self.door.token,)), pieces
+        if answer.status != 200 or not answer.headers.get(_OF_SVCD):
+            raise self._refused(path, answer._replace(sent=(self.door.token,)))
+        return pieces
 
     def _token(self) -> Mapping[str, str]:
         return {"X-Auth-Token": self.door.token} if self.door.token else {}
@@ -260,27 +230,17 @@ class Api:
     # ---- answers --------------------------------------------------------------------------------
 
     def _changed(self, answer: Answer, path: str) -> Any:
+        return self._found(answer, path).json if answer.body else {}
+
+    def _found(self, answer: Answer, path: str) -> Answer:
         if answer.status == 404:
             raise self._refused(path, answer)
-        return _Body(self._body(answer, path) if answer.body else {}, self.odd(path))
-
-    def _body(self, answer: Answer, path: str) -> Any:
-        """The JSON of a success. Here every resource enters the commands. Raises CommandError."""
-        body = answer.json
-        if not isinstance(body, dict) or not usable(body):
-            raise self.odd(path)
-        return body
-
-    def odd(self, path: str) -> CommandError:
-        """The refusal of an answer that svcd would not give."""
-        where = f"{self.door.base}{path.partition('?')[0]}"
-        text = f"the answer of {where} is not one of svcd: does --api name svcd's daemon?"
-        return CommandError(text, UNREACHABLE)
+        return answer
 
     def _refused(self, path: str, answer: Answer) -> CommandError:
         """The refusal of a request. It proves nothing about an earlier try that broke off."""
         name, text = self._refusal(path, answer)
-        code = exit_code(answer.status)
+        code = exit_code(answer.status) if answer.headers.get(_OF_SVCD) else UNREACHABLE
         if self._in_doubt:
             text, code = f"{text}; an earlier try of this request may have succeeded", UNREACHABLE
         return CommandError(text, code, name)
@@ -288,27 +248,32 @@ class Api:
     def _refusal(self, path: str, answer: Answer) -> tuple[str, str]:
         """The error's name, and the daemon's own words; the request in its log when it failed.
 
-        A peer that does not use the words of svcd is named, and its error has no name.
+        A peer that is not svcd is named, and its error has no name.
         """
         from svcd.cli.words import in_commands, in_one_line
-        from svcd.model.redaction import hidden, shown_url
+        from svcd.model.redaction import hidden
 
         try:
             body = json.loads(answer.body)
             name, said = str(body.get("error_name", "")), str(body["error_message"])[:MOST_QUOTED]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            said = " ".join(answer.excerpt(200).split())
-            where = shown_url(self.door.base + path)
-            quoted = f": {said}" if said else ""
-            text = f"{where} was answered {answer.status} by a program that is not svcd{quoted}"
-            return "", f"{text}; is a proxy between, or does --api name something else?"
+            return "", self._stranger(path, answer)
+        request = answer.headers.get(_OF_SVCD, "")
+        if not request:
+            return "", self._stranger(path, answer)
         text = in_one_line(in_commands(hidden(said, answer.sent)))
         if answer.status == 401 and not self.door.token:
             text += "; set OS_TOKEN, or OS_AUTH_URL, OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME"
-        request = answer.headers.get("x-request-id", "")
-        if answer.status >= 500 and request and "incident" not in text:
+        if answer.status >= 500 and "incident" not in text:
             text += f" (request {request} in the log of the daemon)"
         return name, text
+
+    def _stranger(self, path: str, answer: Answer) -> str:
+        said = " ".join(answer.excerpt(200).split())
+        where = shown(self.door.base + path.partition("?")[0])
+        quoted = f": {said}" if said else ""
+        text = f"the answer {answer.status} of {where} is not one of svcd{quoted}"
+        return f"{text}; is a proxy between, or does --api name something else?"
 
 
 def exit_code(status: int) -> int:

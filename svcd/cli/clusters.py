@@ -118,7 +118,7 @@ wait_option = click.option(
 @click.pass_obj
 def ls(session: Session) -> None:
     """List the clusters of the project."""
-    session.show(session.api.listed("/clusters", "clusters"), CLUSTERS)
+    session.show(session.api.listed("/clusters"), CLUSTERS)
 
 
 @cluster.command("show")
@@ -305,7 +305,7 @@ def events(session: Session, name: str, follow: bool) -> None:
     found = find(session.api, CLUSTER, name)
     path = f"/clusters/{safe(get(found, 'id'))}/events"
     if not follow:
-        session.show(session.api.listed(path, "events"), EVENTS)
+        session.show(session.api.listed(path), EVENTS)
         return
     from svcd.cli.waiting import new_events
 

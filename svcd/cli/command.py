@@ -10,7 +10,7 @@ and returns None or an exit code:
     @click.pass_obj
     def ls(session: Session) -> None:
         "List the clusters."
-        session.show(session.api.listed("/clusters", "clusters"), CLUSTERS)
+        session.show(session.api.listed("/clusters"), CLUSTERS)
 
 Each command takes the shared options (`--api`, `-o` …) by itself. It refuses by CommandError with
 an exit code of `svcd.cli.exits`, prints data by `session.show` or `print`, and everything else by

@@ -159,14 +159,14 @@ def _of_plugin(
     flavor: str | None,
 ) -> dict[str, Any]:
     api = session.api
-    known = api.one(f"/plugins/{safe(plugin)}", "plugin")
+    known = api.get(f"/plugins/{safe(plugin)}")
     if known is None:
-        chosen_rows = api.listed("/plugins", "plugins")["plugins"]
+        chosen_rows = api.listed("/plugins")["plugins"]
         known = {"plugin": chosen(_named(chosen_rows), _PLUGIN, plugin, api.door.tenant)}
     title = get(known["plugin"], "name")
     versions = known["plugin"].get("versions") or []
     version = version or (str(versions[-1]) if versions else "")
-    detail = api.one(f"/plugins/{safe(title)}/{safe(version)}", "plugin")
+    detail = api.get(f"/plugins/{safe(title)}/{safe(version)}")
     if detail is None:
         text = f"plugin {title} has no version {version!r}; its versions are"
         raise CommandError(f"{text} {', '.join(map(str, versions)) or 'none'}", NOT_FOUND)
@@ -245,10 +245,10 @@ def default_image(session: Session, body: Mapping[str, Any]) -> tuple[str, Mappi
     """
     api = session.api
     plugin, version = str(body["plugin_name"]), str(body["engine_version"])
-    detail = api.one(f"/plugins/{safe(plugin)}/{safe(version)}", "plugin")
+    detail = api.get(f"/plugins/{safe(plugin)}/{safe(version)}")
     tags = [] if detail is None else list(detail["plugin"].get("required_image_tags") or [])
     query = "&".join(f"tags={safe(tag)}" for tag in tags)
-    images = api.listed(f"/images?{query}" if query else "/images", "images")["images"]
+    images = api.listed(f"/images?{query}" if query else "/images")["images"]
     if len(images) == 1:
         session.note(f"image {get(images[0], 'name')}; --image names another")
         return get(images[0], "id"), {}

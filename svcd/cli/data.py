@@ -68,7 +68,7 @@ binary: Final = Group("binary", help="The programs of jobs.")
 @click.pass_obj
 def sources(session: Session) -> None:
     """List the data sources of the project."""
-    session.show(session.api.listed(SOURCE.path, SOURCE.many), SOURCES)
+    session.show(session.api.listed(SOURCE.path), SOURCES)
 
 
 @source.command("show")
@@ -197,7 +197,7 @@ def binaries(session: Session) -> None:
     """
     from svcd.cli.job_contents import newest
 
-    body = session.api.listed(BINARY.path, BINARY.many)
+    body = session.api.listed(BINARY.path)
     if session.output == "table":
         session.show({BINARY.many: newest(body[BINARY.many])}, _NEWEST)
     else:
@@ -247,9 +247,9 @@ def remove_binaries(session: Session, what: Sequence[str], unused: bool, yes: bo
 
     found = named_or_unused(session, BINARY, what, unused)
     if unused:
-        jobs = session.api.listed("/jobs", "jobs")["jobs"]
+        jobs = session.api.listed("/jobs")["jobs"]
         used = {each["id"] for job in jobs for key in ("mains", "libs") for each in job[key]}
-        known = session.api.listed(BINARY.path, BINARY.many)[BINARY.many]
+        known = session.api.listed(BINARY.path)[BINARY.many]
         found = [row for row in later_binaries(known) if row["id"] not in used]
     for url in _remove(session, BINARY, found, yes):
         forget(session, url)

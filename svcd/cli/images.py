@@ -159,10 +159,10 @@ IMAGES: Final = Table(
 def ls(session: Session, tags: Sequence[str]) -> None:
     """List the registered images of the cloud."""
     query = "&".join(f"tags={safe(tag)}" for tag in tags)
-    found = session.api.listed("/images" + (f"?{query}" if query else ""), "images")
+    found = session.api.listed("/images" + (f"?{query}" if query else ""))
 
     def known() -> Iterator[str]:
-        for row in session.api.listed("/images", "images")["images"] if query else ():
+        for row in session.api.listed("/images")["images"] if query else ():
             yield from (get(row, "id"), get(row, "name"))
 
     session.show(found, IMAGES._replace(known=known))

@@ -91,7 +91,7 @@ class JobData:
             return place.id
         given = self._account if place.type == "objstore" else {}
         path = f"/data-sources?url={safe(place.url)}"
-        rows = self._session.api.listed(path, "data_sources")["data_sources"]
+        rows = self._session.api.listed(path)["data_sources"]
         known = [row for row in rows if row.get("url") == place.url]
         user, password = given.get("user", ""), given.get("password", "")
         found = source(place.type, place.url, user, password, known, self._invocation)

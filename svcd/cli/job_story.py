@@ -41,13 +41,10 @@ class Shown:
     complete: bool = False
 
 
-def part_of(body: bytes, headers: Mapping[str, str]) -> Part | None:
-    """An answer of the log; None without an offset. headers: names in lower case."""
-    offset = headers.get("x-log-offset", "")
-    if not (offset.isascii() and offset.isdecimal()):
-        return None
-    complete = headers.get("x-log-complete", "").lower() == "true"
-    return Part(body=body, offset=int(offset), complete=complete)
+def part_of(body: bytes, headers: Mapping[str, str]) -> Part:
+    """An answer of the log. headers: names in lower case."""
+    complete = headers["x-log-complete"] == "true"
+    return Part(body=body, offset=int(headers["x-log-offset"]), complete=complete)
 
 
 def fresh(shown: Shown, part: Part) -> tuple[str, Shown]:

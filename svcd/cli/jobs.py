@@ -113,7 +113,7 @@ def jobs_of(api: Api, what: str) -> Sequence[Row]:
     """The jobs that `what` names: one, or those of a file's contents. Raises CommandError."""
     if names.is_id(what) and (job := names.exactly(api, JOB, what)) is not None:
         return [job]
-    return named(api.listed(JOB.path, JOB.many)[JOB.many], what, api.door.tenant)
+    return named(api.listed(JOB.path)[JOB.many], what, api.door.tenant)
 
 
 def named(known: Sequence[Row], what: str, tenant: str) -> Sequence[Row]:
@@ -156,7 +156,7 @@ def cluster_or_execution(api: Api, what: str) -> tuple[Any, Any]:
 
 def _exact_execution(api: Api, what: str) -> Any:
     """The execution of this id, or the latest of the job of this name; None without one."""
-    if names.is_id(what) and (found := api.one(f"{EXECUTION.path}/{safe(what)}")) is not None:
+    if names.is_id(what) and (found := api.get(f"{EXECUTION.path}/{safe(what)}")) is not None:
         return found
     job = names.exactly(api, JOB, what)
     return None if job is None else _latest(api, jobs_of(api, what))
@@ -212,7 +212,7 @@ def ls(session: Session, status: str | None, of: str | None) -> None:
     shown = table_of(session, others)
     if status or ids:
         shown = shown._replace(empty="there is no such job execution; svcd job ls shows all")
-    rows = api.listed(path, EXECUTION.many)[EXECUTION.many]
+    rows = api.listed(path)[EXECUTION.many]
     wanted = [
         row
         for row in rows
@@ -226,8 +226,8 @@ def table_of(session: Session, others: Callable[[], Iterable[str]] = tuple) -> T
     if session.output not in ("table", "wide"):
         return EXECUTIONS
     api = session.api
-    jobs = {str(row["id"]): str(row["name"]) for row in api.listed("/jobs", "jobs")["jobs"]}
-    clusters = api.listed("/clusters", "clusters")["clusters"]
+    jobs = {str(row["id"]): str(row["name"]) for row in api.listed("/jobs")["jobs"]}
+    clusters = api.listed("/clusters")["clusters"]
     return table(jobs, {str(row["id"]): str(row["name"]) for row in clusters}, others)
 
 
@@ -249,7 +249,7 @@ def _given(api: Api, execution: Row) -> Iterator[Row]:
     for what in ("input", "output"):
         id_ = get(execution, f"{what}_id")
         if id_:
-            source = api.one(f"{SOURCE.path}/{safe(id_)}", SOURCE.one)
+            source = api.get(f"{SOURCE.path}/{safe(id_)}")
             url = get(source, f"{SOURCE.one}.url") if source else "(deleted)"
             yield {"what": f"--{what}", "value": url}
     configs = execution.get("job_configs") or {}
@@ -328,7 +328,7 @@ def forget(session: Session, what: Sequence[str], unused: bool, yes: bool) -> No
     found = named_or_unused(session, JOB, what, unused)
     if unused:
         used = {get(row, "job_id") for row in api.rows(EXECUTION.path, EXECUTION.many)}
-        known = later_jobs(api.listed(JOB.path, JOB.many)[JOB.many])
+        known = later_jobs(api.listed(JOB.path)[JOB.many])
         found = [row for row in known if get(row, "id") not in used]
     confirm("delete job", [get(each, "name") for each in found], yes)
     for each in found:

@@ -52,16 +52,16 @@ def find(api: Api, kind: Kind, what: str) -> Any:
     found = exactly(api, kind, what)
     if found is not None:
         return found
-    return chosen(api.listed(kind.path, kind.many)[kind.many], kind, what, api.door.tenant)
+    return chosen(api.listed(kind.path)[kind.many], kind, what, api.door.tenant)
 
 
 def exactly(api: Api, kind: Kind, what: str) -> Any:
     """The one resource with this id or name; None without one. Raises CommandError."""
-    if is_id(what) and (body := api.one(f"{kind.path}/{safe(what)}", kind.one)) is not None:
+    if is_id(what) and (body := api.get(f"{kind.path}/{safe(what)}")) is not None:
         return body[kind.one]
     if not kind.by:
         return None
-    named = api.listed(f"{kind.path}?{kind.by}={safe(what)}", kind.many)[kind.many]
+    named = api.listed(f"{kind.path}?{kind.by}={safe(what)}")[kind.many]
     exact = [row for row in named if row.get(kind.by) == what]
     return exact[0] if len(exact) == 1 else None
 

@@ -68,7 +68,7 @@ plugin: Final = Group("plugin", help="Show the distributions and their options."
 @click.pass_obj
 def ls(session: Session) -> None:
     """List the distributions of which clusters are made."""
-    session.show(session.api.listed("/plugins", "plugins"), PLUGINS)
+    session.show(session.api.listed("/plugins"), PLUGINS)
 
 
 def detail(api: Api, name: str, version: str | None) -> Any:
@@ -80,11 +80,11 @@ def detail(api: Api, name: str, version: str | None) -> Any:
     if version not in versions:
         text = f"plugin {found['name']} has no version {version}; it has {', '.join(versions)}"
         raise CommandError(text, NOT_FOUND)
-    return api.one(f"/plugins/{safe(str(found['name']))}/{safe(version)}", "plugin")
+    return api.get(f"/plugins/{safe(str(found['name']))}/{safe(version)}")
 
 
 def _named(api: Api, name: str) -> Any:
-    rows = api.listed("/plugins", "plugins")["plugins"]
+    rows = api.listed("/plugins")["plugins"]
     exact = [row for row in rows if row["name"] == name]
     return exact[0] if exact else find(api, PLUGIN, name)
 

@@ -252,7 +252,7 @@ class Run:
 
     def _listed(self, path: str, key: str, **filters: str) -> Sequence[Any]:
         query = "&".join(f"{name}={safe(value)}" for name, value in filters.items())
-        rows: Sequence[Any] = self._session.api.listed(f"{path}?{query}", key)[key]
+        rows: Sequence[Any] = self._session.api.listed(f"{path}?{query}")[key]
         return [each for each in rows if all(each.get(n) == v for n, v in filters.items())]
 
     def _job(self) -> str:
@@ -264,7 +264,7 @@ class Run:
 
         def look() -> Reuse:
             path = f"/jobs?type={self._kind.type.value}"
-            known = self._session.api.listed(path, "jobs")["jobs"]
+            known = self._session.api.listed(path)["jobs"]
             return job(name, self._kind.type, mains, libs, self._with_taken(known, name))
 
         body = {"type": self._kind.type.value, "mains": mains, "libs": libs}
@@ -307,7 +307,7 @@ class Run:
 
     def _binary(self, file: Program, number: int) -> str:
         def look(data_id: str) -> Reuse:
-            rows = self._session.api.listed("/job-binaries", "binaries")["binaries"]
+            rows = self._session.api.listed("/job-binaries")["binaries"]
             return binary(file.name, file.digest, data_id, rows)
 
         look(kept(self._session, file)[0])  # refuses before the upload

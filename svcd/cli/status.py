@@ -34,7 +34,7 @@ def command(session: Session) -> None:
     for left in installations.leftovers(installations.running()):
         session.note(left.warning)
     api = session.api
-    clusters = api.listed("/clusters", "clusters")["clusters"]
+    clusters = api.listed("/clusters")["clusters"]
     running = [row for status in _UNDER_WAY for row in _executions(api, status)]
     failed = recent(_executions(api, "FAILED"), session.now())
     body = {
@@ -59,7 +59,7 @@ def _executions(api: Api, status: str) -> Iterator[Any]:
 def _names(api: Api, running: Sequence[Json]) -> Mapping[str, str]:
     """The names of the jobs of executions, by their ids."""
     ids = {get(row, "job_id") for row in running} - {""}
-    found = {id_: api.one(f"/jobs/{safe(id_)}", "job") for id_ in sorted(ids)}
+    found = {id_: api.get(f"/jobs/{safe(id_)}") for id_ in sorted(ids)}
     return {id_: get(body, "job.name") for id_, body in found.items() if body is not None}
 
 

@@ -62,10 +62,10 @@ def ls(session: Session, groups: bool) -> None:
     other = CLUSTER_TEMPLATE if groups else NODE_GROUP_TEMPLATE
 
     def known() -> Iterator[str]:
-        for row in session.api.listed(other.path, other.many)[other.many]:
+        for row in session.api.listed(other.path)[other.many]:
             yield from (get(row, "id"), get(row, "name"))
 
-    session.show(session.api.listed(kind.path, kind.many), table._replace(known=known))
+    session.show(session.api.listed(kind.path), table._replace(known=known))
 
 
 def _found(api: Api, what: str) -> tuple[Kind, Table, Any]:

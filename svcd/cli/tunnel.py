@@ -119,7 +119,7 @@ def found(api: Api, what: str) -> tuple[Any, Sequence[Any]]:
     """The cluster that `what` names, and its machines. Raises CommandError."""
     cluster = find(api, CLUSTER, what)
     path = f"/clusters/{safe(cluster['id'])}/machines"
-    return cluster, api.listed(path, "machines")["machines"]
+    return cluster, api.listed(path)["machines"]
 
 
 def pages(

@@ -97,7 +97,7 @@ def _manifest_class(file: Path) -> str:
 
 def kept(session: Session, file: Program) -> tuple[str, str]:
     """The id of the data of `file` at svcd, "" when it is not there, and its name."""
-    known = session.api.listed(_INTERNALS, "binaries")["binaries"]
+    known = session.api.listed(_INTERNALS)["binaries"]
     found = internal(file.name, file.digest, len(file.data), known)
     return found.id, found.name
 
@@ -125,7 +125,7 @@ def forget(session: Session, url: str) -> None:
     """Delete the data behind the URL of a deleted binary, unless another binary has it."""
     if not url.startswith(INTERNAL_URL):
         return
-    rows = session.api.listed("/job-binaries", "binaries")["binaries"]
+    rows = session.api.listed("/job-binaries")["binaries"]
     if all(row["url"] != url for row in rows):
         session.api.call("DELETE", f"{_INTERNALS}/{safe(url.removeprefix(INTERNAL_URL))}")
 

@@ -107,7 +107,7 @@ class ClusterFollower:
     def look(self) -> Any:
         """The body, None when the cluster is gone. Without a terminal it notes what is new."""
         api, events = self._session.api, self._events
-        body = api.one(self._path, "cluster")
+        body = api.get(self._path)
         if body is None:
             return None
         first = not events
@@ -240,12 +240,7 @@ def newer(api: Api, path: str, last: Json | None, wait_s: int = 0) -> list[Json]
     if last is not None:
         query = f"?since={get(last, 'number')}" + (f"&wait={wait_s}" if wait_s else "")
     body = api.get(path + query)
-    if body is None:
-        return None
-    events = body.get("events")
-    if not isinstance(events, list):
-        raise api.odd(path)
-    return events
+    return None if body is None else list(body["events"])
 
 
 def _explain(session: Session, cluster: Json) -> None:

@@ -8,21 +8,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from svcd.cli.client import Api, safe
 from svcd.cli.command import Command, settings_options
-from svcd.cli.exits import NOT_FOUND, UNREACHABLE, USAGE, CommandError
+from svcd.cli.exits import NOT_FOUND, USAGE, CommandError
 from svcd.cli.failures import explained
 from svcd.cli.jobs import EXECUTION, JOB, cluster_or_execution
 from svcd.cli.names import CLUSTER, Kind, is_id
 from svcd.cli.report import of_cluster, of_execution, of_lost_cluster
 from svcd.cli.session import Session
 from svcd.model.failures import Code
-
-_WRONG_SHAPE: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 class NotThere(CommandError):
@@ -48,7 +46,7 @@ def command(
         return
     session.configure(config, flags)
     try:
-        lines = history(session.api, what, whole)
+        lines = list(history(session.api, what, whole))
     except NotThere:
         if what.upper() not in Code.__members__:
             raise
@@ -65,17 +63,8 @@ def refuse_data(session: Session) -> None:
         raise CommandError(f"{text} or svcd job show ID, with -o", USAGE)
 
 
-def history(api: Api, what: str, whole: bool = False) -> Sequence[str]:
+def history(api: Api, what: str, whole: bool = False) -> Iterator[str]:
     """The history of the cluster or execution that `what` names. Raises CommandError, NotThere."""
-    try:
-        return list(_lines(api, what, whole))
-    except _WRONG_SHAPE as error:
-        said = f"{type(error).__name__}: {error}"[:200]
-        text = f"{api.door.base} answers fields that svcd does not have ({said})"
-        raise CommandError(f"{text}: does --api name svcd's daemon?", UNREACHABLE) from error
-
-
-def _lines(api: Api, what: str, whole: bool) -> Iterator[str]:
     try:
         cluster, execution = cluster_or_execution(api, what)
     except CommandError as error:
@@ -106,13 +95,13 @@ def _execution(api: Api, execution: Any) -> Iterator[str]:
 
 
 def _one(api: Api, kind: Kind, id_: str) -> Any:
-    body = api.one(f"{kind.path}/{safe(id_)}", kind.one)
+    body = api.get(f"{kind.path}/{safe(id_)}")
     return None if body is None else body[kind.one]
 
 
 def _events(api: Api, cluster_id: str) -> list[Any]:
     """The events of a cluster; none when it was deleted between the two requests."""
-    body = api.one(f"{CLUSTER.path}/{safe(cluster_id)}/events")
+    body = api.get(f"{CLUSTER.path}/{safe(cluster_id)}/events")
     return [] if body is None else list(body["events"])
 
 

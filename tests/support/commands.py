@@ -109,6 +109,7 @@ class Shown:
                     status = shown.before(self.command, self.path)
                     if status is not None:
                         self.send_response(status)
+                        self.send_header("X-Request-Id", "broken")
                         self.send_header("Content-Length", "0")
                         self.end_headers()
                         return

@@ -45,7 +45,7 @@ class _Adapter(BaseAdapter):
         answer = self._answers(str(request.method), str(request.url), body, request.headers)
         response = requests.Response()
         response.status_code = answer.status
-        response.headers.update(answer.headers)
+        response.headers.update({"X-Request-Id": "r-1", **answer.headers})
         response.raw = urllib3.HTTPResponse(
             io.BytesIO(answer.body), answer.headers, answer.status, preload_content=False
         )

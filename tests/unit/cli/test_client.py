@@ -258,6 +258,15 @@ class AgainTests(SynchronousTestCase):
         self.outcomes = [self.answer(401, b"no")]
         self.assertRaises(CommandError, self.api.get, "/x")
 
+    def test_programs_that_are_not_svcd(self) -> None:
+        """Whatever they answer; svcd alone sends the id of a request."""
+        for status in (200, 202, 403, 404):
+            for ask in (self.api.get, self.api.listed, self.api.delete, self.api.pieces):
+                self.outcomes = [Answer(status, {"X-Request-Id": ""}, b'{"error_message": "x"}')]
+                with self.assertRaisesRegex(CommandError, "/x is not one of svcd") as raised:
+                    ask("/x")
+                self.assertEqual(raised.exception.code, UNREACHABLE)
+
     def test_refusals_quote_no_token(self) -> None:
         self.outcomes = [self.answer(403, b'{"error_message": "old-token\\nold-token"}')]
         self.api.door = self.api.door._replace(token="old-token")

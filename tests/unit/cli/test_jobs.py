@@ -189,13 +189,6 @@ class JobTests(RunCase):
         self.assertEqual(len(self.api.get("/job-binary-internals")["binaries"]), 2)
         self.assertEqual(self.shown.run("job", "rerun", "count.pig").code, 0)
 
-    def test_answer_without_its_key(self) -> None:
-        """Another program than svcd answers: it is named, and the exit code is 5."""
-        self.shown.before = lambda method, path: 202 if path.endswith("/execute") else None
-        said = self.pig()
-        self.assertEqual(said.code, 5, said)
-        self.assertIn("/execute is not one of svcd: does --api name svcd's daemon?", said.err)
-
     def test_open(self) -> None:
         """The page of a cluster or an execution, by a name or the beginning of an id."""
         self.pig()
