@@ -42,7 +42,6 @@ from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.identities import Identities
 from svcd.workflow.act.job_credentials import JobCredentials
 from svcd.workflow.act.kept_logs import KeptLogs
-from svcd.workflow.act.launchers import Launchers
 from svcd.workflow.act.logs import Logs
 from svcd.workflow.act.observe import Observer
 from svcd.workflow.act.passes import AT_ONCE, Passes, Sight, State
@@ -112,7 +111,7 @@ class Controller:
             installation=installation,
             life_s=settings.job_credential_s,
         )
-        containers = Containers(probe, clock)
+        containers, manager = Containers(probe, clock), ResourceManager(probe, clock)
         self.logs = Logs(engine, containers, settings.log_bytes)
         self.kept_logs = KeptLogs(store, self.rows, self.logs, clock)
         self._performer = Performer(
@@ -124,15 +123,13 @@ class Controller:
             binaries=Binaries(store, object_store),
             credentials=self.credentials,
             containers=containers,
-            launchers=Launchers(probe, clock),
+            manager=manager,
             kept_logs=self.kept_logs,
             clock=clock,
             access=access,
             idle=idle,
         )
-        self._observer = Observer(
-            self.rows, engine, ResourceManager(probe), clock, settings, rng, self._lease
-        )
+        self._observer = Observer(self.rows, engine, manager, clock, settings, rng, self._lease)
         self._states: dict[ExecutionId, State] = {}
         self._passes = Passes(
             self.rows, self._performer, self._observer, clock, settings, rng, idle

@@ -28,9 +28,9 @@ from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.identities import Identities
 from svcd.workflow.act.job_credentials import JobCredentials
 from svcd.workflow.act.kept_logs import KeptLogs
-from svcd.workflow.act.launchers import Launchers
 from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.act.staging import Staging, Stop, gather_material
+from svcd.workflow.act.yarn import ResourceManager
 from svcd.workflow.binaries import Binaries
 from svcd.workflow.decide import causes, document, failures, lifecycle, planner, submission
 from svcd.workflow.decide.failures import Code
@@ -86,7 +86,7 @@ class Performer:
         binaries: Binaries,
         credentials: JobCredentials,
         containers: Containers,
-        launchers: Launchers,
+        manager: ResourceManager,
         kept_logs: KeptLogs,
         clock: IReactorTime,
         access: ObjectStoreAccess | None,
@@ -100,7 +100,7 @@ class Performer:
         self._binaries = binaries
         self._credentials = credentials
         self._containers = containers
-        self._launchers = launchers
+        self._manager = manager
         self._kept_logs = kept_logs
         self._clock = clock
         self._access = access
@@ -284,11 +284,11 @@ class Performer:
             return None
         secrets = await self._rows.secrets(row)
         read = await read_record(self._clock, raw, secrets)
-        children = await self._launchers.children(place, read)
+        children = await self._manager.children(place, read)
         read = with_children(with_known_children(read, row.engine_record), children or ())
         if status not in (ExecutionStatus.KILLED, ExecutionStatus.FAILED):
             return News(status=status, record=read)
-        lost = await self._launchers.settle(place, read)
+        lost = await self._manager.settle(place, read)
         if lost is not None:
             lost = evolve(lost, text=masked_text(lost.text, secrets))
             return News(status=status, record=read, failure=lost)
@@ -341,7 +341,7 @@ class Performer:
         if row.workflow_dir is not None:
             await self._remove(row.workflow_dir, place)
         if row.status is not ExecutionStatus.SUCCEEDED:  # else the program's submitter did it
-            for id_ in await self._launchers.end_children(place, row.engine_record):
+            for id_ in await self._manager.end_children(place, row.engine_record):
                 await self._remove(f"/user/{place.endpoints.user}/.sparkStaging/{id_}", place)
 
     async def _remove(self, folder: str, place: Place) -> None:

@@ -18,7 +18,7 @@ the JSON paths, and no fault of the request is left for later. `properties` hold
 Note: one attempt. YARN would restart a launcher that died. The second attempt does not know the
 children of the first one: it searches only for applications younger than itself. Then two jobs run
 at a time, and the second finds the output of the first. So each launcher has one attempt, and
-`launchers` kills the children of a dead one. The action holds the number of attempts, because
+svcd kills the children of a dead one. The action holds the number of attempts, because
 without it Oozie takes the number from `mapreduce.map.maxattempts`.
 
 Source: Oozie 5.2.1, workflow schema 0.5, shell-action 0.3 (element order is part of the schema).

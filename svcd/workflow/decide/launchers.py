@@ -1,6 +1,20 @@
 """A job whose launcher died: how svcd recognizes it, and the failure it has. Pure.
 
-`act.launchers` asks YARN, and kills the children of the launcher.
+Oozie starts each job by a launcher. The launcher is an application of YARN that starts the job's
+own applications, its children. When its JVM dies, Oozie fails the action and leaves the children
+alone.
+
+Note: never left behind. A launcher has one attempt (see `document`), so a dead one starts no new
+children. svcd finds the children by the tag that Oozie gives them. It does not find the children of
+a Shell job whose program submits by itself, without the tag. svcd kills nothing of a job whose
+launcher has ended normally: a map-reduce job outlives its launcher.
+
+Note: the engine's status is no proof. Oozie has no status for a dead launcher. When the launcher of
+a map-reduce job dies right after its submit, Oozie even follows the child to its end, and then
+fails the action with an error of its own (NullPointerException). So svcd asks YARN about the
+launcher of each failed action.
+
+`act.yarn` asks YARN, and kills the children of the launcher.
 """
 
 from __future__ import annotations

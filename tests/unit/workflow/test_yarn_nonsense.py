@@ -7,6 +7,7 @@ from twisted.internet.defer import Deferred
 from svcd.model.secret import Secret
 from svcd.ports.machines import Host, Location, Way, reachable
 from svcd.provisioning.distributions.spi import Endpoints
+from svcd.runtime.clock import VirtualClock
 from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import ResourceManager, manager_of
 from svcd.workflow.decide.stalls import ClusterMetrics
@@ -41,7 +42,7 @@ class ManagerNonsenseTests(WorkflowCase):
     def word(self, *bodies: bytes, console: str = "") -> ClusterMetrics:
         cluster = self.cluster(CLUSTER, "mine")
         place = Place(cluster, ENDPOINTS, {"10.0.0.1": Way("10.0.0.1")})
-        asked = ResourceManager(Says(*bodies)).metrics(place, console)
+        asked = ResourceManager(Says(*bodies), VirtualClock()).metrics(place, console)
         return self.successResultOf(Deferred.fromCoroutine(asked))
 
     def test_deeply_nested_answer(self) -> None:
