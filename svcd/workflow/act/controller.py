@@ -186,6 +186,7 @@ class Controller:
         """Drop the memory of executions and engines, because this daemon has lost the lease."""
         self._observer.retain(lambda _: False)
         self.rows.retain(lambda _: False)
+        self._states.clear()
 
     def active(self) -> int:
         """The number of executions with a task that works or has a timer."""

@@ -231,7 +231,7 @@ class Passes:
 
     async def _mark(self, row: Execution, outage: Outage) -> After:
         """Write an outage of the engine to the row."""
-        marked = partial(planner.marked, found=outage, now=self._clock.seconds())
+        marked = partial(planner.marked, outage=outage, now=self._clock.seconds())
         after = await self._rows.change(row.id, marked, known=row)
         return after if after is None or lifecycle.is_over(after) else Rest()
 

@@ -319,31 +319,31 @@ def unread(memory: Memory, id_: ExecutionId, text: str, now: float, deadline_s: 
     return Outage(since=since, until=since + deadline_s, text=text)
 
 
-def shows_outage(row: Execution, found: Outage, now: float) -> bool:
+def shows_outage(row: Execution, outage: Outage, now: float) -> bool:
     """Whether svcd writes the outage to `row`: from the second lost answer on, and at its end."""
     waits = row.waiting is not None and row.waiting.code == Code.ENGINE_UNREACHABLE
-    return now >= found.until or (found.since < now and not waits)
+    return now >= outage.until or (outage.since < now and not waits)
 
 
-def waits_for_engine(row: Execution, found: Outage, now: float) -> Execution:
+def waits_for_engine(row: Execution, outage: Outage, now: float) -> Execution:
     """`row` during an outage."""
     if lifecycle.is_over(row):
         return row
-    failure = failures.failure(Code.ENGINE_UNREACHABLE, "workflow", found.text)
-    waiting = waiting_for(row, failure, timestamp(now), timestamp(found.until))
+    failure = failures.failure(Code.ENGINE_UNREACHABLE, "workflow", outage.text)
+    waiting = waiting_for(row, failure, timestamp(now), timestamp(outage.until))
     return evolve(row, waiting=waiting)
 
 
-def marked(row: Execution, found: Outage, now: float) -> Execution:
+def marked(row: Execution, outage: Outage, now: float) -> Execution:
     """`row` during an outage, or after one that lasted too long."""
-    return (without_engine if now >= found.until else waits_for_engine)(row, found, now)
+    return (without_engine if now >= outage.until else waits_for_engine)(row, outage, now)
 
 
-def without_engine(row: Execution, found: Outage, now: float) -> Execution:
+def without_engine(row: Execution, outage: Outage, now: float) -> Execution:
     """`row` after an outage that lasted too long."""
     if row.cancel_requested:
         return lifecycle.advance(row, _S.KILLED, timestamp(now))
-    text = f"no answer for {now - found.since:.0f} s: {found.text}"
+    text = f"no answer for {now - outage.since:.0f} s: {outage.text}"
     failure = failures.failure(Code.ENGINE_UNREACHABLE, "workflow", text)
     return lifecycle.advance(row, _S.FAILED, timestamp(now), failure=failure)
 
