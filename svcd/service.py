@@ -251,7 +251,7 @@ async def _store(
     sealer: FernetSealer,
     taken: Callable[[str], None],
 ) -> tuple[SqlStore, LeaseKeeper | None]:
-    """The store in `database.url`, and the keeper of the lease when daemons share the database.
+    """The store in `database.url`, and the keeper of the lease on PostgreSQL.
 
     taken: called with a line of text when another daemon has taken the database for itself.
     Raises SchemaError.
@@ -265,16 +265,12 @@ async def _store(
     from svcd.store.lease.keeper import Me, require  # here: their libraries are an extra
     from svcd.store.postgres import PostgresDatabase, Sharing
 
-    sharing = None
-    if settings.cloud.kind == "openstack":
-        about = f"{socket.gethostname()}, process {os.getpid()}"
-        sharing = Sharing(Me(f"svcd-{folder.place}", about), steady_seconds, wall_seconds)
+    about = f"{socket.gethostname()}, process {os.getpid()}"
+    me = Me(f"svcd-{folder.place}", about, alone=settings.cloud.kind != "openstack")
+    sharing = Sharing(me, steady_seconds, wall_seconds)
     database = PostgresDatabase(reactor, settings.database, taken, sharing=sharing)
     await database.open()
-    keeper = database.keeper
-    if keeper is None:
-        return SqlStore(database, sealer, limits=limits), None
-    return SqlStore(database, sealer, keeper.holding.name, require, limits), keeper
+    return SqlStore(database, sealer, me.name, require, limits), database.keeper
 
 
 async def _embedded(

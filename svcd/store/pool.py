@@ -115,16 +115,8 @@ class Pool:
             ended.callback(None)
 
     def hold(self, reason: str) -> None:
-        """Hand out no session until `resume`; transactions wait for one."""
+        """Hand out no session any more; transactions wait in vain."""
         self._held = reason
-
-    def resume(self) -> None:
-        """Hand out sessions again."""
-        self._held = ""
-        idle, self._idle = self._idle, []
-        for session in idle:
-            self._offer(session)
-        self._grow.wake()
 
     async def close(self, limit_s: float) -> None:
         """Refuse new transactions and wait until the current ones have ended, at most `limit_s`."""

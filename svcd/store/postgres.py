@@ -46,7 +46,6 @@ from svcd.store.database import (
     SchemaError,
 )
 from svcd.store.lease.keeper import CHANNEL, LeaseKeeper, Me
-from svcd.store.lease.ownership import Ownership
 from svcd.store.pool import RETRY_AFTER_S, Pool
 from svcd.store.sessions import Lost, Session, Sessions, line_of
 
@@ -333,7 +332,7 @@ def _meaning(error: psycopg2.Error) -> Exception:
 
 @frozen
 class Sharing:
-    """The identity and clocks of a daemon that shares its database.
+    """The identity and clocks of a daemon on a database.
 
     steady, wall: see svcd.store.lease.holding. wall None: the reactor's clock.
     """
@@ -346,10 +345,8 @@ class Sharing:
 class PostgresDatabase:
     """The database of `settings.url`.
 
-    taken: called with one line when another daemon owns the database alone, or has upgraded its
-    schema. sharing: the identity
-    of this daemon among those that share the database; None: it owns the database alone. keeper:
-    None without sharing.
+    taken: called with one line when another daemon has the database alone, or has upgraded its
+    schema. sharing: the identity of this daemon; None: it has the database alone, under a new name.
     """
 
     where = "the database"
@@ -366,23 +363,22 @@ class PostgresDatabase:
         self._clock = reactor
         self._settings = settings
         self._rng = rng or random.Random()
-        self._sessions = Sessions(reactor, settings, sharing.me.name if sharing else "")
+        if sharing is None:
+            me = Me(f"svcd-{self._rng.randbytes(8).hex()}", "alone", alone=True)
+            sharing = Sharing(me, reactor.seconds)
+        self._me = sharing.me
+        self._sessions = Sessions(reactor, settings, self._me.name)
         self._pool = Pool(reactor, self._sessions, max(1, settings.connections), settings.wait_s)
         self._taken = taken
-        self._ownership: Ownership | None = None
-        self.keeper: LeaseKeeper | None = None
-        if sharing is None:
-            self._ownership = Ownership(reactor, self._sessions, self._held, taken)
-        else:
-            self.keeper = LeaseKeeper(
-                reactor,
-                sharing.steady,
-                self._sessions,
-                settings,
-                sharing.me,
-                self._shut_out,
-                sharing.wall,
-            )
+        self.keeper = LeaseKeeper(
+            reactor,
+            sharing.steady,
+            self._sessions,
+            settings,
+            self._me,
+            self._shut_out,
+            sharing.wall,
+        )
         self.repeated = 0
         self._turns = DeferredLock()
         self._announced: set[str] = set()
@@ -392,11 +388,8 @@ class PostgresDatabase:
         """Connect, and take the database alone or share it. Raises SchemaError."""
         self._sessions.start()
         try:
-            if self._ownership is not None:
-                await self._ownership.take()
-            if self.keeper is not None:
-                await self.keeper.open()
-                self._announcing.start(now=False)
+            await self.keeper.open()
+            self._announcing.start(now=False)
             self._pool.start()
             encoding = await self.read(_encoding)
         except (Lost, ServiceUnavailable, psycopg2.Error) as error:
@@ -424,16 +417,15 @@ class PostgresDatabase:
 
     def announce(self, tenants: Iterable[str]) -> None:
         """See Distant. It does nothing when no other daemon shares the database."""
-        if self.keeper is not None:
+        if not self._me.alone:
             self._announced.update(tenants)
             self._announcing.wake()
 
     async def _announce(self) -> None:
         await sleep(self._clock, _ANNOUNCE_S)
         left, self._announced = sorted(self._announced), set()
-        me = "" if self.keeper is None else self.keeper.holding.name
         for first in range(0, len(left), _ANNOUNCED):
-            text = " ".join([_CHANGED, me, *left[first : first + _ANNOUNCED]])
+            text = " ".join([_CHANGED, self._me.name, *left[first : first + _ANNOUNCED]])
             await self.read(functools.partial(_notify, text=text))
 
     async def tx(self, work: Callable[[_Statements], Awaitable[T]]) -> T:
@@ -452,10 +444,7 @@ class PostgresDatabase:
         """Wait for the current transactions, then release the database."""
         await self._announcing.stop()
         await self._pool.close(_STOP_S)
-        if self._ownership is not None:
-            await self._ownership.stop()
-        if self.keeper is not None:
-            await self.keeper.stop()
+        await self.keeper.stop()
         await self._sessions.stop()
 
     async def _read(self, work: Callable[[_Statements], Awaitable[T]]) -> T:
@@ -506,7 +495,7 @@ class PostgresDatabase:
     async def _script(self, text: str) -> None:
         why: Exception | None = None
         for attempt in range(_SCRIPT_TRIES):
-            if attempt and self.keeper is not None:  # an older daemon may have started meanwhile
+            if attempt:  # an older daemon may have started meanwhile
                 await self.keeper.upgradable()
             try:
                 await self._run_script(text)
@@ -544,12 +533,6 @@ class PostgresDatabase:
         """Begin no transaction until the daemon has stopped."""
         self._pool.hold(reason)
         self._taken(reason)
-
-    def _held(self, problem: str) -> None:
-        if problem:
-            self._pool.hold(problem)
-        else:
-            self._pool.resume()
 
 
 async def _once(session: Session, work: Callable[[_Statements], Awaitable[T]], begin: str) -> T:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svcd.store.lease.ownership import LOCK_KEY
+from svcd.store.lease.lock import LOCK_KEY
 from tests.conformance.chapters import CHAPTERS
 from tests.conformance.rows import run
 from tests.conformance.targets import OverHttp

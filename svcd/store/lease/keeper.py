@@ -1,4 +1,4 @@
-"""Takes, renews and gives up the lease of a daemon, when several daemons share one PostgreSQL.
+"""Takes, renews and gives up the lease of a daemon on PostgreSQL.
 
 Each living daemon has a row in `daemons`, which it renews by a heartbeat. The one row of `lease`
 names the daemon that does the work, and changes only when that is another one. So a heartbeat
@@ -55,7 +55,7 @@ from svcd.settings import Database as DatabaseSettings
 from svcd.store import migrations
 from svcd.store.database import SchemaError, Sql
 from svcd.store.lease.holding import Holding
-from svcd.store.lease.ownership import lock_shared
+from svcd.store.lease.lock import take_lock
 from svcd.store.sessions import Lost, Session, Sessions, closing, line_of
 
 log = Logger()
@@ -136,10 +136,15 @@ _NOTIFY: Final = f"select pg_notify('{CHANNEL}', %(text)s)"
 
 @frozen
 class Me:
-    """The identity of this daemon. name: its name in the database. about: host and process."""
+    """The identity of this daemon.
+
+    name: its name in the database. about: host and process. alone: no other daemon may use the
+    database, see `lock`.
+    """
 
     name: str
     about: str
+    alone: bool = False
 
 
 async def require(sql: Sql, term: Term) -> None:
@@ -265,7 +270,7 @@ class LeaseKeeper:
     async def _leave(self) -> None:
         quiet_s = self.holding.quiet_s()
         self.holding.close()
-        if self._session is not None:
+        if self._session is not None and self._entered:
             await self._session.execute(_LEAVE, {"id": self._me.name, "quiet_s": quiet_s})
             await self._session.execute(_NOTIFY, {"text": _FREE})
 
@@ -274,7 +279,7 @@ class LeaseKeeper:
     async def _connect(self) -> Session:
         session = await self._sessions.open(self._broken, self._settings.renew_s)
         with closing(self._sessions, session):
-            refusal = await lock_shared(self._clock, session)
+            refusal = await take_lock(self._clock, session, self._me.name, self._me.alone)
             if refusal:
                 raise SchemaError(refusal)
             await session.execute(_PREPARE)

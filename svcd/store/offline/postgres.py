@@ -22,7 +22,7 @@ from psycopg2 import errorcodes, extensions
 from svcd.settings import Database as DatabaseSettings
 from svcd.settings import without_passwords
 from svcd.store.database import Row, SchemaError
-from svcd.store.lease.ownership import LOCK_KEY
+from svcd.store.lease.lock import LOCK_KEY
 from svcd.store.offline.session import ROWS_AT_ONCE, OfflineError
 from svcd.store.offline.shape import TableShape
 from svcd.store.postgres import translate

@@ -58,6 +58,6 @@ class IdleSessionTests(TestCase):
         """And the session of its transactions."""
         await self.keep(None)
 
-    async def test_a_daemon_that_shares_keeps_its_leases(self) -> None:
+    async def test_a_daemon_that_shares_keeps_its_lease(self) -> None:
         """It renews them less often than the time-out."""
         await self.keep(Sharing(Me("one", "a test"), steady_seconds))

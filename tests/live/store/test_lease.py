@@ -50,7 +50,6 @@ class Member:
         self.heard: list[str] = []
         self.changes: list[str] = []
         self.database = PostgresDatabase(reactor, settings, self.shut_out.append, sharing=sharing)
-        assert self.database.keeper is not None
         self.keeper = self.database.keeper
         self.holding = self.keeper.holding
         self.holding.watch(

@@ -22,7 +22,7 @@ from svcd.runtime.tasks import gather, sleep
 from svcd.settings import Database
 from svcd.store.database import Conflict, SchemaError, Sql
 from svcd.store.lease.keeper import Me
-from svcd.store.lease.ownership import LOCK_KEY
+from svcd.store.lease.lock import LOCK_KEY
 from svcd.store.postgres import PostgresDatabase, Sharing
 from svcd.store.sealer import MemorySealer
 from svcd.store.store import SqlStore
@@ -80,6 +80,7 @@ class _PostgresCase(TestCase):
         store = SqlStore(self.database, self.sealer)
         self.addCleanup(lambda: Deferred.fromCoroutine(store.close()))
         await store.open(at(0))
+        await self.database.keeper.begin()
         return store
 
     async def fails(self, work: Awaitable[object], kind: type[Exception]) -> str:
@@ -487,18 +488,18 @@ class OwnerTests(_PostgresCase):
     async def test_lock_of_our_own_broken_connection(self) -> None:
         """The server has not noticed its end yet: that is no other daemon."""
         self.server()
-        store = await self.opened(statement_timeout_s=0.2, wait_s=0.5)
+        await self.opened(statement_timeout_s=0.2, wait_s=0.5)
         owner = int(execute(self.url, _OWNER)[0][0])
         os.kill(owner, signal.SIGSTOP)
 
-        async def held() -> bool:
-            return "lock" in await store.ready()
+        async def missed() -> bool:
+            return "lease" in self.database.keeper.problem
 
         async def well() -> bool:
-            return await store.ready() == ""
+            return self.database.keeper.problem == ""
 
         try:
-            await until(held, "the lock is missed", 10.0)
+            await until(missed, "the lock is missed", 10.0)
             await sleep(reactor, 0.5)
         finally:
             os.kill(owner, signal.SIGCONT)
