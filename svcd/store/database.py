@@ -8,7 +8,7 @@ in every test run.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from svcd.ports.store import DatabaseFigures
@@ -40,11 +40,19 @@ None for the last row when there are no more rows.
 """
 
 
+Rooms: TypeAlias = "MutableMapping[tuple[str, str, int], int]"
+"""The number of rows that can surely be added, by table, tenant and limit: see Family."""
+
+
 class Sql(Protocol):
     """Statements of one transaction. Parameters are named: `:name` in the text."""
 
     @property
     def feed(self) -> Feed: ...
+    @property
+    def rooms(self) -> Rooms | None:
+        """The same for all transactions; None when other processes write the database too."""
+        ...
 
     async def all(self, text: str, parameters: Parameters | None = None) -> Sequence[Row]: ...
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None: ...

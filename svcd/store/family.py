@@ -25,6 +25,8 @@ from svcd.store.database import Conflict, Parameters, Row, Sql
 
 R = TypeVar("R")
 
+_MOST_ROOMS = 10_000
+"""Counts that are remembered; beyond them all are taken again."""
 _FAR = 1000
 """Rows below a limit up to which a count before the transaction is enough."""
 _encode = msgspec.json.Encoder().encode
@@ -112,12 +114,20 @@ class Family(Generic[R]):
     async def refuse_if_full(self, tenant_id: str) -> None:
         """Raise QuotaExceeded when the tenant may not add a row.
 
+        Transactions that write are serial, so requests at the same moment cannot exceed the limit.
+        A count tells how many rows can be added before the next count is needed. A rollback
+        forgets the counts.
+
         On a server each count within a transaction conflicts with all others that add a row, and
         most of them would run twice. Therefore, far from the limit, the count comes before the
         transaction, when this is its first statement. Requests could exceed the limit only if
         others added `_FAR` rows in the time of one transaction.
         """
         if not self._most:
+            return
+        rooms, key = self._sql.rooms, (self.table.name, tenant_id, self._most)
+        if rooms is not None and rooms.get(key, 0) > 0:
+            rooms[key] -= 1
             return
         values = {"tenant_id": tenant_id, "most": self._most}
         if self._most > _FAR:
@@ -131,6 +141,10 @@ class Family(Generic[R]):
                 f"the tenant has {self._most} {self.table.plural}, which is the limit"
                 f" ({self.setting}): delete some that you do not need"
             )
+        if rooms is not None:
+            if len(rooms) >= _MOST_ROOMS:
+                rooms.clear()
+            rooms[key] = self._most - have - 1
 
     async def add(self, record: R) -> None:
         await self.refuse_if_full(cast("Any", record).tenant_id)

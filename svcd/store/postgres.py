@@ -42,6 +42,7 @@ from svcd.store.database import (
     Conflict,
     Joined,
     Parameters,
+    Rooms,
     Row,
     SchemaError,
 )
@@ -155,6 +156,7 @@ class _Statements:
     """Implements `Sql` on one session. begin: sent with the first statement."""
 
     feed = FEED
+    rooms: Rooms | None = None
 
     def __init__(self, session: Session, begin: str) -> None:
         self._session = session

@@ -139,6 +139,7 @@ class SqliteDatabase:
             result = work()
             self._connection.execute("commit")
         except BaseException as error:
+            self._statements.rooms.clear()
             if self._connection.in_transaction:
                 self._connection.execute("rollback")
             if isinstance(error, sqlite3.OperationalError):
@@ -189,6 +190,7 @@ class SqliteDatabase:
         try:
             result = self._drive(work, writes=True)
         except BaseException as error:
+            self._statements.rooms.clear()
             if not self._connection.in_transaction:
                 raise
             execute("rollback to one")

@@ -15,6 +15,7 @@ from svcd.store.database import (
     Conflict,
     Joined,
     Parameters,
+    Rooms,
     Row,
 )
 
@@ -64,6 +65,7 @@ class Statements:
     def __init__(self, connection: sqlite3.Connection, free_bytes: Callable[[], int]) -> None:
         self._connection = connection
         self._free_bytes = free_bytes
+        self.rooms: Rooms = {}
         self.writes = False
 
     def _execute(self, text: str, parameters: Parameters | None) -> sqlite3.Cursor:

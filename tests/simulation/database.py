@@ -228,6 +228,7 @@ class _Telling:
         self.run = sql.run
         self.at_commit = sql.at_commit
         self.feed = sql.feed
+        self.rooms = None
 
     async def notify(self, text: str) -> None:
         self.told.append(text)
