@@ -48,7 +48,15 @@ from svcd.store.database import (
 )
 from svcd.store.lease.keeper import CHANNEL, LeaseKeeper, Me
 from svcd.store.pool import RETRY_AFTER_S, Pool
-from svcd.store.sessions import Lost, Session, Sessions, line_of
+from svcd.store.sessions import (
+    ENCODING,
+    Lost,
+    Session,
+    Sessions,
+    encoding_refusal,
+    line_of,
+    remedy_of,
+)
 
 T = TypeVar("T")
 
@@ -78,7 +86,6 @@ _PAUSE_S = 0.004
 """The random pause after attempt n is at most n times this."""
 _AGAIN = frozenset({errorcodes.SERIALIZATION_FAILURE, errorcodes.DEADLOCK_DETECTED})
 _IN_THE_WAY = _AGAIN | {errorcodes.LOCK_NOT_AVAILABLE}
-_NO_RIGHTS = frozenset({errorcodes.INSUFFICIENT_PRIVILEGE, errorcodes.INVALID_SCHEMA_NAME})
 _STOP_S = 5.0
 """Longest wait for current transactions at a stop."""
 _NOTIFY = f"select pg_notify('{CHANNEL}', :text)"
@@ -89,7 +96,6 @@ _IDLE_S = 3600.0
 """Time between two announcements without a change; they are empty."""
 _ANNOUNCED = 64
 """Most tenants in one announcement: a notification has at most 8,000 bytes."""
-_ENCODING = "select pg_encoding_to_char(encoding) from pg_database where datname=current_database()"
 
 _POSITION = re.compile(r"[0-9]{1,19}:[0-9]{1,19}:([0-9]{1,19}(,[0-9]{1,19})*)?")
 _MOST_XID = (1 << 63) - 1
@@ -393,7 +399,8 @@ class PostgresDatabase:
             await self.keeper.open()
             self._announcing.start(now=False)
             self._pool.start()
-            encoding = await self.read(_encoding)
+            if why := encoding_refusal(self.where, await self.read(_encoding)):
+                raise SchemaError(why)
         except (Lost, ServiceUnavailable, psycopg2.Error) as error:
             await self.close()
             raise SchemaError(
@@ -402,12 +409,6 @@ class PostgresDatabase:
         except BaseException:
             await self.close()
             raise
-        if encoding != "UTF8":
-            await self.close()
-            raise SchemaError(
-                f"the database has the encoding {encoding}: create a database with UTF8"
-                " (createdb --encoding UTF8 --template template0 NAME)"
-            )
 
     def soon(self, call: Callable[[], object]) -> object:
         """See Distant."""
@@ -526,7 +527,7 @@ class PostgresDatabase:
             if isinstance(error, psycopg2.IntegrityError):
                 raise Conflict(error.diag.constraint_name or line_of(error)) from None
             raise SchemaError(
-                f"the schema cannot be created: {line_of(error)}; {_remedy(error)}"
+                f"the schema cannot be created: {line_of(error)}; {remedy_of(error)}"
             ) from None
         finally:
             self._pool.release(session)
@@ -553,11 +554,5 @@ async def _notify(sql: _Statements, text: str) -> None:
 
 
 async def _encoding(sql: _Statements) -> str:
-    row = await sql.one(_ENCODING)
+    row = await sql.one(ENCODING)
     return str(row[0]) if row else ""
-
-
-def _remedy(error: Exception) -> str:
-    if getattr(error, "pgcode", None) in _NO_RIGHTS:
-        return "make the user of database.url the owner of the database"
-    return "read the server's log"

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 import psycopg2
+from psycopg2 import errorcodes
 from psycopg2.extensions import (
     TRANSACTION_STATUS_IDLE,
     TRANSACTION_STATUS_INERROR,
@@ -46,6 +47,11 @@ AWAKE: Final = (
     "select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout'"
 )
 """The server, or the user's default, may end idle sessions. Server 13 does not know the name."""
+
+ENCODING: Final = (
+    "select pg_encoding_to_char(encoding) from pg_database where datname = current_database()"
+)
+_NO_RIGHTS = frozenset({errorcodes.INSUFFICIENT_PRIVILEGE, errorcodes.INVALID_SCHEMA_NAME})
 
 
 class Lost(Exception):
@@ -310,6 +316,26 @@ def connection_text(settings: DatabaseSettings, name: str = "") -> str:
         given["application_name"] = name
     given.pop("connect_timeout", None)
     return str(make_dsn(**{**more, **given}))
+
+
+def encoding_refusal(where: str, encoding: str) -> str:
+    """Why svcd must not use the database `where`; "" when it may.
+
+    encoding: the answer to ENCODING.
+    """
+    if encoding == "UTF8":
+        return ""
+    return (
+        f"{where} has the encoding {encoding}: create a database with UTF8"
+        " (createdb --encoding UTF8 --template template0 NAME)"
+    )
+
+
+def remedy_of(error: BaseException) -> str:
+    """The remedy for a refused change of the schema."""
+    if getattr(error, "pgcode", None) in _NO_RIGHTS:
+        return "make the user of database.url the owner of the database"
+    return "read the server's log, or run svcd doctor"
 
 
 def line_of(error: BaseException) -> str:

@@ -26,7 +26,14 @@ from svcd.store.lease.lock import LOCK_KEY
 from svcd.store.offline.session import ROWS_AT_ONCE, OfflineError
 from svcd.store.offline.shape import TableShape
 from svcd.store.postgres import translate
-from svcd.store.sessions import AWAKE, connection_text, line_of
+from svcd.store.sessions import (
+    AWAKE,
+    ENCODING,
+    connection_text,
+    encoding_refusal,
+    line_of,
+    remedy_of,
+)
 
 _STATEMENT_S = 120.0
 """Longest time for one statement."""
@@ -34,7 +41,6 @@ _SLACK_S = 2.0
 """Added to that deadline: a server that answers applies its own time-out first."""
 _LOCK_S = 10.0
 """Longest wait for the lock of a table."""
-_NO_RIGHTS = frozenset({errorcodes.INSUFFICIENT_PRIVILEGE, errorcodes.INVALID_SCHEMA_NAME})
 _SNAPSHOT = "begin isolation level repeatable read read only"
 _TABLES = "select tablename from pg_tables where schemaname = current_schema()"
 _LOCK = f"select pg_try_advisory_lock({LOCK_KEY}, hashtext(coalesce(current_schema(), '')))"
@@ -52,7 +58,6 @@ select a.pid, coalesce(host(a.client_addr), 'this host'), a.backend_start::text
 """
 """Daemons that share the database have an application_name of `svcd.service`. The name is
 checked too, because such a daemon may briefly not hold its lock."""
-_ENCODING = "select pg_encoding_to_char(encoding) from pg_database where datname=current_database()"
 
 
 class PostgresSession:
@@ -79,16 +84,11 @@ class PostgresSession:
         try:
             self._wait(max(1.0, settings.connect_timeout_s))
             self._execute(AWAKE)  # the session that has the lock waits while others work
-            encoding = self._execute(_ENCODING).fetchone()[0]
+            if why := encoding_refusal(self.where, self._execute(ENCODING).fetchone()[0]):
+                raise OfflineError(why)
         except BaseException:
             self._connection.close()
             raise
-        if encoding != "UTF8":
-            self._connection.close()
-            raise OfflineError(
-                f"{self.where} has the encoding {encoding}: create a database with UTF8"
-                " (createdb --encoding UTF8 --template template0 NAME)"
-            )
 
     def alone(self) -> None:
         """Take the exclusive lock. Raises OfflineError while a daemon uses the database."""
@@ -179,11 +179,8 @@ class PostgresSession:
         try:
             yield
         except psycopg2.Error as error:
-            code = error.pgcode or ""
-            remedy = "read the server's log, or run svcd doctor"
-            if code in _NO_RIGHTS:
-                remedy = "make the user of database.url the owner of the database"
-            elif code == errorcodes.LOCK_NOT_AVAILABLE:
+            remedy = remedy_of(error)
+            if error.pgcode == errorcodes.LOCK_NOT_AVAILABLE:
                 remedy = "another program uses its tables: stop that program first"
             raise OfflineError(
                 f"{self.where} cannot be used: {line_of(error)}; {remedy}"
