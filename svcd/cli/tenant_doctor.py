@@ -10,6 +10,7 @@ from svcd.clients.application_credentials import UserCredentials
 from svcd.clients.cloud import TenantCloud
 from svcd.clients.compute import Compute
 from svcd.clients.identity import Keystone, Token
+from svcd.clients.trusts import Trusts
 from svcd.model import ownership_tags, wire
 from svcd.model.choices import listed
 from svcd.model.cloud import Caller
@@ -92,14 +93,15 @@ class Tenant:
             expires_at=token.expires_at,
             is_trust=token.is_trust,
         )
+        trusts = Trusts(self._keystone, self._settings.trust_roles)
         try:
             end = ownership_tags.trust_end(uuid.uuid4().hex)
-            trust_id = await self._keystone.create_trust(caller, token.text, end)
+            trust_id = await trusts.create(caller, token.text, end)
         except CloudError as error:
             self._fail("trust", error)
             return
         try:
-            await self._keystone.delete_trust(trust_id)
+            await trusts.delete(trust_id)
         except CloudError as error:
             self._add(
                 fail(

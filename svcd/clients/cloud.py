@@ -16,6 +16,7 @@ from svcd.clients.network import Networks
 from svcd.clients.objectstore import read_object
 from svcd.clients.rest import Rest, Session
 from svcd.clients.sessions import CallerSession, KeystoneIdentity, own_session, user_session
+from svcd.clients.trusts import Trusts
 from svcd.clients.volume import Volumes
 from svcd.model.cloud import (
     Caller,
@@ -66,6 +67,7 @@ class OpenStack:
         self._clock = clock
         self._job_roles = settings.job_roles
         self._keystone = Keystone(self._http, settings, clock)
+        self._trusts = Trusts(self._keystone, settings.trust_roles)
         self._versions: dict[str, tuple[int, int]] = {}
 
     def identity(self, settings: Auth) -> KeystoneIdentity:
@@ -90,15 +92,15 @@ class OpenStack:
         if caller.is_trust:
             text = "a token from a trust cannot create another trust: log in with a password"
             raise CloudError("identity", Fault.FORBIDDEN, text)
-        return await self._keystone.create_trust(caller, caller.token, expires_at)
+        return await self._trusts.create(caller, caller.token, expires_at)
 
     async def given_trusts(self, wanted: Collection[str]) -> Sequence[GivenTrust]:
         """See ports.Cloud."""
-        return await self._keystone.given_trusts(wanted)
+        return await self._trusts.given(wanted)
 
     async def delete_trust(self, trust_id: str) -> None:
         """See ports.Cloud."""
-        await self._keystone.delete_trust(trust_id)
+        await self._trusts.delete(trust_id)
 
     async def ready(self) -> str:
         """An empty text when svcd's own user can log in, else the reason why not."""

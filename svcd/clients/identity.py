@@ -1,4 +1,4 @@
-"""Keystone v3: svcd's own tokens, trusts, the catalog, and the check of callers' tokens."""
+"""Keystone v3: svcd's own tokens, the catalog, logins, and the check of callers' tokens."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
-from urllib.parse import quote
 
 from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.clients.http import Answer, HttpClient
 from svcd.clients.newest import Newest
-from svcd.clients.rest import refusal, shaped
+from svcd.clients.rest import RestError, refusal, shaped
 from svcd.model import ownership_tags
-from svcd.model.cloud import Caller, Project
+from svcd.model.cloud import Project
 from svcd.model.ids import TenantId, iso_seconds, timestamp
 from svcd.model.redaction import url_repr
 from svcd.model.secret import Secret
-from svcd.model.trust import GivenTrust, delegated
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.runtime.coalesce import Coalescer
@@ -34,12 +32,6 @@ _CATALOG_S = 300.0
 """How long a tenant's catalog is kept."""
 _SESSIONS = 4096
 """Most tokens, and most catalogs, that are kept."""
-_NO_TRUST = (
-    "svcd needs a trust from you, and a token of an application credential cannot create one: log "
-    "in with a password; you also need every role that the token has"
-)
-_TRUSTS_BYTES = 128 << 20
-"""Limits a list of all trusts; one trust takes half a kilobyte (measured)."""
 _PAUSE_S: Final = 300.0
 """Time for which svcd does not repeat a login with a password of a user that Keystone refused. It
 doubles with each refusal, because many clouds lock an account after a few wrong passwords."""
@@ -211,19 +203,19 @@ class Keystone:
         return await self._issued(auth, None if scope == Scope() else "")
 
     async def _issued(self, auth: Mapping[str, Any], tenant: str | None) -> Token:
-        answer = await self._send(
-            "POST",
-            "/auth/tokens",
-            body={"auth": auth},
-            repeatable=True,
-            secrets=_secrets(auth),
-            tenant=tenant,
-        )
-        if answer.status >= 400:
-            error = refusal(_SERVICE, "POST", f"{self._base}/auth/tokens", answer)
+        try:
+            answer = await self.send(
+                "POST",
+                "/auth/tokens",
+                body={"auth": auth},
+                repeatable=True,
+                secrets=_secrets(auth),
+                tenant=tenant,
+            )
+        except RestError as error:
             if error.status == 404 and "application_credential" in auth["identity"]:
                 error.kind = Fault.UNAUTHORIZED  # the 404 is about the deleted credential
-            raise error
+            raise
         text = answer.header("x-subject-token")
         if not text:
             text = "the answer has no X-Subject-Token header"
@@ -252,18 +244,14 @@ class Keystone:
 
         A token that has ended already is no fault.
         """
-        path = "/auth/tokens"
         headers = {"X-Subject-Token": token.reveal()}
-        answer = await self._send("DELETE", path, token=token, headers=headers, tenant=None)
-        if answer.status >= 400 and answer.status not in (401, 404):
-            raise refusal(_SERVICE, "DELETE", self._base + path, answer)
+        await self.send(
+            "DELETE", "/auth/tokens", token=token, headers=headers, also=(401, 404), tenant=None
+        )
 
     async def projects(self, token: Secret) -> Sequence[Project]:
         """The projects in which the user of a token has a role, by name. Raises CloudError."""
-        path = "/auth/projects"
-        answer = await self._send("GET", path, token=token, tenant=None)
-        if answer.status >= 400:
-            raise refusal(_SERVICE, "GET", self._base + path, answer)
+        answer = await self.send("GET", "/auth/projects", token=token, tenant=None)
 
         def convert(body: Mapping[str, Any]) -> Sequence[Project]:
             found = [
@@ -273,7 +261,7 @@ class Keystone:
             ]
             return sorted(found, key=lambda each: (each.name, each.id))
 
-        return shaped(_SERVICE, "projects", convert, _object(answer))
+        return shaped(_SERVICE, "projects", convert, object_of(answer))
 
     # ---- callers' tokens ----
 
@@ -284,22 +272,18 @@ class Keystone:
         """
         for last in (False, True):
             own = await self.own(Scope())
-            answer = await self._send(
+            answer = await self.send(
                 "GET",
                 "/auth/tokens?nocatalog",
                 token=own.text,
                 headers={"X-Subject-Token": subject.reveal()},
+                also=(404,) if last else (401, 404),
                 tenant=None,
             )
-            if answer.status == 404:
-                return None
-            if answer.status == 200:
-                return _token(subject, answer, self._clock.seconds())
-            if answer.status == 401 and not last:
-                self.forget(own.text)
-                continue
-            break
-        raise refusal(_SERVICE, "GET", f"{self._base}/auth/tokens", answer)
+            if answer.status != 401:
+                break
+            self.forget(own.text)
+        return None if answer.status == 404 else _token(subject, answer, self._clock.seconds())
 
     async def catalog(self, token: Secret, tenant_id: str) -> tuple[Endpoint, ...]:
         """The catalog for a caller's token. It is kept for some minutes per tenant."""
@@ -307,144 +291,12 @@ class Keystone:
         found = self._catalogs.get(tenant_id)
         if found is not None and found[0] > now:
             return found[1]
-        answer = await self._send("GET", "/auth/catalog", token=token, tenant=tenant_id)
-        if answer.status >= 400:
-            raise refusal(_SERVICE, "GET", f"{self._base}/auth/catalog", answer)
+        answer = await self.send("GET", "/auth/catalog", token=token, tenant=tenant_id)
         endpoints = shaped(
-            _SERVICE, "a catalog", lambda body: _endpoints(body["catalog"]), _object(answer)
+            _SERVICE, "a catalog", lambda body: _endpoints(body["catalog"]), object_of(answer)
         )
         self._catalogs[tenant_id] = (now + _CATALOG_S, endpoints)
         return endpoints
-
-    # ---- trusts ----
-
-    async def create_trust(self, caller: Caller, token: Secret, expires_at: str) -> str:
-        """Create a trust in the caller's project for svcd's user, with `cloud.trust_roles`.
-
-        Raises CloudError; FORBIDDEN for a token that may not create trusts (from a trust, or from a
-        restricted application credential), for a role that cannot be delegated, and for a caller
-        without any of the roles.
-
-        expires_at: of the trust (`ownership_tags.trust_end`), which identifies the trust when the
-        answer is lost.
-        """
-        roles = delegated(caller.roles, self._settings.trust_roles)
-        if not roles:
-            raise CloudError(
-                _SERVICE,
-                Fault.FORBIDDEN,
-                "the trust for the cluster needs one of the roles"
-                f" {', '.join(self._settings.trust_roles)} (setting cloud.trust_roles), and the"
-                f" token has {', '.join(sorted(caller.roles)) or 'none'}; get the role in the"
-                " project, then a new token",
-            )
-        own = await self.own(Scope())
-        trust = {
-            "trustor_user_id": caller.user_id,
-            "trustee_user_id": own.user_id,
-            "project_id": caller.tenant_id,
-            "impersonation": True,
-            "roles": [{"name": role} for role in roles],
-            "expires_at": expires_at,
-        }
-        try:
-            path = "/OS-TRUST/trusts"
-            answer = await self._send(
-                "POST", path, token=token, body={"trust": trust}, tenant=caller.tenant_id
-            )
-            if answer.status >= 400:
-                error = refusal(_SERVICE, "POST", self._base + path, answer)
-                if error.status == 404:  # the role or svcd's user is missing
-                    error.kind = Fault.FORBIDDEN
-                if error.status == 403:
-                    error.text += f"; {_NO_TRUST}"
-                raise error
-            return shaped(
-                _SERVICE, "a trust", lambda body: str(body["trust"]["id"]), _object(answer)
-            )
-        except CloudError as error:
-            if error.kind not in (Fault.TIMEOUT, Fault.SERVER_ERROR):
-                raise
-            found = await self._own_trust_ending(expires_at, caller, token)
-            if found is None:
-                raise
-            return found
-
-    async def _own_trust_ending(self, expires_at: str, caller: Caller, token: Secret) -> str | None:
-        """The caller's trust with that expiry time; None also when the list fails."""
-        query = f"trustor_user_id={quote(caller.user_id, safe='')}"
-        try:
-            found = await self._trusts(query, token, {expires_at})
-        except CloudError:
-            return None
-        return found[0].id if found else None
-
-    async def given_trusts(self, wanted: Collection[str]) -> Sequence[GivenTrust]:
-        """See ports.Cloud. The service has no other filter for trusts, and no pages."""
-        own = await self.own(Scope())
-        return await self._trusts(
-            f"trustee_user_id={quote(own.user_id, safe='')}", own.text, wanted
-        )
-
-    async def _trusts(
-        self, query: str, token: Secret, wanted: Collection[str]
-    ) -> Sequence[GivenTrust]:
-        """The listed trusts whose expiry time is in `wanted`. Raises CloudError."""
-        path = f"/OS-TRUST/trusts?{query}"
-        answer = await self._send("GET", path, token=token, max_body_bytes=_TRUSTS_BYTES)
-        if answer.status >= 400:
-            raise refusal(_SERVICE, "GET", self._base + path, answer)
-        ends = {_seconds(end): end for end in wanted}
-
-        def convert(body: Mapping[str, Any]) -> Sequence[GivenTrust]:
-            if body.get("truncated"):
-                raise ValueError("the list was cut off")
-            return [
-                GivenTrust(
-                    id=str(row["id"]),
-                    tenant_id=TenantId(str(row["project_id"])),
-                    trustor_id=str(row["trustor_user_id"]),
-                    expires_at=ends[_seconds(row["expires_at"])],
-                )
-                for row in body["trusts"]
-                if row.get("expires_at") and _seconds(row["expires_at"]) in ends
-            ]
-
-        return shaped(_SERVICE, "trusts", convert, _object(answer))
-
-    async def delete_trust(self, trust_id: str) -> None:
-        """Delete a trust with a token of the trust. A missing trust is no fault. Raises CloudError.
-
-        A refused token does not prove that the trust is gone. So this method requests a new token,
-        which fails when the trust is gone. It accepts that a trust is gone only when a read of the
-        trust does not find it either.
-        """
-        path = f"/OS-TRUST/trusts/{quote(trust_id, safe='')}"
-        for last in (False, True):
-            try:
-                token = await self.own(Scope(trust_id=trust_id))
-            except CloudError as error:
-                unknown = error.kind in (Fault.UNAUTHORIZED, Fault.NOT_FOUND)
-                if not unknown or await self._trust_is_there(path):
-                    raise
-                return
-            answer = await self._send("DELETE", path, token=token.text)
-            self.forget(token.text)
-            if answer.status != 401 or last:
-                break
-        gone = answer.status == 404 and not await self._trust_is_there(path)
-        if answer.status >= 400 and not gone:
-            raise refusal(_SERVICE, "DELETE", self._base + path, answer)
-
-    async def _trust_is_there(self, path: str) -> bool:
-        """Whether the trust exists. Raises CloudError, also when svcd's own login is refused."""
-        own = await self.own(Scope())
-        answer = await self._send("GET", path, token=own.text)
-        if answer.status == 401:
-            self.forget(own.text)
-        if answer.status not in (200, 404):
-            raise refusal(_SERVICE, "GET", self._base + path, answer)
-        return answer.status == 200
 
     def pick(self, catalog: Sequence[Endpoint], types: Sequence[str]) -> str:
         """The URL of the first type that the catalog has. Raises CloudError NOT_FOUND."""
@@ -463,7 +315,7 @@ class Keystone:
         """The URL of the identity service."""
         return self._base
 
-    async def _send(
+    async def send(
         self,
         method: str,
         path: str,
@@ -471,11 +323,16 @@ class Keystone:
         token: Secret | None = None,
         headers: Mapping[str, str] | None = None,
         body: Any = None,
+        also: Collection[int] = (),
         repeatable: bool | None = None,
         secrets: Sequence[Secret] = (),
         max_body_bytes: int | None = None,
         tenant: str | None = "",
     ) -> Answer:
+        """The answer, of a status below 400 or in `also`. Raises CloudError.
+
+        tenant: see `HttpClient.request`.
+        """
         sent = {"Accept": "application/json", **(headers or {})}
         if token is not None:
             sent["X-Auth-Token"] = token.reveal()
@@ -483,7 +340,7 @@ class Keystone:
         if body is not None:
             sent["Content-Type"] = "application/json"
             data = json.dumps(body).encode("utf-8")
-        return await self._http.request(
+        answer = await self._http.request(
             method,
             self._base + path,
             headers=sent,
@@ -494,6 +351,9 @@ class Keystone:
             max_body_bytes=max_body_bytes,
             tenant=tenant,
         )
+        if answer.status >= 400 and answer.status not in also:
+            raise refusal(_SERVICE, method, self._base + path, answer)
+        return answer
 
 
 def _secrets(auth: Mapping[str, Any]) -> Sequence[Secret]:
@@ -515,7 +375,8 @@ def _password(user: Mapping[str, Any], password: str) -> dict[str, Any]:
     return {"methods": ["password"], "password": {"user": {**user, "password": password}}}
 
 
-def _object(answer: Answer) -> dict[str, Any]:
+def object_of(answer: Answer) -> dict[str, Any]:
+    """The JSON object of an answer of the identity service. Raises CloudError."""
     try:
         parsed = answer.json()
     except ValueError:
@@ -538,14 +399,14 @@ def _token(text: Secret, answer: Answer, now: float) -> Token:
             user_name=str(body["user"].get("name", "")),
             project_id=str((body.get("project") or {}).get("id", "")),
             roles=tuple(str(role["name"]) for role in body.get("roles") or ()),
-            issued_at=_seconds(body["issued_at"]) - ahead_s,
-            expires_at=_seconds(body["expires_at"]) - ahead_s,
+            issued_at=seconds_of(body["issued_at"]) - ahead_s,
+            expires_at=seconds_of(body["expires_at"]) - ahead_s,
             is_trust="OS-TRUST:trust" in body,
             is_job=ownership_tags.of_credential(made_by) is not None,
             catalog=_endpoints(body.get("catalog")),
         )
 
-    return shaped(_SERVICE, "a token", convert, _object(answer))
+    return shaped(_SERVICE, "a token", convert, object_of(answer))
 
 
 def _ahead_s(answer: Answer, now: float) -> float:
@@ -566,7 +427,7 @@ def _renew_before_s(token: Token) -> float:
     return min(_RENEW_BEFORE_S, (token.expires_at - token.issued_at) / 2)
 
 
-def _seconds(text: str) -> float:
+def seconds_of(text: str) -> float:
     """Epoch seconds of `2026-11-21T12:07:31.000000Z`.
 
     Keystone leaves the zone out when the end of an application credential ends the token.
