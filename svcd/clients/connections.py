@@ -1,4 +1,4 @@
-# mypy: allow-untyped-calls, allow-subclassing-any
+# mypy: allow-untyped-calls, allow-subclassing-any, disable-error-code="attr-defined"
 """The pool of HTTP connections to cloud, engines and machines: the last check before a request.
 
 Seconds can pass between the call of a client and the moment when its connection is ready, or a
@@ -21,8 +21,7 @@ from twisted.internet.error import ConnectError
 from twisted.internet.interfaces import IAddress
 from twisted.internet.protocol import Factory, connectionDone
 from twisted.python.failure import Failure
-from twisted.web._newclient import HTTP11ClientProtocol
-from twisted.web.client import HTTPConnectionPool
+from twisted.web.client import HTTP11ClientProtocol, HTTPConnectionPool
 
 from svcd.clients.pace import Pace
 from svcd.runtime import fencing
