@@ -419,18 +419,11 @@ class Performer:
         except NotFound as error:
             return Fail(code=Code.PLUGIN_GONE, reason=error.message)
         view = machines(cluster, step.absent)
-        match step.verb:
-            case "configure":
-                plan = distribution.configure(cluster, view, step.on)
-            case "start":
-                plan = distribution.start(cluster, view, step.on)
-            case _:
-                plan = distribution.decommission(cluster, view, step.on)
         runner = PlanRunner(
             self._machines(), self._ports.probe, self._clock, self._rng, self._journal
         )
         left = lifecycle.remaining_s(cluster, self._settings, self._clock.seconds())
-        outcome = await runner.run(plan, left)
+        outcome = await runner.run(step.plan(distribution, cluster, view), left)
         if isinstance(outcome, Fail):
             return outcome
         changes: dict[InstanceId, Mapping[str, Any]] = {i: {"step": step.reached} for i in step.on}

@@ -37,6 +37,7 @@ from svcd.provisioning.decide.facts import Facts
 from svcd.provisioning.decide.lifecycle import has_reached, with_instances
 from svcd.provisioning.decide.machines_view import machines
 from svcd.provisioning.decide.shell import DEFAULT_PREFIX, home_of
+from svcd.provisioning.decide.steps import Distribute
 from svcd.provisioning.distributions.spi import (
     Action,
     Command,
@@ -138,27 +139,30 @@ def _new(instance: Instance) -> bool:
 
 def _stages(cluster: Cluster, distribution: IDistribution) -> list[PlannedStage]:
     files = _Files(named_in(cluster.options()))
-    leaving = [i for i in cluster.instances() if i.leaving]
     planned: list[PlannedStage] = []
-    serving = [i.instance_id for i in leaving if lifecycle.serves(i)]
-    if serving:
-        seen = machines(cluster)
-        for stage in distribution.decommission(cluster, seen, serving):
-            planned.append(_shown("decommission", stage, seen, files))
-    after = _imagined(
-        lifecycle.without_instances(cluster, frozenset(i.instance_id for i in leaving))
-    )
-    seen = machines(after)
-    pending = [i for i in after.instances() if not has_reached(i, lifecycle.CONFIGURED)]
-    alike = _by_group(seen, {i.instance_id for i in pending})
-    if alike:
-        for stage in distribution.configure(after, seen, list(alike)):
-            planned.append(_shown("configure", stage, seen, files, alike))
-    on = [i.instance_id for i in after.instances() if not has_reached(i, lifecycle.STARTED)]
-    if on:
-        for stage in distribution.start(after, seen, on):
-            planned.append(_shown("start", stage, seen, files))
+    for row, step in _phases(cluster):
+        view = machines(row)
+        alike: Mapping[InstanceId, Sequence[str]] = {}
+        if step.verb == "configure":
+            alike = _by_group(view, step.on)
+            step = evolve(step, on=tuple(alike))
+        for stage in step.plan(distribution, row, view):
+            planned.append(_shown(step.verb, stage, view, files, alike))
     return planned
+
+
+def _phases(cluster: Cluster) -> Iterator[tuple[Cluster, Distribute]]:
+    """The steps of the distribution in the planner's order, each with the row at its time."""
+    leaving = [i for i in cluster.instances() if i.leaving]
+    serving = tuple(i.instance_id for i in leaving if lifecycle.serves(i))
+    if serving:
+        yield cluster, Distribute(verb="decommission", on=serving, reached=lifecycle.DECOMMISSIONED)
+    gone = frozenset(i.instance_id for i in leaving)
+    after = _imagined(lifecycle.without_instances(cluster, gone))
+    for verb, reached in (("configure", lifecycle.CONFIGURED), ("start", lifecycle.STARTED)):
+        on = tuple(i.instance_id for i in after.instances() if not has_reached(i, reached))
+        if on:
+            yield after, Distribute(verb=verb, on=on, reached=reached)
 
 
 def _by_group(
@@ -201,7 +205,7 @@ def _shown(
     stage: Stage,
     seen: Sequence[Machine],
     files: _Files,
-    alike: Mapping[InstanceId, Sequence[str]] | None = None,
+    alike: Mapping[InstanceId, Sequence[str]],
 ) -> PlannedStage:
     """Equal actions on machines of one node group are shown once.
 
@@ -212,7 +216,7 @@ def _shown(
     for action in _actions(stage):
         machine = by_id[action.machine]
         key = (type(action).__name__, machine.group, *_identity(action))
-        names = (alike or {}).get(machine.instance_id, [machine.name])
+        names = alike.get(machine.instance_id, [machine.name])
         grouped.setdefault(key, (action, {}))[1].update(dict.fromkeys(names))
     works: dict[str, list[Any]] = {"WriteFile": [], "Command": [], "HttpProbe": []}
     for (kind, group, *_), (action, on) in grouped.items():

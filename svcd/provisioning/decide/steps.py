@@ -5,15 +5,16 @@ Every step is safe to repeat and reads before it creates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from attrs import field, frozen
 
 from svcd.model.cloud import NewServer, Opening
-from svcd.model.cluster import StepName
+from svcd.model.cluster import Cluster, StepName
 from svcd.model.ids import InstanceId
 from svcd.provisioning.decide.failures import Code
+from svcd.provisioning.distributions.spi import IDistribution, Machine, Plan
 
 # ---- steps --------------------------------------------------------------------------------------
 
@@ -182,6 +183,18 @@ class Distribute(Step):
     on: tuple[InstanceId, ...]
     reached: str
     absent: tuple[InstanceId, ...] = ()
+
+    def plan(
+        self, distribution: IDistribution, cluster: Cluster, machines: Sequence[Machine]
+    ) -> Plan:
+        """The plan of the distribution. machines: all of the cluster without `absent`."""
+        match self.verb:
+            case "configure":
+                return distribution.configure(cluster, machines, self.on)
+            case "start":
+                return distribution.start(cluster, machines, self.on)
+            case _:
+                return distribution.decommission(cluster, machines, self.on)
 
 
 @frozen(kw_only=True)
