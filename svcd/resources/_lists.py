@@ -27,7 +27,7 @@ ROWS: Final = 128
 _MOST_ROWS: Final = 2048
 """Rows of a later part of stored JSON; the store bounds its bytes."""
 _MOST_BYTES: Final = 64 << 20
-"""Of all lists that are being read. Beyond, only the list that began first goes on."""
+"""Bytes of all lists that are being read. When there are more, only the oldest list goes on."""
 
 
 class Lists:
