@@ -153,7 +153,7 @@ def _raise_meaning(described: Json) -> None:
     for choice in described.get("anyOf", ()):
         meaning = choice.pop("description", None)
         if meaning is not None:
-            described["description"] = meaning
+            described.setdefault("description", meaning)
 
 
 def _operation(made: Route, path: str, by_class: Mapping[type, Json]) -> Json:
