@@ -15,29 +15,23 @@ from __future__ import annotations
 import functools
 import re
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 from attrs import field, frozen
 
+from svcd.declaration import Setting, SettingsError, constant, setting
 from svcd.model.choices import nearest
 from svcd.model.redaction import url_repr
-
-
-class SettingsError(Exception):
-    """A setting is unknown or has a wrong value: one line that says which, where and why."""
-
 
 ANY_HOST = "*"
 """In `server.hosts`: every host."""
 UNIX = "unix"
 """In `server.trusted_proxies`: every process that connects to a socket file."""
-_PASSWORDS = re.compile(r"(//[^:/?@\s]*:)[^\n]*@|((?:ssl)?password=)[^&\n]*", re.IGNORECASE)
 _KEY = re.compile(r"[A-Za-z0-9_.]*")
-_MOST = 1 << 53
-"""Largest number: databases and JSON keep it exactly."""
+_A_ROLE = "name a role, for example member"
 _NOT_SETTINGS = (
     "SVCD_CONFORMANCE_",
     "SVCD_HOSTS_FILE",
@@ -50,49 +44,6 @@ _NOT_SETTINGS = (
     "SVCD_VANILLA_PREFIX",
 )
 """Beginnings of variables that other parts of svcd read: the image, the machines, the tests."""
-
-
-def without_passwords(text: str) -> str:
-    """`text` with the passwords of URLs in it replaced by stars, also of URLs that are wrong."""
-    return _PASSWORDS.sub(lambda m: f"{m[1]}***@" if m[1] else f"{m[2]}***", text)
-
-
-@frozen(kw_only=True)
-class Setting:
-    """The declaration of one value of a section.
-
-    kind: its type. text: what it says, with the unit where the name does not end in one. fixed: a
-    constant. masked: stars replace it wherever values are shown. hidden: a wrong value is not
-    quoted. choices: the possible texts. least, most: bounds of a number.
-    """
-
-    kind: Any
-    default: Any
-    text: str
-    fixed: bool = False
-    masked: bool = False
-    hidden: bool = False
-    choices: Sequence[str] = ()
-    least: int = 0
-    most: int = _MOST
-
-
-def setting(
-    default: Any,
-    text: str,
-    *,
-    secret: bool = False,
-    shown: bool | Callable[[Any], str] = True,
-    **rules: Any,
-) -> Any:
-    """A field that operators may set. shown: as the `repr` of attrs. rules: see Setting."""
-    declared = {"text": text, "masked": secret, **rules}
-    return field(default=default, repr=False if secret else shown, metadata=declared)
-
-
-def constant(default: Any, text: str) -> Any:
-    """A field with the same value for every operator. text: what the value bounds."""
-    return field(default=default, metadata={"text": text, "fixed": True})
 
 
 @frozen(kw_only=True)
@@ -159,10 +110,10 @@ class Auth:
         300, "refused tokens after which an address has to wait a minute; 0: no limit"
     )
     read_roles: tuple[str, ...] = setting(
-        ("reader", "member", "admin"), "roles of which a caller needs one to read"
+        ("reader", "member", "admin"), "roles of which a caller needs one to read", filled=_A_ROLE
     )
     write_roles: tuple[str, ...] = setting(
-        ("member", "admin"), "roles of which a caller needs one to change anything"
+        ("member", "admin"), "roles of which a caller needs one to change anything", filled=_A_ROLE
     )
 
 
@@ -193,11 +144,15 @@ class CloudSettings:
         choices=("application", "password"),
     )
     job_roles: tuple[str, ...] = setting(
-        ("member",), "roles of a job's application credential, as far as the user has them"
+        ("member",),
+        "roles of a job's application credential, as far as the user has them",
+        filled=_A_ROLE,
     )
     timeout_s: float = setting(30.0, "longest time of one call, body included")
     trust_roles: tuple[str, ...] = setting(
-        ("member",), "roles that the trust of a cluster carries, if its creator has them"
+        ("member",),
+        "roles that the trust of a cluster carries, if its creator has them",
+        filled=_A_ROLE,
     )
     calls_at_once: int = setting(
         20, "most calls in flight of one project to one service; of all projects twice as many"
@@ -205,9 +160,13 @@ class CloudSettings:
     machine_cidrs: tuple[str, ...] = setting(
         (), "networks of machines that svcd connects to; empty: all but its host and link-local"
     )
-    ssh_ports: tuple[str, ...] = setting(("22",), "SSH ports that images may name in _svc_ssh_port")
+    ssh_ports: tuple[str, ...] = setting(
+        ("22",), "SSH ports that images may name in _svc_ssh_port", filled="name at least 22"
+    )
     ssh_cidrs: tuple[str, ...] = setting(
-        ("0.0.0.0/0",), "networks that may reach the SSH port of servers; svcd must be in one"
+        ("0.0.0.0/0",),
+        "networks that may reach the SSH port of servers; svcd must be in one",
+        filled="name at least the network of svcd itself",
     )
     web_cidrs: tuple[str, ...] = setting(
         (), "networks that may reach Hadoop's pages, and so run programs there"
@@ -237,9 +196,11 @@ class Embedded:
     quota_volume_gib: int = constant(40_000, "most volume space of a project, GiB")
     quota_floating_ips: int = constant(50, "most floating IPs of a project")
     token_ttl_s: float = constant(86_400.0, "lifetime of a token")
-    username: str = setting("demo", "user of the embedded cloud, named in endpoints.json")
+    username: str = setting(
+        "demo", "user of the embedded cloud, named in endpoints.json", filled="name a user"
+    )
     password: str = setting("", "its password; empty: random, see endpoints.json", secret=True)
-    tenant: str = setting("demo", "project of the user: id and name")
+    tenant: str = setting("demo", "project of the user: id and name", filled="name a project")
     image_prefix: str = setting(
         "", "software tree of vanilla; empty: state_dir/image/vanilla-3.5.0"
     )
@@ -256,7 +217,9 @@ class Console:
 @frozen(kw_only=True)
 class Plugins:
     enabled: tuple[str, ...] = setting(
-        ("vanilla",), "enabled distributions, in the order of the list"
+        ("vanilla",),
+        "enabled distributions, in the order of the list",
+        filled="name a distribution, for example vanilla",
     )
 
 
@@ -346,7 +309,9 @@ class Logging:
     )
     access: bool = setting(True, "write one line for each request")
     audit: str = setting(
-        "audit.log", "file of the audit log, relative to state_dir; - for standard output; off"
+        "audit.log",
+        "file of the audit log, relative to state_dir; - for standard output; off",
+        filled="name a file, - for standard output, or off",
     )
     audit_bytes: int = constant(
         67_108_864, "size at which the audit log begins a new file; nine older ones are kept"
@@ -456,7 +421,7 @@ def load(
         if key not in schema() and not (constants and key in known):
             raise SettingsError(_refusal(key, source))
         section, _, name = key.partition(".")
-        values.setdefault(section, {})[name] = _convert(key, raw, known[key], source)
+        values.setdefault(section, {})[name] = known[key].value(key, raw, source)
     built = {s: _sections()[s](**v) for s, v in values.items()}
     return Loaded(
         settings=Settings(**built),
@@ -499,45 +464,3 @@ def _from_file(config: Path) -> dict[str, tuple[object, str]]:
         for name, value in content.items():
             given[f"{section}.{name}"] = (value, str(config))
     return given
-
-
-def _convert(key: str, raw: object, declared: Setting, source: str) -> object:
-    """`raw` as a value of the declared kind. Raises SettingsError."""
-
-    def wrong(expected: str) -> SettingsError:
-        text = f"setting {key} ({source}): expected {expected}, got "
-        if declared.hidden:
-            return SettingsError(text + "something else (not shown: it may be a secret)")
-        return SettingsError(text + without_passwords(repr(raw)))
-
-    kind = declared.kind
-    if kind is bool:
-        words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-        if isinstance(raw, bool):
-            return raw
-        if not isinstance(raw, str) or raw.lower() not in words:
-            raise wrong("true or false")
-        return words[raw.lower()]
-    if kind in (int, float):
-        if isinstance(raw, bool) or not isinstance(raw, (int, float, str)):
-            raise wrong("a number")
-        try:
-            number: int | float = kind(raw)
-        except ValueError:
-            raise wrong("a whole number" if kind is int else "a number") from None
-        if not number >= declared.least or number == float("inf"):
-            least = f"of at least {declared.least}" if declared.least else "that is not negative"
-            raise wrong(f"a number {least}")
-        if number > declared.most:
-            raise wrong(f"a number of at most {declared.most}")
-        return number
-    if kind is Path or kind is str:
-        if not isinstance(raw, str):
-            raise wrong("a text")
-        if declared.choices and raw not in declared.choices:
-            raise wrong("one of " + ", ".join(declared.choices))
-        return Path(raw) if kind is Path else raw
-    items = raw.split(",") if isinstance(raw, str) else raw
-    if not isinstance(items, list) or not all(isinstance(i, str) for i in items):
-        raise wrong("a list of texts")
-    return tuple(i.strip() for i in items if i.strip())

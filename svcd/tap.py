@@ -36,10 +36,11 @@ from twisted.python import usage
 from twisted.python.components import Componentized
 from twisted.python.failure import Failure
 
+from svcd.declaration import SettingsError
 from svcd.runtime import logs
 from svcd.runtime.clock import SteadyTime
 from svcd.runtime.preflight import SettingsRefused, StartError, check
-from svcd.settings import Loaded, SettingsError, load, schema
+from svcd.settings import Loaded, load, schema
 
 log = Logger()
 

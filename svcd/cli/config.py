@@ -19,7 +19,8 @@ from svcd.cli.command import (
 from svcd.cli.door import running
 from svcd.cli.output import write
 from svcd.cli.show import as_text
-from svcd.settings import Loaded, schema, without_passwords
+from svcd.model.redaction import without_passwords
+from svcd.settings import Loaded, schema
 
 config: Final = click.Group("config", help="Settings of the daemon.", no_args_is_help=False)
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
+from svcd.model.redaction import without_passwords
 from svcd.runtime.preflight import check_database
 from svcd.runtime.state_dir import StateFolder, StateFolderError
-from svcd.settings import Database, Settings, without_passwords
+from svcd.settings import Database, Settings
 from svcd.store.offline.content import refuse_occupied
 from svcd.store.offline.drafts import draft_of, publish
 from svcd.store.offline.session import Damaged, OfflineError, Session, current

@@ -36,8 +36,10 @@ from svcd.cli.output import write
 from svcd.cli.shared_doctor import examine_shared
 from svcd.cli.show import as_text
 from svcd.cli.start_doctor import examine_start
+from svcd.declaration import SettingsError
 from svcd.embedded import installations
 from svcd.embedded.host import image_prefix
+from svcd.model.redaction import without_passwords
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.provisioning.distributions.vanilla.image import class_data
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
@@ -50,7 +52,7 @@ from svcd.provisioning.distributions.vanilla.image.layout import (
 )
 from svcd.runtime.listeners import WILDCARDS, listeners
 from svcd.runtime.preflight import check
-from svcd.settings import Database, Settings, SettingsError, without_passwords
+from svcd.settings import Database, Settings
 
 _ROOM_BYTES = 2 * 2**30
 """Free space that the state folder needs at least."""

@@ -98,6 +98,9 @@ _NO_FLAG: Final = re.compile(r"[\s=]")
 _USERINFO: Final = re.compile(r"(//)([^/\n]*)@")
 _WORD: Final = re.compile(r"[^\s\"<>]+")
 _USER: Final = re.compile(r"//[^/:]*:")
+_URL_PASSWORD: Final = re.compile(
+    r"(//[^:/?@\s]*:)[^\n]*@|((?:ssl)?password=)[^&\n]*", re.IGNORECASE
+)
 _TRUST: Final = re.compile(r"(/OS-TRUST/trusts/)[^/?\s]+")
 
 
@@ -184,6 +187,11 @@ def shown_url(url: str) -> str:
     if "@" in url:
         url = _USERINFO.sub(rf"\g<1>{MASK}@", _WORD.sub(_without_userinfo, url))
     return _TRUST.sub(rf"\g<1>{MASK}", url)
+
+
+def without_passwords(text: str) -> str:
+    """`text` with the passwords of URLs in it replaced by stars, also of URLs that are wrong."""
+    return _URL_PASSWORD.sub(lambda m: f"{m[1]}***@" if m[1] else f"{m[2]}***", text)
 
 
 def _without_userinfo(found: re.Match[str]) -> str:

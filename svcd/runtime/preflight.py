@@ -11,20 +11,12 @@ from importlib.util import find_spec
 from ipaddress import IPv4Network, ip_network
 from pathlib import Path
 
+from svcd.declaration import SettingsError
 from svcd.model.loopback import is_loopback_url
-from svcd.model.redaction import shown_url
+from svcd.model.redaction import shown_url, without_passwords
 from svcd.model.trust import ADMIN
 from svcd.runtime.listening import beyond_loopback, malformed, socket_of_all
-from svcd.settings import (
-    ANY_HOST,
-    UNIX,
-    CloudSettings,
-    Database,
-    Embedded,
-    Settings,
-    SettingsError,
-    without_passwords,
-)
+from svcd.settings import ANY_HOST, UNIX, CloudSettings, Database, Embedded, Settings
 
 _LEAST_ADDRESSES = 32
 """Fewest addresses of `embedded.network`."""
@@ -44,16 +36,12 @@ class SettingsRefused(StartError):
 
 def check(settings: Settings) -> None:
     """Check all settings. Raises SettingsError."""
-    if not settings.plugins.enabled:
-        raise SettingsError("plugins.enabled is empty: name a distribution, for example vanilla")
     check_database(settings.database)
-    _check_roles(settings)
+    _check_roles(settings.cloud)
     _check_hosts(settings.server.hosts)
     _check_proxies(settings.server.trusted_proxies)
     _check_cidrs(settings.cloud)
     _check_ssh_ports(settings.cloud.ssh_ports)
-    if not settings.log.audit:
-        raise SettingsError("log.audit is empty: name a file, - for standard output, or off")
     if settings.cloud.kind == "embedded":
         _check_embedded(settings.embedded)
         if "vanilla" in settings.plugins.enabled:
@@ -111,16 +99,7 @@ def _is_loopback_network(network: str) -> bool:
     return ip_network(network).is_loopback
 
 
-def _check_roles(settings: Settings) -> None:
-    auth, cloud = settings.auth, settings.cloud
-    for name, roles in (
-        ("auth.read_roles", auth.read_roles),
-        ("auth.write_roles", auth.write_roles),
-        ("cloud.trust_roles", cloud.trust_roles),
-        ("cloud.job_roles", cloud.job_roles),
-    ):
-        if not roles:
-            raise SettingsError(f"{name} is empty: name a role, for example member")
+def _check_roles(cloud: CloudSettings) -> None:
     for name, roles, needed in (
         ("cloud.trust_roles", cloud.trust_roles, "a cluster's trust"),
         ("cloud.job_roles", cloud.job_roles, "a job's login"),
@@ -142,8 +121,6 @@ def _check_hosts(hosts: Sequence[str]) -> None:
 
 
 def _check_cidrs(cloud: CloudSettings) -> None:
-    if not cloud.ssh_cidrs:
-        raise SettingsError("cloud.ssh_cidrs is empty: name at least the network of svcd itself")
     for name, cidrs in (
         ("ssh", cloud.ssh_cidrs),
         ("web", cloud.web_cidrs),
@@ -164,8 +141,6 @@ def _check_ssh_ports(ports: Sequence[str]) -> None:
     for each in ports:
         if not each.isdecimal() or int(each) not in _PORTS:
             raise SettingsError(f"cloud.ssh_ports: {each!r} is no port; write a number like 22")
-    if not ports:
-        raise SettingsError("cloud.ssh_ports is empty: name at least 22")
 
 
 def _check_proxies(proxies: Sequence[str]) -> None:
@@ -240,9 +215,6 @@ def _check_embedded(embedded: Embedded) -> None:
             f"embedded.network: {network} cannot be used; give an IPv4 network of at least"
             f" {_LEAST_ADDRESSES} addresses, like 127.1.0.0/16"
         )
-    for name in ("username", "tenant"):
-        if not getattr(embedded, name):
-            raise SettingsError(f"embedded.{name} is empty")
 
 
 def _check_cloud(cloud: CloudSettings) -> None:

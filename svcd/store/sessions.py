@@ -28,11 +28,10 @@ from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.threads import deferToThreadPool
 
-from svcd.model.redaction import of_url
+from svcd.model.redaction import of_url, without_passwords
 from svcd.model.secret import Secret
 from svcd.runtime.tasks import DeadlineExceeded, Loop, with_deadline
 from svcd.settings import Database as DatabaseSettings
-from svcd.settings import without_passwords
 from svcd.store.connection import Connection
 from svcd.store.database import SchemaError
 

@@ -20,6 +20,7 @@ from svcd.clients.identity import Keystone, Scope
 from svcd.clients.oozie import OozieClient, engine_error
 from svcd.clients.rest import refusal
 from svcd.clients.webhdfs import WebHdfsClient, fault_of
+from svcd.declaration import SettingsError
 from svcd.embedded.memory_agent import MemoryAgent
 from svcd.embedded.scripted import Said, ScriptedRemote
 from svcd.model.ids import ExecutionId, TenantId
@@ -31,7 +32,7 @@ from svcd.provisioning.act.shells import Shells
 from svcd.runtime import logs
 from svcd.runtime.clock import VirtualClock
 from svcd.runtime.preflight import check
-from svcd.settings import CloudSettings, SettingsError, load
+from svcd.settings import CloudSettings, load
 from svcd.workflow.decide import document
 from svcd.workflow.decide.masking import masked_text
 from tests.unit.provisioning.support import cluster, group, instance

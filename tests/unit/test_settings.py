@@ -4,7 +4,8 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.settings import SettingsError, load, schema
+from svcd.declaration import SettingsError
+from svcd.settings import load, schema
 
 
 class LoadTests(SynchronousTestCase):

@@ -18,8 +18,8 @@ from twisted.internet.error import ConnectionRefusedError
 from twisted.trial.reporter import TestResult
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.declaration import SettingsError
 from svcd.model.ids import timestamp
-from svcd.settings import SettingsError
 from svcd.store.migrations import migrate
 from svcd.store.sqlite import SqliteDatabase
 from svcd.testing import Effect, FakeService, FakeServiceMixin, FaultRule, _empty_database

@@ -19,8 +19,8 @@ import psycopg2
 from attrs import evolve
 from psycopg2 import errorcodes, extensions
 
+from svcd.model.redaction import without_passwords
 from svcd.settings import Database as DatabaseSettings
-from svcd.settings import without_passwords
 from svcd.store.database import Row, SchemaError
 from svcd.store.lease.lock import LOCK_KEY
 from svcd.store.offline.session import ROWS_AT_ONCE, OfflineError

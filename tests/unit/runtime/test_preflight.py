@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.declaration import SettingsError
 from svcd.runtime.preflight import check
-from svcd.settings import SettingsError, load
+from svcd.settings import load
 
 
 class PreflightTests(SynchronousTestCase):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
-from svcd.settings import Database, without_passwords
+from svcd.model.redaction import without_passwords
+from svcd.settings import Database
 
 try:
     from svcd.store.postgres import translate, usable
