@@ -8,7 +8,7 @@ File: `OS_CLIENT_CONFIG_FILE`, else the first `clouds.yaml` in the working folde
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,29 +53,44 @@ def chosen(name: str, environment: Mapping[str, str], here: Path, home: Path) ->
 
 
 def _variables(cloud: Mapping[str, Any], auth: Mapping[str, Any], where: str) -> Mapping[str, str]:
+    """The variables of one cloud. where: its name and file, for refusals."""
     given = {key.replace("tenant_", "project_"): value for key, value in auth.items() if value}
-    kind = str(cloud.get("auth_type") or "").removeprefix("v3") or next(
-        (kind for kind, keys in _KINDS.items() if keys[-1] in given), "password"
-    )
-    own, all_keys = _KINDS.get(kind, ()), {key for keys in _KINDS.values() for key in keys}
-    odd = [f"auth.{key}" for key in given if key not in {*_COMMON, *_BOTH, *all_keys}]
-    odd += [f"auth_type {kind}"] if not own else []
-    odd += [key for key in _OTHER if cloud.get(key)] + ["verify"] * (cloud.get("verify") is False)
-    odd += [key for key, value in given.items() if isinstance(value, (dict, list))]
-    if odd:
-        raise CommandError(f"{where}: svcd does not read {', '.join(odd)}: use the OS_ variables")
-    missing = [key for key in ("auth_url", *own) if key not in given]
-    if kind == "password" and not {"username", "user_id"} & set(given):
-        missing.append("username")
+    kind = _kind(cloud, given)
+    unread = [*_unread_keys(cloud, given), *([] if kind in _KINDS else [f"auth_type {kind}"])]
+    if unread:
+        text = f"{where}: svcd does not read {', '.join(unread)}: use the OS_ variables"
+        raise CommandError(text)
+    needed = ["auth_url", *_KINDS[kind]]
+    if kind == "password" and "user_id" not in given:
+        needed.append("username")
+    missing = [f"auth.{key}" for key in needed if key not in given]
     if missing:
-        raise CommandError(f"{where}: missing: auth.{', auth.'.join(missing)}")
+        raise CommandError(f"{where}: missing: {', '.join(missing)}")
     for key in set(given) & set(_BOTH):
         given = {f"user_{key}": given[key], f"project_{key}": given[key], **given}
-    used = {key: str(value) for key, value in given.items() if key in {*_COMMON, *own}}
-    around = {key: cloud[key] for key in ("region_name", "interface", "cacert") if cloud.get(key)}
-    if "cacert" in around:
-        around["cacert"] = Path(str(around["cacert"])).expanduser()
-    return {f"OS_{key.upper()}": str(value) for key, value in {**used, **around}.items()}
+    made = {key: value for key, value in given.items() if key in {*_COMMON, *_KINDS[kind]}}
+    made |= {key: cloud[key] for key in ("region_name", "interface") if cloud.get(key)}
+    if cloud.get("cacert"):
+        made["cacert"] = Path(str(cloud["cacert"])).expanduser()
+    return {f"OS_{key.upper()}": str(value) for key, value in made.items()}
+
+
+def _kind(cloud: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+    """The kind of login that a cloud names, else the one whose keys it has."""
+    named = str(cloud.get("auth_type") or "").removeprefix("v3")
+    fits = (kind for kind, keys in _KINDS.items() if keys[-1] in given)
+    return named or next(fits, "password")
+
+
+def _unread_keys(cloud: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
+    """The keys of a cloud and of its `auth` that change a login in a way that svcd does not."""
+    known = {*_COMMON, *_BOTH, *(key for keys in _KINDS.values() for key in keys)}
+    for key, value in given.items():
+        if key not in known or isinstance(value, (dict, list)):
+            yield f"auth.{key}"
+    yield from (key for key in _OTHER if cloud.get(key))
+    if cloud.get("verify") is False:
+        yield "verify"
 
 
 def trust(cacert: str) -> None:

@@ -132,7 +132,7 @@ class Demo:
     def _drive(self, endpoints: dict[str, Any]) -> None:
         self._credentials = {"user": endpoints["username"], "password": endpoints["password"]}
         http = Http()
-        found = door.found(door.Given(self._state), {}, http)
+        found = door.find(door.Given(self._state), {}, http)
         self._api = Api(found.door, http, found.renewed)
         self._store = ObjectStore(http, endpoints["object_store"], lambda: self._api.door.token)
         self._steps.say(f"API at {endpoints['api']}, project {endpoints['tenant']}")

@@ -67,7 +67,7 @@ class Found(NamedTuple):
         return "" if self.login is None else self.login.renewed()
 
 
-def found(
+def find(
     given: Given, environment: Mapping[str, str], http: Http, *, cloud_only: bool = False
 ) -> Found:
     """The daemon that options, settings and environment name, with the login.

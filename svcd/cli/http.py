@@ -288,7 +288,7 @@ def _is_sent(error: Exception) -> bool:
         urllib3.exceptions.ProxyError,
         ssl.SSLCertVerificationError,
     )
-    return not any(isinstance(each, unsent) for each in _chain(error))
+    return not any(isinstance(link, unsent) for link in _chain(error))
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -303,4 +303,4 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
     while below is not None:
         yield below
         within = (getattr(below, "reason", None), *below.args, below.__cause__)
-        below = next((each for each in within if isinstance(each, BaseException)), None)
+        below = next((link for link in within if isinstance(link, BaseException)), None)

@@ -117,7 +117,7 @@ def _logged_in(settings: Settings, given: Mapping[str, str]) -> tuple[Api, Mappi
     cacert = environment.get("OS_CACERT") or ""
     clouds.trust(cacert)
     http = Http(cacert)
-    found = door.found(
+    found = door.find(
         Given(
             state_dir=settings.server.state_dir,
             api=given["api"],

@@ -128,7 +128,7 @@ class Session(Terminal):
     @cached_property
     def found(self) -> Found:
         """The daemon and the login. Raises CommandError."""
-        return door.found(self._given, self.environment, self.http)
+        return door.find(self._given, self.environment, self.http)
 
     @cached_property
     def api(self) -> Api:
@@ -138,7 +138,7 @@ class Session(Terminal):
     @cached_property
     def cloud_login(self) -> Found:
         """The login at the cloud, for a command that needs no daemon. Raises CommandError."""
-        found = door.found(self._given, self.environment, self.http, cloud_only=True)
+        found = door.find(self._given, self.environment, self.http, cloud_only=True)
         if not (found.door.token and found.door.auth_url):
             text = "no login at a cloud: set OS_AUTH_URL and the other OS_ variables"
             raise CommandError(f"{text}, or use --os-cloud", USAGE)

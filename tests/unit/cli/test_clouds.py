@@ -150,7 +150,7 @@ class CloudsTests(SynchronousTestCase):
         for values, told in (
             ({"auth": user, "verify": False}, "does not read verify: "),
             ({"auth": user, "auth_type": "v3kerberos"}, "does not read auth_type kerberos: "),
-            ({"auth": {**user, "password": ["canary"]}}, "does not read password: "),
+            ({"auth": {**user, "password": ["canary"]}}, "does not read auth.password: "),
             ({"auth": {**user, "passcode": "canary"}}, "does not read auth.passcode: "),
             ({"auth": "canary"}, "is not a mapping"),
             ({"profile": "vexxhost"}, "does not read profile: "),
@@ -177,7 +177,7 @@ class CloudsTests(SynchronousTestCase):
 
         environment = clouds.chosen("alpha", {}, self.here, self.home)
         given = door.Given(state_dir=self.here, api="http://a")
-        found = door.found(given, environment, AnsweredBy(send)).door
+        found = door.find(given, environment, AnsweredBy(send)).door
         self.assertEqual((found.tenant, found.token), ("p-1", "tok"))
         user = {"password": "canary-1", "name": "ann", "domain": {"name": "Staff"}}
         scope = {"project": {"name": "work", "domain": {"id": "d-1"}}}

@@ -343,7 +343,7 @@ class FindTests(SynchronousTestCase):
 
     def find(self, environment: Mapping[str, str] | None = None, **given: str) -> Door:
         options = Given(state_dir=self.state, **given)
-        return door.found(options, environment or {}, AnsweredBy(self.send)).door
+        return door.find(options, environment or {}, AnsweredBy(self.send)).door
 
     def write(self, **more: str) -> None:
         content = {"api": "http://127.0.0.1:1", **more}
@@ -386,7 +386,7 @@ class FindTests(SynchronousTestCase):
 
         given = Given(state_dir=self.state)
         with self.assertRaises(OutOfTime):
-            door.found(given, {}, AnsweredBy(late))
+            door.find(given, {}, AnsweredBy(late))
 
     def test_token_of_the_environment(self) -> None:
         found = self.find({"OS_TOKEN": "t", "OS_PROJECT_ID": "p"}, api="http://a/")
