@@ -40,20 +40,21 @@ class Cloud:
         """The flavors, smallest memory first."""
         body = self._get(f"{self.url('compute')}/flavors/detail", "the flavors")
         return sorted(
-            body.get("flavors") or [], key=lambda each: (each.get("ram", 0), each.get("vcpus", 0))
+            body.get("flavors") or [],
+            key=lambda flavor: (flavor.get("ram", 0), flavor.get("vcpus", 0)),
         )
 
     def keypairs(self) -> Sequence[str]:
         """The names of the user's key pairs."""
         body = self._get(f"{self.url('compute')}/os-keypairs", "the key pairs")
-        return [get(each, "keypair.name") for each in body.get("keypairs") or []]
+        return [get(row, "keypair.name") for row in body.get("keypairs") or []]
 
     def images(self, name: str) -> Sequence[Any]:
         """The images of that name that the user may see."""
         url = self.url("image")
         base = url if url.endswith("/v2") else f"{url}/v2"
         body = self._get(f"{base}/images?name={quote(name, safe='')}", "the images")
-        return [each for each in body.get("images") or [] if each.get("name") == name]
+        return [image for image in body.get("images") or [] if image.get("name") == name]
 
     def _get(self, url: str, what: str) -> Any:
         headers = {"Accept": "application/json", "X-Auth-Token": self._session.api.door.token}
@@ -78,17 +79,17 @@ def fitting_flavor(flavors: Sequence[Any]) -> Any:
 
     flavors: smallest memory first.
     """
-    for each in flavors:
+    for flavor in flavors:
         if (
-            int(each.get("ram") or 0) >= LEAST_RAM_MIB
-            and int(each.get("vcpus") or 0) >= LEAST_VCPUS
-            and (int(each.get("disk") or 0) or LEAST_DISK_GIB) >= LEAST_DISK_GIB
+            int(flavor.get("ram") or 0) >= LEAST_RAM_MIB
+            and int(flavor.get("vcpus") or 0) >= LEAST_VCPUS
+            and (int(flavor.get("disk") or 0) or LEAST_DISK_GIB) >= LEAST_DISK_GIB
         ):
-            return each
+            return flavor
     if len(flavors) == 1:
         return flavors[0]
     text = f"no flavor has {LEAST_RAM_MIB} MiB of memory, {LEAST_VCPUS} processors and"
-    names = ", ".join(get(each, "name") for each in flavors) or "none"
+    names = ", ".join(get(flavor, "name") for flavor in flavors) or "none"
     raise CommandError(
         f"{text} {LEAST_DISK_GIB} GiB of disk; choose one with --flavor: {names}", USAGE
     )

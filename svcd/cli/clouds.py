@@ -120,4 +120,4 @@ def _clouds(file: Path) -> Mapping[str, Any]:
 def _mapping(value: Any, what: str) -> Mapping[str, Any]:
     if value is not None and not isinstance(value, dict):
         raise CommandError(f"{what} is not a mapping")
-    return {str(key): each for key, each in (value or {}).items()}
+    return {str(key): inner for key, inner in (value or {}).items()}
