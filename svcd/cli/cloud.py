@@ -32,8 +32,9 @@ class Cloud:
             raise CommandError(f"{text} {variables}", REFUSED)
         from svcd.cli.login import endpoint
 
-        region = environment.get("OS_REGION_NAME") or ""
-        interface = environment.get("OS_INTERFACE") or "public"
+        own = environment.get("OS_AUTH_URL")  # else region and interface are of another cloud
+        region = (own and environment.get("OS_REGION_NAME")) or ""
+        interface = (own and environment.get("OS_INTERFACE")) or "public"
         return endpoint(found, self._session.http, kind, region, interface)
 
     def flavors(self) -> Sequence[Any]:
