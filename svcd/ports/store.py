@@ -216,7 +216,7 @@ class ExecutionRows(RenderedRows[Execution, ExecutionId], Protocol):
 
     async def drop(self, id_: ExecutionId) -> None: ...
     async def unfinished(self, known: Sequence[Execution] = ()) -> Sequence[Execution]:
-        """Executions that have not ended, may still have a job, or wait for deletion.
+        """Executions that have not ended, may still have a job, or are not tidied up.
 
         Any tenant, oldest first. known: executions as read before; one that
         still has its version is returned as it is and not read again, because every change of an
@@ -226,10 +226,6 @@ class ExecutionRows(RenderedRows[Execution, ExecutionId], Protocol):
 
     async def figures(self) -> StatusFigures:
         """Executions that have not ended. oldest: when the oldest Pending one was created."""
-        ...
-
-    async def untidy(self) -> Sequence[ExecutionId]:
-        """Ended executions with a folder in a cluster's HDFS. The database scans all ended ones."""
         ...
 
     async def of_cluster(self, cluster_id: ClusterId) -> Sequence[Execution]: ...

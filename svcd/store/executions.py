@@ -30,7 +30,7 @@ select version, id, ended, created_at
   from executions where ended = 0
  union all
 select version, id, ended, created_at
-  from executions where ended = 1 and hidden = 1
+  from executions where ended = 2
  order by ended, created_at, id
 """
 """One statement, because every tick runs it. Each half has an index in the order of the result; in
@@ -41,20 +41,14 @@ _SOME = 200
 _BY_STATUS = """
 select status, count(*), min(created_at) from executions where ended = 0 group by status
 """
-_UNTIDY = """
-select id from executions
- where cluster_id in (select id from clusters)
-   and ended = 1 and record like '%"workflow_dir":"%'
-"""
-"""The pattern cannot match inside a text of the record: quotation marks in texts are escaped."""
 _ENDED = """
 select record from executions
- where ended = 1 and hidden = 0 and created_at < :before and (created_at, id) > (:created_at, :id)
+ where ended > 0 and hidden = 0 and created_at < :before and (created_at, id) > (:created_at, :id)
  order by created_at, id limit :limit
 """
 _PRUNE = """
 delete from executions
- where id = :id and version = :version and ended = 1 and hidden = 0
+ where id = :id and version = :version and ended > 0 and hidden = 0
    and (:tidy = 1 or not exists (select 1 from clusters c where c.id = executions.cluster_id))
    and not exists (select 1 from job_credentials j where j.execution_id = executions.id)
 """
@@ -140,9 +134,6 @@ class Executions(Family[Execution]):
         waits = [Timestamp(row[2]) for row in rows if row[0] == ExecutionStatus.PENDING]
         return StatusFigures({str(row[0]): int(row[1]) for row in rows}, next(iter(waits), None))
 
-    async def untidy(self) -> Sequence[ExecutionId]:
-        return [ExecutionId(row[0]) for row in await self._sql.all(_UNTIDY)]
-
     async def of_cluster(self, cluster_id: ClusterId) -> Sequence[Execution]:
         rows = await self._sql.all(_OF_CLUSTER, {"cluster_id": cluster_id})
         return [self._record(row) for row in rows]
@@ -171,11 +162,13 @@ class Executions(Family[Execution]):
 
 
 def _ended(execution: Execution) -> int:
-    """1 when svcd has nothing left to do for the execution, else 0.
+    """0: not ended; 1: svcd has nothing left to do; 2: its folder or its deletion is left to do.
 
     A submission without a known result may still have a job in the engine.
     """
-    return int(execution.end_time is not None and not execution.submitting)
+    if execution.end_time is None or execution.submitting:
+        return 0
+    return 1 if execution.workflow_dir is None and not execution.delete_requested else 2
 
 
 def _text_for(before: Execution, after: Execution) -> str:

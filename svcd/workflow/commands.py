@@ -394,10 +394,11 @@ class Jobs:
         """
         await self._get(caller, id_)
         row = await self._wish(id_, delete=True)
-        if row is None or lifecycle.is_over(row):
+        if row is None:
             return
         self._controller.wake(id_)
-        self._controller.wake()
+        if not lifecycle.is_over(row):
+            self._controller.wake()
 
     async def log(self, caller: Caller, id_: ExecutionId) -> bytes:
         """The newest part of the programs' output and of the engine's log, as UTF-8 text.

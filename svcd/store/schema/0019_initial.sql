@@ -170,12 +170,12 @@ create index executions_output on executions (output_id);
 create index executions_unfinished on executions (created_at, id
 {sqlite}, version, ended
 ) where ended = 0;
--- What each status tick looks for: ended executions whose deletion is still to be carried out.
-create index executions_hidden on executions (created_at, id) where hidden = 1;
+-- What each status tick looks for: ended executions whose folder or deletion is left to do.
+create index executions_untidy on executions (created_at, id) where ended = 2;
 -- What each execute request counts: the open executions of its tenant.
 create index executions_open on executions (tenant_id) where ended = 0;
 -- What pruning reads: ended executions, oldest first.
-create index executions_ended on executions (created_at, id) where ended = 1 and hidden = 0;
+create index executions_ended on executions (created_at, id) where ended > 0 and hidden = 0;
 -- The metrics count open executions by status.
 create index executions_status on executions (status, created_at) where ended = 0;
 

@@ -101,7 +101,6 @@ class Controller:
         self._settings = settings
         self._idle = idle
         self._lease: Lease = lease or Alone()
-        self._tidied = False
         self.rows = Rows(store, engines, clock, self._lease, sealer, noticed, metrics)
         self.credentials = JobCredentials(
             store=store,
@@ -178,7 +177,6 @@ class Controller:
 
     def gained(self) -> None:
         """Read all unfinished executions as after a start: this daemon has got the lease."""
-        self._tidied = False
         self._ticks.wake()
         self.credentials.wake()
 
@@ -201,12 +199,12 @@ class Controller:
 
     async def tick(self) -> None:
         """Look at the engines, and wake the tasks of all rows that need a step."""
-        if not self._tidied:
-            await self._find_untidy()
         rows = await self._corrected(await self.rows.unfinished())
         due = planner.due(rows, self._clock.seconds())
+        busy = set(self._tasks.active())
         for id_ in (*due.ended, *due.orphans):
-            self._tasks.wake(id_)
+            if id_ not in busy:  # else its task waits for its time
+                self._tasks.wake(id_)
         for index, id_ in enumerate(due.starts):
             self._tasks.wake(id_, self._rng.random() if index >= AT_ONCE else 0.0)
         self._observer.retain(due.at_engines.__contains__)
@@ -226,24 +224,6 @@ class Controller:
             if sound is not None:
                 rows.append(sound)
         return rows
-
-    async def _find_untidy(self) -> None:
-        """Wake the executions that ended under a former daemon and still have a folder.
-
-        With very many rows this query can exceed the time limit of a statement.
-        """
-        self._tidied = True
-        try:
-            untidy = await self.rows.untidy()
-        except ServiceUnavailable as error:
-            self._tidied = False
-            log.warn("Folders of ended executions could not be listed: {why}", why=error.message)
-            return
-        except BaseException:
-            self._tidied = False
-            raise
-        for id_ in untidy:
-            self._tasks.wake(id_, planner.SETTLE_S)
 
     async def _look(self, cluster_id: ClusterId, rows: Sequence[Execution]) -> None:
         """Look at one engine, and wake the tasks of its executions that need a step."""

@@ -118,10 +118,6 @@ class Rows:
         self._unfinished = await self._store.read(lambda tx: tx.executions.unfinished(known))
         return self._unfinished
 
-    async def untidy(self) -> Sequence[ExecutionId]:
-        """Ended executions whose folder a former daemon may have left. May take too long."""
-        return await self._store.read(lambda tx: tx.executions.untidy())
-
     async def place(self, row: Execution) -> Place | None:
         """The place of `row`; None when its cluster is gone or has no engine."""
         cluster = None if row.cluster_id is None else await self.cluster(row.cluster_id)

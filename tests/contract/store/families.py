@@ -383,14 +383,15 @@ class FamiliesContract:
         self.assertEqual([e.id for e in found], ["e-1", "e-2"])
 
     def test_executions_whose_folder_is_left(self) -> None:
-        """Ended, with a folder, on a cluster that is there; a text that looks like one is none."""
+        """Ended, with a folder; they are unfinished, and a text that looks like one is none."""
         folder, told = "/user/u/svcd/e", {"text": '"workflow_dir":"/user/u"'}
         self.put("clusters", cluster())
         self.put("executions", execution(1, end_time=at(9), workflow_dir=folder))
         self.put("executions", execution(2, end_time=at(9), record=told))
         self.put("executions", execution(3, workflow_dir=folder))
         self.put("executions", execution(4, end_time=at(9), workflow_dir=folder, cluster_id="c-9"))
-        self.assertEqual(self.tx(lambda tx: tx.executions.untidy()), ["e-1"])
+        left = self.tx(lambda tx: tx.executions.unfinished())
+        self.assertEqual([row.id for row in left], ["e-3", "e-1", "e-4"])
 
     def test_ended_executions_in_parts(self) -> None:
         """Those of all tenants that were created before a time, oldest first."""

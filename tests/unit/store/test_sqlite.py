@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-import tracemalloc
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock, deferLater
 from twisted.logger import LogEvent, formatEvent, globalLogPublisher
@@ -30,7 +28,7 @@ from svcd.store.sqlite import SqliteDatabase
 from svcd.store.sqlite_statements import translate
 from svcd.store.store import SqlStore
 from tests.contract.store.job_credentials import noted
-from tests.contract.store.rows import TENANT, at, cluster, execution, internal
+from tests.contract.store.rows import TENANT, at, cluster, internal
 from tests.contract.store.whole import WholeStoreContract
 from tests.support.api import now
 from tests.support.turns import turn
@@ -138,26 +136,6 @@ class FileStoreTests(_Sqlite, WholeStoreContract):
         abandon = store.tx(lambda tx: tx.internals.abandon("u"))
         self.successResultOf(Deferred.fromCoroutine(abandon))
         self.successResultOf(Deferred.fromCoroutine(store.close()))
-
-    def test_folders_left_are_found_without_reading_all_that_ended(self) -> None:
-        """A long-lived cluster has thousands of executions; each record may be large."""
-        self.now(lambda tx: tx.clusters.add(cluster()))
-        large = {"status": "SUCCEEDED", "conf": '"workflow_dir":"' * 3000}
-        for number in range(200):
-            ended = execution(number, end_time=at(9), record=large)
-            if number == 7:
-                ended = evolve(ended, workflow_dir="/user/u/svcd/e-7")
-            self.now(lambda tx, e=ended: tx.executions.add(e))
-        elsewhere = execution(300, end_time=at(9), cluster_id="c-9", workflow_dir="/gone")
-        self.now(lambda tx: tx.executions.add(elsewhere))
-        running = execution(301, workflow_dir="/user/u/svcd/e-301")
-        self.now(lambda tx: tx.executions.add(running))
-        tracemalloc.start()
-        found = self.now(lambda tx: tx.executions.untidy())
-        _, most_bytes = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        self.assertEqual(found, ["e-7"])
-        self.assertLess(most_bytes, 1 << 20)
 
     def _again(self) -> SqlStore:
         return SqlStore(SqliteDatabase(self.path), self.sealer)
