@@ -3,7 +3,8 @@
 Note: transactions. In SQLite a transaction runs alone, and the families rely on that. Here each
 transaction is SERIALIZABLE, which has the same effect: of two transactions in conflict the server
 rolls one back, and `tx` runs that one again from its beginning, one at a time of those of this
-daemon. `begin` is sent with the first statement; what is read `ahead` of it makes no conflict.
+daemon. `begin` is sent with the first statement; what is read `ahead` of it makes no conflict. The
+writes of `at_commit` are sent with the commit.
 A read of one statement needs no transaction. When a read asks for a second statement, it is run
 again from its beginning on one snapshot.
 """
