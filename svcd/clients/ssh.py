@@ -91,13 +91,13 @@ class SshRemote:
     ) -> None:
         self._reactor = reactor
         self._rules = rules
-        self._clock = clock
-        self._slices = slices or Slices(cast("IReactorTime", reactor))
-        self._settings = settings
+        self.clock = clock
+        self.slices = slices or Slices(cast("IReactorTime", reactor))
+        self.settings = settings
         self._links: dict[_Key, _Link] = {}
         self._open: set[_Link] = set()
         self._changed = Waiters()
-        self._places = Places(_MOST_LINKS, self._slices.later)
+        self._places = Places(_MOST_LINKS, self.slices.later)
         self._closed = False
         every_s = min(_TEND_S, max(0.05, settings.keepalive_s / 2))
         self._tender = Loop(clock, "ssh connections", every_s, self._tend)
@@ -164,7 +164,7 @@ class SshRemote:
                 await self._changed.wait()
 
         try:
-            await with_deadline(self._clock, _CLOSE_S, "closing SSH connections", gone())
+            await with_deadline(self.clock, _CLOSE_S, "closing SSH connections", gone())
         except DeadlineExceeded:
             log.warn("{n} SSH connections did not close in time", n=len(self._open))
         await self._tender.stop()
@@ -190,7 +190,7 @@ class SshRemote:
         link = self._links.get(_key(host))
         if link is None or link.over:
             self._refuse_unreachable(host)
-            await self._slices.turn()
+            await self.slices.turn()
         await self._place(host, wait_s)
         try:
             link = self._link(host)
@@ -202,14 +202,14 @@ class SshRemote:
 
     def _release(self, link: _Link) -> None:
         link.users -= 1
-        link.idle_since = self._clock.seconds()
+        link.idle_since = self.clock.seconds()
         self._places.leave(link.tenant_id, link.key)
 
     async def _place(self, host: Host, wait_s: float) -> None:
         """Wait for a place for the connection. Raises RemoteError BUSY."""
         place = self._places.take(host.tenant_id, _key(host))
         try:
-            await with_deadline(self._clock, wait_s, "connection", place)
+            await with_deadline(self.clock, wait_s, "connection", place)
         except DeadlineExceeded:
             text = (
                 f"{self._places.used()} of at most {self._places.most} SSH connections are in use,"
@@ -221,14 +221,13 @@ class SshRemote:
     async def _run_on(
         self, link: _Link, command: str, stdin: bytes, timeout_s: float
     ) -> CommandResult:
-        has_slot = started = False
+        started = False
 
         async def whole() -> Exec:
-            nonlocal has_slot, started
+            nonlocal started
             async with link.slots:
                 link.check()
-                has_slot = True
-                await self._slices.turn()
+                await self.slices.turn()
                 if link.over:
                     raise NotBegun(Fault.UNREACHABLE, link.reason)
                 term = fencing.current()
@@ -238,15 +237,12 @@ class SshRemote:
                 return await channel.done
 
         try:
-            channel = await with_deadline(self._clock, timeout_s, "command", whole())
+            channel = await with_deadline(self.clock, timeout_s, "command", whole())
         except DeadlineExceeded:
             if started:
                 text = f"the command did not end within {timeout_s:g} s and was stopped"
                 raise RemoteError(Fault.TIMEOUT, text) from None
-            if has_slot:
-                text = f"the command did not begin within {timeout_s:g} s: svcd is busy"
-            else:
-                text = f"no free channel within {timeout_s:g} s: other commands hold all of them"
+            text = f"not begun within {timeout_s:g} s: all channels are in use, or svcd is busy"
             raise RemoteError(Fault.UNREACHABLE, text) from None
         except RemoteError as error:
             if started and link.over:
@@ -298,37 +294,21 @@ class SshRemote:
 
     async def _tend(self) -> None:
         """Close idle connections, send keep-alives to silent servers, drop dead connections."""
-        now = self._clock.seconds()
+        now = self.clock.seconds()
         for link in list(self._open):
             silent_s = now - link.heard_at
             if link.users == 0 and now - link.idle_since >= _IDLE_S:
-                await self._slices.turn()  # all machines of many clusters are idle at once
+                await self.slices.turn()  # all machines of many clusters are idle at once
                 if link.users == 0 and now - link.idle_since >= _IDLE_S:
                     link.drop("idle")
             elif not link.up:
                 continue
-            elif silent_s >= self._settings.keepalive_s * _SILENT_KEEPALIVES:
+            elif silent_s >= self.settings.keepalive_s * _SILENT_KEEPALIVES:
                 link.drop(f"the server has been silent for {silent_s:.0f} s")
-            elif silent_s >= self._settings.keepalive_s:
+            elif silent_s >= self.settings.keepalive_s:
                 link.transport.connection.keep_alive()
 
     # called by links
-
-    @property
-    def clock(self) -> IReactorTime:
-        return self._clock
-
-    @property
-    def slices(self) -> Slices:
-        return self._slices
-
-    @property
-    def connect_timeout_s(self) -> float:
-        return self._settings.connect_timeout_s
-
-    @property
-    def channels(self) -> int:
-        return self._settings.channels
 
     def discard(self, link: _Link) -> None:
         """Remove a link whose connection is closed."""
@@ -355,7 +335,7 @@ class _Link:
         self.agent: IAgent = Agent.usingEndpointFactory(reactor, self, self._http)
         self.users = 0
         self.idle_since = self.heard_at = owner.clock.seconds()
-        self.slots = Gate(owner.channels)
+        self.slots = Gate(owner.settings.channels)
         self.up = False
         self._owner = owner
         self._error: RemoteError | None = None
@@ -408,7 +388,7 @@ class _Link:
 
     def dial(self, reactor: IReactorTCP, host: Host) -> None:
         """Connect and log in, within the time-out for both."""
-        limit_s = self._owner.connect_timeout_s
+        limit_s = self._owner.settings.connect_timeout_s
         self._timer = self._owner.clock.callLater(
             limit_s, self.drop, f"not logged in within {limit_s:g} s"
         )
