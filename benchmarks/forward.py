@@ -87,7 +87,6 @@ class _Forward:
         self._reactor = reactor
         self._remote = SshRemote(reactor, reactor, Ssh())
         self._pool = Connections(reactor, persistent=True)
-        self._pool.maxPersistentPerHost = 16
         agent = Agent(reactor, pool=self._pool)
         self._http = HttpClient(agent, reactor, _error, timeout_s=120, machines=self._remote)
         self._port = port

@@ -167,8 +167,6 @@ class DaemonService:
         reactor, settings = self._reactor, self._settings
         slices = Slices(reactor)
         pool = Connections(reactor, slices=slices)
-        pool.maxPersistentPerHost = max(2, settings.cloud.calls_at_once)
-        pool.cachedConnectionTimeout = 20  # below the keep-alive of the peers
         agent = Agent(reactor, pool=pool, connectTimeout=10.0)
         metrics = Metrics()
         database = "postgresql" if settings.database.url.startswith("postgres") else "sqlite"

@@ -47,6 +47,8 @@ class Connections(HTTPConnectionPool):
     """
 
     retryAutomatically = False  # the clients repeat the requests that are safe to repeat
+    maxPersistentPerHost = 20  # that are kept without a request
+    cachedConnectionTimeout = 20  # below the keep-alive of the peers
 
     def __init__(self, reactor: Any, persistent: bool = True, slices: Slices | None = None) -> None:
         super().__init__(reactor, persistent)

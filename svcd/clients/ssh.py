@@ -64,11 +64,6 @@ _TEND_S: Final = 5.0
 _CLOSE_S: Final = 3.0
 """How long `close` waits for the connections to close."""
 
-_MOST_KEPT: Final = 16
-"""HTTP connections without a request that svcd keeps for one port of a machine."""
-_KEPT_S: Final = 20
-"""How long svcd keeps them. The keep-alive time of the services is longer."""
-
 _Key = tuple[str, int, str, Secret, str, str]
 
 
@@ -330,8 +325,6 @@ class _Link:
         self.tenant_id = host.tenant_id
         self._internal = host.internal or host.address
         self._http = Connections(owner.clock, slices=owner.slices)
-        self._http.maxPersistentPerHost = _MOST_KEPT
-        self._http.cachedConnectionTimeout = _KEPT_S
         self.agent: IAgent = Agent.usingEndpointFactory(reactor, self, self._http)
         self.users = 0
         self.idle_since = self.heard_at = owner.clock.seconds()
