@@ -5,7 +5,7 @@ The command of the request that acts keeps its answer, in the transaction of its
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from attrs import frozen
@@ -15,15 +15,9 @@ from svcd.model.idempotency import KeyedRequest
 from svcd.ports.store import Store
 from svcd.resources._call import Call
 from svcd.resources._exchange import Exchange
-from svcd.resources._query import is_dry_run
 from svcd.resources._route import Route
 
 T = TypeVar("T")
-
-
-def is_dry(args: Mapping[bytes, Sequence[bytes]], route: Route) -> bool:
-    """Whether only the plan of the request is asked for. Raises ValidationError."""
-    return route.changes and is_dry_run(args, route.plan is not None, route.version)
 
 
 @frozen

@@ -43,10 +43,10 @@ from svcd.resources._callers import Callers, anonymous
 from svcd.resources._delivery import Delivery, packed, respond, unless_known
 from svcd.resources._exchange import REFUSALS, Exchange, access_fields, record_of
 from svcd.resources._faults import as_answerable
-from svcd.resources._keyed import is_dry, keyed, once
+from svcd.resources._keyed import keyed, once
 from svcd.resources._places import Place, find, place_of, route_at
 from svcd.resources._policy import Needs, Policy
-from svcd.resources._query import MOST_WAIT_S
+from svcd.resources._query import MOST_WAIT_S, is_dry_run
 from svcd.resources._route import Route, bound, route
 from svcd.resources._running import Running
 from svcd.resources._site import LARGE_ANSWER_BYTES, ApiRequest
@@ -209,7 +209,8 @@ class Rest(Routed[Route]):
         self._callers.authorize(x, found, caller)
         body = body_of(x.request, found, place.suffix, options.max_json_bytes)
         call = Call(x, self._callers, found, caller)
-        x.dry = is_dry(x.request.args, found)
+        if found.changes:
+            x.dry = is_dry_run(x.request.args, found.plan is not None, found.version)
         call.key = key = keyed(x, found, call, place.values, self._clock.seconds())
         work = partial(act, x, found, call, place.values, body, options.limits)
         result = await (work() if key is None else once(self._store, key, work))
