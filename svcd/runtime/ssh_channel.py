@@ -76,9 +76,7 @@ class ChannelTransport(channel.SSHChannel):
         # to the peer
         self._unsent: deque[memoryview] = deque()
         self._producer: Any = None
-        self._pushes = True
         self._held_back = False
-        self._pull_is_due = False
         self._no_more = False
         self._sent_eof = False
         # from the peer
@@ -126,19 +124,17 @@ class ChannelTransport(channel.SSHChannel):
         self._finish(ConnectionAborted())
 
     def registerProducer(self, producer: Any, streaming: bool) -> None:
-        """See IConsumer."""
-        if self._producer is not None:
-            raise RuntimeError("the channel has a producer already")
+        """See IConsumer. The channel takes producers that push; Twisted's HTTP has no others."""
+        if self._producer is not None or not streaming:
+            raise RuntimeError("the channel has a producer already, or this one does not push")
         if self._has_ended:
             producer.stopProducing()
             return
-        self._producer, self._pushes, self._held_back = producer, streaming, False
-        if not streaming:
-            producer.resumeProducing()
+        self._producer, self._held_back = producer, False
 
     def unregisterProducer(self) -> None:
         """See IConsumer."""
-        self._producer, self._pushes = None, True
+        self._producer = None
         self._continue()
 
     def getPeer(self) -> IAddress:
@@ -232,13 +228,9 @@ class ChannelTransport(channel.SSHChannel):
         if self._has_ended:
             return
         if self._unsent:
-            if producer is not None and self._pushes and not self._held_back:
+            if producer is not None and not self._held_back:
                 self._held_back = True
                 producer.pauseProducing()
-        elif producer is not None and not self._pushes:
-            if not self._pull_is_due:
-                self._pull_is_due = True
-                self._clock.callLater(0, self._pull)
         elif producer is not None:
             if self._held_back:
                 self._held_back = False
@@ -249,11 +241,6 @@ class ChannelTransport(channel.SSHChannel):
                 self.conn.sendEOF(self)
             if self.closing:
                 self._finish(ConnectionDone())
-
-    def _pull(self) -> None:
-        self._pull_is_due = False
-        if self._producer is not None and not self._unsent:
-            self._producer.resumeProducing()
 
     def _deliver(self, data: bytes) -> None:
         # an error here would end the SSH connection with all other channels
