@@ -62,6 +62,7 @@ class _Answers(http.server.BaseHTTPRequestHandler):
     def _answer(self, status: int, body: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
+        self.send_header("X-Request-Id", "r-1")
         self.send_header("X-Subject-Token", "token")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
