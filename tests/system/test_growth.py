@@ -195,7 +195,7 @@ class JobWorkTests(SynchronousTestCase):
         connection.set_trace_callback(None)
         self.assertEqual(
             [" ".join(text.split()[:4]) for text in texts],
-            ["select coalesce(cluster_id, id), version,", "select version from clusters"],
+            ["select version, id, ended,", "select version from clusters"],
         )
 
     def test_progress_of_many(self) -> None:
