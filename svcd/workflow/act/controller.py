@@ -212,18 +212,18 @@ class Controller:
         looks = [partial(self._look, id_, rows) for id_, rows in due.at_engines.items()]
         raise_first(await gather(looks, ENGINES_AT_ONCE))
 
-    async def _corrected(self, found: Sequence[Execution]) -> Sequence[Execution]:
-        """`found` with impossible times corrected, in the rows too: see `clock_skew`."""
+    async def _corrected(self, rows: Sequence[Execution]) -> Sequence[Execution]:
+        """`rows` with impossible times corrected, in the database too: see `clock_skew`."""
         bounds = Bounds(self._clock.seconds())
-        rows: list[Execution] = []
-        for row in found:
+        sound_rows: list[Execution] = []
+        for row in rows:
             if bounds.corrected(row) is row:
-                rows.append(row)
+                sound_rows.append(row)
                 continue
             sound = await self.rows.change(row.id, bounds.corrected)
             if sound is not None:
-                rows.append(sound)
-        return rows
+                sound_rows.append(sound)
+        return sound_rows
 
     async def _look(self, cluster_id: ClusterId, rows: Sequence[Execution]) -> None:
         """Look at one engine, and wake the tasks of its executions that need a step."""

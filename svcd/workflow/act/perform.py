@@ -195,10 +195,10 @@ class Performer:
     async def _find_job(self, row: Execution, place: Place) -> Found | Denied | Retry:
         """Ask the engine for the job of this execution."""
         try:
-            found = await self._engine.find(place.engine, row.id)
+            job_id = await self._engine.find(place.engine, row.id)
         except EngineError as error:
             return _retry(error)
-        return Denied() if found is None else Found(job_id=found)
+        return Denied() if job_id is None else Found(job_id=job_id)
 
     async def _remove_definition(self, step: RemoveDefinition, place: Place) -> Done | Retry:
         """Remove the folder of a submit; the reason is in `submission`."""

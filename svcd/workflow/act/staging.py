@@ -44,7 +44,7 @@ class Staging:
         try:
             await self._files.make_folders(base, self._folder, user, "700")
             binaries = (*material.mains, *material.libs)
-            names = {each.file for each in binaries}
+            names = {binary.file for binary in binaries}
             for number, binary in enumerate(binaries):
                 main = number < len(material.mains)
                 path = arguments.path(material.job.type, binary.file, number, main)

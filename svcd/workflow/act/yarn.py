@@ -75,20 +75,20 @@ class ResourceManager:
                 tree = await ask(self._probe, base, "nodes")
                 return ClusterMetrics(active=0, idle=idle_of(tree, _names(place.cluster)))
             tree = await ask(self._probe, base, _APPS)
-            found = applications_of(tree)
-            if found is not None:
-                found = await self._with_wants(base, found)
-            return ClusterMetrics(active=active, applications=found)
+            applications = applications_of(tree)
+            if applications is not None:
+                applications = await self._with_wants(base, applications)
+            return ClusterMetrics(active=active, applications=applications)
         except ProbeError:
             return ClusterMetrics(active=active)
 
     async def _with_wants(
-        self, base: Location, found: Sequence[Application]
+        self, base: Location, applications: Sequence[Application]
     ) -> Sequence[Application]:
-        """`found`, with the wants of the first few drivers that have no executor."""
-        alone = [a.id for a in found if is_alone(a)][:_MOST_ALONE]
+        """`applications`, with the wants of the first few drivers that have no executor."""
+        alone = [a.id for a in applications if is_alone(a)][:_MOST_ALONE]
         wants = {id_: wants_of(await ask(self._probe, base, f"apps/{id_}")) for id_ in alone}
-        return [evolve(a, wants=wants.get(a.id, "")) for a in found]
+        return [evolve(a, wants=wants.get(a.id, "")) for a in applications]
 
     # ---- launchers and their children ----
 
@@ -120,10 +120,10 @@ class ResourceManager:
             return ()
         query = f"apps?applicationTags={tag_of(action.id)}&applicationTypes={SPARK}"
         try:
-            found = applications_of(await ask(self._probe, base, query))
+            applications = applications_of(await ask(self._probe, base, query))
         except ProbeError:
             return None
-        return None if found is None else [a for a in found if is_program(action, a)]
+        return None if applications is None else [a for a in applications if is_program(action, a)]
 
     async def end_children(self, place: Place, record: Record) -> Sequence[str]:
         """Kill the Spark applications of a job that has ended, and return the ids of all.
@@ -131,16 +131,16 @@ class ResourceManager:
         A cancel may come at the moment of a submit, before the engine sees the application. Raises
         EngineError when svcd cannot ask, or when one still runs.
         """
-        found = await self.children(place, record)
-        if found is None:
+        applications = await self.children(place, record)
+        if applications is None:
             raise EngineError(Fault.UNREACHABLE, "the resource manager does not answer")
         action = submitter(record)
         base = None if action is None else self._base(place, action.console_url)
-        if action is not None and base is not None and any(a.state in _LIVE for a in found):
+        if action is not None and base is not None and any(a.state in _LIVE for a in applications):
             sweep = await self._sweep(base, tag_of(action.id), place.endpoints.user)
             if sweep.left is None or sweep.left:
                 raise EngineError(Fault.UNREACHABLE, f"applications still run: {sweep.reason}")
-        return [a.id for a in found]
+        return [a.id for a in applications]
 
     def _base(self, place: Place, console: str) -> Location | None:
         host = place.endpoints.resource_manager.rpartition(":")[0]
@@ -165,12 +165,12 @@ class ResourceManager:
     ) -> tuple[Sequence[str] | None, str]:
         """The applications that were alive (None: not known), and why they may still be alive."""
         try:
-            found = applications_of(
+            applications = applications_of(
                 await ask(self._probe, base, f"apps?applicationTags={tag}&states={ALIVE}")
             )
-            if found is None:
+            if applications is None:
                 return None, "the resource manager does not list its applications"
-            alive = [each.id for each in found if tag in each.tags]
+            alive = [application.id for application in applications if tag in application.tags]
             reason = "YARN has not ended them in time"
             for id_ in alive:
                 at = below(base, f"apps/{id_}/state?user.name={quote(user)}")
@@ -221,13 +221,13 @@ def active_of(tree: Mapping[str, object]) -> int | None:
 
 def idle_of(tree: Mapping[str, object], names: Mapping[str, str]) -> Sequence[Node]:
     """Nodes that take no work, in an answer to `nodes`. names: address -> name of a machine."""
-    found = []
+    nodes = []
     for row in rows_of(tree, "nodes", "node"):
         host, state = str(row.get("nodeHostName") or row.get("id") or ""), str(row.get("state"))
         if state not in _WORKING:
             report = " ".join(str(row.get("healthReport") or "").split())[:_MOST_REPORT]
-            found.append(Node(name=names.get(host, host), state=state, report=report))
-    return found
+            nodes.append(Node(name=names.get(host, host), state=state, report=report))
+    return nodes
 
 
 def applications_of(tree: Mapping[str, object]) -> Sequence[Application] | None:

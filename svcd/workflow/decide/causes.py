@@ -55,7 +55,7 @@ _NO_CONFIGS: Final[Mapping[str, ConfigValue]] = {}
 def _placed(text: str, configs: Mapping[str, ConfigValue]) -> str:
     """YARN's refusal of a value, with the place of the value in the configurations of the job."""
     refused = _REFUSED.search(text[:_MOST_READ])
-    value = next((each for each in refused.groups() if each), None) if refused else None
+    value = next((group for group in refused.groups() if group), None) if refused else None
     names = [name for name, given in configs.items() if str(given).strip() == value]
     places = ", ".join(f"$.job_configs.configs[{shown(name)}]" for name in names)
     return f"{places}: {text}" if places else text
@@ -292,7 +292,7 @@ def judging(
     yield
     if code in _UNEXPLAINED:
         meanings = ((signal, meaning(reason)) for signal, meaning in SIGNALS)
-        code, reason = next((found for found in meanings if found[1]), (code, reason))
+        code, reason = next((told for told in meanings if told[1]), (code, reason))
     reason = _quoted(code, reason, configs)
     return failure(code, step, masked_text(reason[:_MOST_READ], secrets))
 
@@ -314,7 +314,10 @@ def _judged(action: Action, evidence: Evidence) -> Generator[None, None, tuple[C
         if of_line is None and not excerpts.is_exception(line):
             of_line = of_message or Code.TASK_FAILED
         return of_line or Code.EXCEPTION, line
-    ends = [*evidence.jobs, *(excerpts.yarn_cause(each.text) for each in _dead(evidence))]
+    ends = [
+        *evidence.jobs,
+        *(excerpts.yarn_cause(application.text) for application in _dead(evidence)),
+    ]
     if ends:
         reason, code = yield from _best(ends)
         return code or of_message or Code.TASK_FAILED, reason
@@ -341,27 +344,31 @@ def _best(lines: Sequence[str]) -> Generator[None, None, tuple[str, Code | None]
 
 def _dead(evidence: Evidence) -> Sequence[Ended]:
     """The applications that YARN ended, the children first."""
-    dead = [each for each in evidence.applications if each.state in ("FAILED", "KILLED")]
-    return sorted(dead, key=lambda each: each.is_launcher)
+    dead = [
+        application
+        for application in evidence.applications
+        if application.state in ("FAILED", "KILLED")
+    ]
+    return sorted(dead, key=lambda application: application.is_launcher)
 
 
 def _by_ends(evidence: Evidence) -> Generator[None, None, tuple[Code, str] | None]:
     """The reason for which YARN ended an application, whatever its program says of that."""
-    for each in _dead(evidence):
-        reason = excerpts.yarn_cause(each.text)
-        found = by_text(reason)
+    for application in _dead(evidence):
+        reason = excerpts.yarn_cause(application.text)
+        code = by_text(reason)
         yield
-        if found in OF_YARN:
-            return found, reason
+        if code in OF_YARN:
+            return code, reason
     return None
 
 
 def of_giving_up(action: Action, configs: Mapping[str, ConfigValue] = _NO_CONFIGS) -> Failure:
     """The failure when the engine could not start (or end) `action`."""
     step, message = action.step, action.error_message
-    found = by_text(message)
+    told = by_text(message)
     known = (Code.RESOURCES_UNREACHABLE, Code.FILE_SYSTEM, Code.NO_SPACE, Code.DOCUMENT_REFUSED)
-    code = found if found in known else Code.START_GAVE_UP
+    code = told if told in known else Code.START_GAVE_UP
     reason = _quoted(code, message, configs)
     return failure(code, step, reason or "the engine gave up without a reason")
 

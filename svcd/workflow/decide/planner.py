@@ -268,8 +268,8 @@ def _waiting(
         return None
     text = "the engine has not handed the step to the cluster yet"
     failure = failures.failure(Code.STEP_WAITS, action.step, text)
-    found = waiting_for(row, failure, moment, None)
-    return found if row.waiting is not None else evolve(found, since=began)
+    waiting = waiting_for(row, failure, moment, None)
+    return waiting if row.waiting is not None else evolve(waiting, since=began)
 
 
 def lost(row: Execution, now: float) -> Execution:
