@@ -54,7 +54,7 @@ log = Logger()
 class Outside:
     """The outside of a daemon: its clock, its database and the clients of its peers.
 
-    keeper: None when no other daemon shares the database. audit: None when it is off.
+    keeper: None on SQLite. audit: None when it is off.
     """
 
     clock: IReactorTime
