@@ -29,7 +29,7 @@ from typing import IO, Any, ClassVar, NoReturn, Protocol, cast
 
 from twisted.application.service import MultiService
 from twisted.internet import reactor as _reactor  # noqa: TID251
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.interfaces import IReactorCore
 from twisted.logger import ILogObserver, Logger
 from twisted.python import usage
@@ -167,7 +167,7 @@ class _Root(MultiService):
                 await self._starting
             await self._daemon.stop()
         finally:
-            await _as_deferred(super().stopService())
+            await maybeDeferred(super().stopService)
         log.info("Stopped")
         return None
 
@@ -175,12 +175,6 @@ class _Root(MultiService):
         """Report the failed stop by the log and the exit code. The process ends all the same."""
         log.failure("Stop failed", failure=failure)
         _exit_with(1)
-
-
-def _as_deferred(result: Any) -> Deferred[Any]:
-    from twisted.internet.defer import maybeDeferred
-
-    return maybeDeferred(lambda: result)
 
 
 def _exit_with(code: int) -> None:

@@ -25,6 +25,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from svcd.errors import QuotaExceeded, ServiceUnavailable, SvcdError
+from svcd.model.backoff import Backoff
 from svcd.model.changes import KINDS, Changes, Cursor
 from svcd.model.cluster_token import ClusterTokens
 from svcd.model.ids import TenantId
@@ -32,7 +33,7 @@ from svcd.ports.store import Store, Tx
 from svcd.resources._answers import encode
 from svcd.resources._change_records import Rendered, rendered
 from svcd.resources._streams import Outlet
-from svcd.runtime.tasks import Backoff, KeyedTasks, gather, incident_id
+from svcd.runtime.tasks import KeyedTasks, gather, incident_id
 
 log = Logger()
 

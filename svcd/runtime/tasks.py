@@ -11,9 +11,8 @@ import random
 import uuid
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextvars import Context
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
-from attrs import frozen
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.internet.task import LoopingCall
@@ -21,6 +20,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from svcd.errors import ServiceUnavailable
+from svcd.model.backoff import Backoff
 from svcd.runtime.waits import Gate
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ log = Logger()
 
 STOP_S = 15.0
 """Longest wait for cancelled work at a stop: work that does not end must not keep the process."""
+_AGAIN: Final = Backoff(first_s=1.0, most_s=60.0)
+"""Waits of `KeyedTasks` after failures."""
 
 
 class Parked(Exception):
@@ -154,20 +156,6 @@ def _swallow_cancel(failure: Failure) -> None:
     failure.trap(CancelledError)  # type: ignore[no-untyped-call]
 
 
-@frozen
-class Backoff:
-    """Delays that double from `first_s` to `most_s`, plus a random part of up to `jitter`."""
-
-    first_s: float = 0.5
-    most_s: float = 30.0
-    jitter: float = 0.2
-
-    def delay_s(self, attempt: int, rng: random.Random) -> float:
-        """Seconds to wait after attempt number `attempt` (counted from 1)."""
-        base = min(self.most_s, self.first_s * 2.0 ** min(max(0, attempt - 1), 30))
-        return base * (1.0 + self.jitter * rng.random())
-
-
 class Loop:
     """A LoopingCall that continues after failures: a failed turn is logged.
 
@@ -264,7 +252,7 @@ class KeyedTasks(Generic[K]):
         name: str,
         work: Callable[[K], Coroutine[Any, Any, float | None]],
         limit: int = 1000,
-        backoff: Backoff = Backoff(first_s=1.0, most_s=60.0),
+        backoff: Backoff = _AGAIN,
         rng: random.Random | None = None,
         failed: Callable[[K, int, str, Exception], None] | None = None,
         lease: Lease | None = None,

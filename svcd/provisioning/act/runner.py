@@ -16,6 +16,7 @@ from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from svcd.model.backoff import Backoff
 from svcd.model.cluster import StepName
 from svcd.model.ids import InstanceId
 from svcd.ports.faults import Fault
@@ -39,7 +40,7 @@ from svcd.provisioning.distributions.spi import (
     Stage,
     WriteFile,
 )
-from svcd.runtime.tasks import Backoff, DeadlineExceeded, gather, sleep, with_deadline
+from svcd.runtime.tasks import DeadlineExceeded, gather, sleep, with_deadline
 from svcd.runtime.waits import Interrupt, Interrupted
 
 log = Logger()

@@ -27,6 +27,7 @@ from twisted.logger import Logger
 
 from svcd.errors import ServiceUnavailable
 from svcd.model import ownership_tags
+from svcd.model.backoff import Backoff
 from svcd.model.cloud import Caller
 from svcd.model.cluster import Cluster
 from svcd.model.ids import ClusterId, seconds_of, timestamp
@@ -47,6 +48,7 @@ LOOK_S: Final = 60.0
 """Time between two turns of the sweep, and before the second try to delete a trust."""
 _MOST_S: Final = 6 * 3600.0
 """The longest wait before the next try to delete a trust."""
+_BACKOFF: Final = Backoff(first_s=LOOK_S, most_s=_MOST_S)
 _FARTHEST_S: Final = _MOST_S + LOOK_S
 """No row is due later than this; a later one was written before the clock was set back."""
 _AT_ONCE: Final = 4
@@ -264,7 +266,7 @@ class TrustSweep:
 
     async def _later(self, row: LooseTrust, error: CloudError, now: float) -> None:
         tries = row.tries + 1
-        wait_s = min(_MOST_S, LOOK_S * 2.0 ** min(row.tries, 12))
+        wait_s = _BACKOFF.delay_s(tries)
         log.warn(
             "A trust of user {user} in project {project} could not be deleted"
             " ({n} tries, again in {s:.0f} s): {text}",

@@ -11,6 +11,7 @@ from typing import Any, Final, assert_never
 
 from attrs import evolve, frozen
 
+from svcd.model.backoff import Backoff
 from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Desired, StepName
 from svcd.model.ids import InstanceId
 from svcd.provisioning.decide import events, lifecycle
@@ -33,7 +34,6 @@ from svcd.provisioning.decide.steps import (
     Tried,
     Wait,
 )
-from svcd.runtime.tasks import Backoff
 from svcd.settings import Provisioning
 
 Outcomes = Sequence[tuple[AnyStep, Outcome]]

@@ -15,10 +15,10 @@ from attrs import define, frozen
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from svcd.model.backoff import Backoff
 from svcd.model.cluster import Cluster
 from svcd.model.job import Execution
 from svcd.ports.engine import EngineError
-from svcd.runtime.tasks import Backoff
 from svcd.runtime.waits import Gate
 from svcd.settings import Workflow
 from svcd.workflow.act.observe import Observer

@@ -27,6 +27,7 @@ from typing import Final, TypeAlias
 from attrs import evolve, frozen
 
 from svcd.model import ownership_tags
+from svcd.model.backoff import Backoff
 from svcd.model.ids import ClusterId, iso_seconds, seconds_of, timestamp
 from svcd.model.job import Credentials, DataSource, Execution
 from svcd.model.job_credential import ApplicationCredential, JobCredential
@@ -39,6 +40,7 @@ LOOK_S: Final = 60.0
 """Time between two turns of the sweep, and before the second try to delete one."""
 _MOST_S: Final = 6 * 3600.0
 """The longest wait before the next try to delete one."""
+_BACKOFF: Final = Backoff(first_s=LOOK_S, most_s=_MOST_S)
 
 UNSURE: Final = frozenset({Fault.TIMEOUT, Fault.SERVER_ERROR})
 """Faults of a request to create one after which it may exist."""
@@ -165,6 +167,6 @@ def after_fault(
     ends = seconds_of(row.expires_at)
     if now >= ends:
         return None
-    wait_s = _MOST_S if refused else min(_MOST_S, LOOK_S * 2.0 ** min(row.tries, 12))
+    wait_s = _MOST_S if refused else _BACKOFF.delay_s(row.tries + 1)
     due_at = timestamp(min(now + wait_s, ends))
     return evolve(row, due_at=due_at, tries=row.tries + 1, trouble=text[:500])

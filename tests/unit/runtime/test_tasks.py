@@ -1,7 +1,6 @@
 """Timers, loops and owned coroutines."""
 
 import gc
-import random
 from contextvars import ContextVar
 from typing import Any
 
@@ -9,10 +8,10 @@ from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.errors import ServiceUnavailable
+from svcd.model.backoff import Backoff
 from svcd.runtime.clock import VirtualClock
 from svcd.runtime.tasks import (
     STOP_S,
-    Backoff,
     DeadlineExceeded,
     KeyedTasks,
     Loop,
@@ -138,14 +137,6 @@ class GatherTests(SynchronousTestCase):
         gc.collect()
         gc.collect()  # what was closed by the first one
         self.assertEqual(self.flushLoggedErrors(), [])
-
-
-class BackoffTests(SynchronousTestCase):
-    def test_delays_double_up_to_the_most(self) -> None:
-        """Without jitter: 1, 2, 4, 5, 5."""
-        backoff = Backoff(first_s=1.0, most_s=5.0, jitter=0.0)
-        rng = random.Random(1)
-        self.assertEqual([backoff.delay_s(n, rng) for n in range(1, 6)], [1, 2, 4, 5, 5])
 
 
 class LoopTests(SynchronousTestCase):
