@@ -30,7 +30,7 @@ class IdentityTests(FaultCase):
         self.kill("keystone")
         await up(OPENSTACK_TOKEN_TTL=str(_SHORT_S))
         self.addCleanup(lambda: Deferred.fromCoroutine(self.lasting_tokens()))
-        await self.begin(auth__cache_s="1", provisioning__poll_s="0.5")
+        await self.begin(auth__cache_s="1")
         alpha = await self.user()
         before = set(await self.trusts())
         self.hang("instances")  # nobody can be logged in to before the token has ended
@@ -67,7 +67,7 @@ class IdentityTests(FaultCase):
 
     async def test_a_create_goes_on_when_its_token_is_revoked(self) -> None:
         """The caller is let in no more; nobody else sees the cluster, whatever his role."""
-        await self.begin(auth__cache_s="1", provisioning__poll_s="0.3")
+        await self.begin(auth__cache_s="1")
         alpha = await self.user()
         cluster_id = await self.small(alpha)
         headers = {"X-Auth-Token": alpha.token, "X-Subject-Token": alpha.token}
@@ -109,7 +109,7 @@ class IdentityTests(FaultCase):
 
     async def test_application_credentials_are_accepted(self) -> None:
         """They read; for a cluster Keystone gives them no trust, and that is told."""
-        await self.begin(provisioning__poll_s="0.3")
+        await self.begin()
         owner = Cloud(await token("alpha-user", "alpha"), "alpha")
         user = User("alpha-user", "alpha", await self.credential(owner), self.api)
         self.assertEqual((await user.ask("GET", "/clusters")).status, 200)
