@@ -1,1 +1,1 @@
-"""Shared by every room: tasks, clocks, the fence of leases, logs, metrics, files of the process."""
+"""Shared by every room: tasks, clocks, the fence, logs, metrics, files of the process."""

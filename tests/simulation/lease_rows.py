@@ -12,7 +12,7 @@ from typing import Any
 from svcd.runtime.fencing import LeaseLost, Term
 from svcd.store import migrations
 from svcd.store.database import Sql
-from svcd.store.lease import keeper
+from svcd.store.lease import keeper, upgrades
 
 Row = tuple[Any, ...]
 Values = Mapping[str, Any]
@@ -20,8 +20,8 @@ Values = Mapping[str, Any]
 LOOKS = frozenset(
     {
         migrations.CURRENT,
-        keeper._IS_SHARED,
-        keeper._OTHERS,
+        upgrades.IS_SHARED,
+        upgrades.OTHERS,
         keeper._BEAT,
         keeper._DAEMONS,
     }
@@ -58,9 +58,9 @@ class LeaseRows:
         self._statements: Mapping[str, Callable[[Values], Sequence[Row]]] = {
             keeper._PREPARE: lambda _: (),
             keeper._END: self._end,
-            keeper._IS_SHARED: lambda _: ((True,),),
+            upgrades.IS_SHARED: lambda _: ((True,),),
             migrations.CURRENT: lambda _: self._run(migrations.CURRENT, {}),
-            keeper._OTHERS: lambda _: (("",),),
+            upgrades.OTHERS: lambda _: (("",),),
             keeper._REGISTER: self._register,
             keeper._BEAT: self._beat,
             keeper._DAEMONS: self._daemons,

@@ -26,12 +26,10 @@ time, and the lease counts as free from now on.
 Note: after an outage. When no daemon could reach the database, the rows of all have expired. So the
 first daemon that reaches it again waits for one lease's time before it declares another one dead.
 
-Note: releases. An upgrade of the schema names the releases that can go on with it
-(svcd.store.migrations). A daemon's row tells which schema its release knows. A daemon that is going
-to upgrade the schema waits until no daemon lives whose release could not use it then, and gives up
-after one lease. A daemon that finds a schema that it cannot use, at its heartbeat or when it enters
-its row again, loses the lease and stops. Between the last look and the upgrade such a daemon may
-start; its next heartbeat ends it.
+Note: releases. Before it upgrades the schema, a daemon waits for those that could not use it then
+(`svcd.store.lease.upgrades`). A daemon that finds a schema that it cannot use, at its heartbeat or
+when it enters its row again, loses the lease and stops. Between the last look and the upgrade such
+a daemon may start; its next heartbeat ends it.
 
 Note: the same state folder. A daemon's name is derived from its state folder, which only one
 process can lock. So a daemon that starts again after a kill knows that the former process is dead,
@@ -49,13 +47,14 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.runtime.fencing import LeaseLost, Term
-from svcd.runtime.tasks import DeadlineExceeded, Loop, shielded, sleep, with_deadline
+from svcd.runtime.tasks import DeadlineExceeded, Loop, shielded, with_deadline
 from svcd.runtime.waits import Waiters
 from svcd.settings import Database as DatabaseSettings
 from svcd.store import migrations
 from svcd.store.database import SchemaError, Sql
 from svcd.store.lease.holding import Holding
 from svcd.store.lease.lock import take_lock
+from svcd.store.lease.upgrades import until_upgradable
 from svcd.store.sessions import Lost, Session, Sessions, closing, line_of
 
 log = Logger()
@@ -67,10 +66,6 @@ _FREE: Final = "lease"
 FENCE: Final = "select 1 from lease where holder = :holder and epoch = :epoch for share"
 _STOP_S: Final = 5.0
 """Longest wait for the current turn at a stop."""
-_OLDER_S: Final = 1.0
-"""Added to the lease's time, for which an upgrade waits for the daemons of the older release."""
-_TRY_S: Final = 0.25
-"""Time between two looks at these daemons."""
 _SKEW_S: Final = 3.0
 """Difference between this daemon's time and the server's from which it is logged."""
 _MOST_LEASES: Final = 6
@@ -87,13 +82,6 @@ select pg_terminate_backend(pid) from pg_stat_activity
  where datname = current_database() and usename = current_user
    and application_name = any(%(names)s) and pid <> pg_backend_pid()
 """
-_IS_SHARED: Final = "select to_regclass('daemons') is not null"
-"""Whether the database has the table. Without it, no daemon can live."""
-_OTHERS: Final = f"""
-select coalesce((select string_agg(about, '; ' order by about) from daemons
-                  where id <> %(id)s and until_s > {_NOW} and knows < %(needed)s), '')
-"""
-"""The living daemons that an upgrade would shut out."""
 _SERVES: Final = "(select max(serves) from schema_version)"
 _LEASE: Final = "(select holder from lease), (select epoch from lease)"
 _REGISTER: Final = f"""
@@ -206,7 +194,7 @@ class LeaseKeeper:
         """
         self._session = session = await self._connect()
         await session.execute(_END, {"names": [self._me.name]})
-        await self._until_upgradable(session)
+        await until_upgradable(self._clock, session, self._me.name, self._settings.lease_s)
 
     async def upgradable(self) -> None:
         """Wait while daemons live that could not use the schema after this one's upgrade.
@@ -216,36 +204,11 @@ class LeaseKeeper:
         if self._session is None:
             raise SchemaError(f"the schema was not changed: {self.problem}")
         try:
-            await self._until_upgradable(self._session)
+            await until_upgradable(
+                self._clock, self._session, self._me.name, self._settings.lease_s
+            )
         except (Lost, psycopg2.Error) as error:
             raise SchemaError(f"the schema was not changed: {line_of(error)}") from None
-
-    async def _until_upgradable(self, session: Session) -> None:
-        if not (await session.execute(_IS_SHARED)).fetchone()[0]:
-            return
-        end = self._clock.seconds() + self._settings.lease_s + _OLDER_S
-        waits = False
-        while True:
-            row = (await session.execute(migrations.CURRENT)).fetchone()
-            version = migrations.version_of(row)
-            if why := migrations.refusal(version):
-                raise SchemaError(why)
-            if version.number >= migrations.newest():
-                return
-            needed = {"id": self._me.name, "needed": migrations.needed()}
-            (others,) = (await session.execute(_OTHERS, needed)).fetchone()
-            if not others:
-                return
-            if self._clock.seconds() >= end:
-                raise SchemaError(
-                    f"daemons of an older release use the database ({others}): this release would"
-                    f" upgrade its schema {version.number} to {migrations.newest()}, which they"
-                    " cannot use; stop them, then start this daemon again"
-                )
-            if not waits:
-                log.info("Waiting for the end of older daemons: {others}", others=others)
-                waits = True
-            await sleep(self._clock, _TRY_S)
 
     async def begin(self) -> None:
         """Register this daemon and take the lease when it is free. `problem` shows failures."""

@@ -91,7 +91,7 @@ class HoldingTests(SynchronousTestCase):
         self.assertFalse(self.holding.in_force())
 
     def test_wall_set_forward_ends_the_belief_until_the_next_heartbeat(self) -> None:
-        """The leases are the same; what was turned away meanwhile is looked for."""
+        """The lease is the same; what was turned away meanwhile is looked for."""
         self.take()
         self.jumped = 3600.0
         self.assertFalse(self.holding.held)
