@@ -260,8 +260,13 @@ class Daemon:
     # ---- other daemons ----
 
     def _gained(self) -> None:
-        """This daemon has got the lease: the queries of a start find the work of their rows."""
-        self.controller.wake_all()
+        """This daemon has got the lease: each part searches its rows for work, as after a start.
+
+        Unsettled clusters; executions that run, or have a folder or a deletion left; lost job
+        credentials; idle transient clusters; trusts without a cluster; dead uploads and old rows.
+        Health checks and the removal of old executions begin at their usual times.
+        """
+        self.controller.gained()
         self.executions.gained()
         self.transient.wake()
         self.trusts.wake()

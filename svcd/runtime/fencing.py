@@ -7,8 +7,9 @@ the term on, and none can forget it:
 
 - a transaction of such work first checks in the database that the term is still the newest
   (`svcd.store.store`), so a holder that was suspended and resumes late can write nothing;
-- a call to the outside is sent only while the daemon knows that the term is in force (the HTTP
-  connections and SSH call `check` at the last moment), so such a holder sends nothing either;
+- a call to the outside is sent only while the daemon knows that the term is in force (`Term.check`
+  at the last moment, in `svcd.clients.connections` for HTTP and in `svcd.clients.ssh` for
+  commands), so such a holder sends nothing either;
 - when the term ends, the work under it is cancelled.
 
 Requests of callers run under no term. They may write on every daemon: their transactions are
@@ -51,13 +52,6 @@ _TERM: ContextVar[Term | None] = ContextVar("term", default=None)
 def current() -> Term | None:
     """The term of the current work, or None."""
     return _TERM.get()
-
-
-def check() -> None:
-    """Raises LeaseLost when the current work may no longer act."""
-    term = _TERM.get()
-    if term is not None:
-        term.check()
 
 
 async def under(term: Term, work: Coroutine[Any, Any, T]) -> T:

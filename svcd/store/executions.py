@@ -33,7 +33,9 @@ select version, id, ended, created_at
   from executions where ended = 2
  order by ended, created_at, id
 """
-"""One statement, because every tick runs it. Each half has an index in the order of the result; in
+"""The executions with work left; see `_ended` for the values of `ended`.
+
+One statement, because every tick runs it. Each half has an index in the order of the result; in
 SQLite that of the first half has all that is read."""
 _UNFINISHED = _HEADS.replace("version", "record")
 _SOME = 200

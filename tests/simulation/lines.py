@@ -177,7 +177,7 @@ class Line(Lifeline):
         if not self.alive:
             return await Deferred()
         if fenced:
-            fencing.check()
+            _check_fence()
         self._in_flight += 1
         with self._entered():
             running = Deferred.fromCoroutine(_result_of(work))
@@ -203,7 +203,7 @@ class Line(Lifeline):
     def _sent(self, agent: IAgent, *args: Any) -> Deferred[IResponse]:
         refused: Deferred[IResponse] = Deferred()
         try:
-            fencing.check()
+            _check_fence()
         except LeaseLost:
             refused.errback(Failure())
             return refused
@@ -319,3 +319,10 @@ class _Timer:
         """See IDelayedCall."""
         if self.call.active():
             self.call.delay(self._line.true(secondsLater))
+
+
+def _check_fence() -> None:
+    """Raises LeaseLost when the current work may no longer act, as the real clients do."""
+    term = fencing.current()
+    if term is not None:
+        term.check()

@@ -143,7 +143,7 @@ class Controller:
         if not self._lease.held:
             await tx.notify(f"cluster {cluster_id}")
 
-    def wake_all(self) -> None:
+    def gained(self) -> None:
         """Scan now for unfinished rows, because this daemon has got the lease."""
         self._rescan.wake()
 

@@ -37,7 +37,7 @@ class _Two(Site):
         holding = Holding(self.clock, self.clock.seconds, f"d{len(self.held)}", 1e9, 0.0)
         self.lease = holding
         made = super().new_controller()
-        holding.watch(made.wake_all, made.forget)
+        holding.watch(made.gained, made.forget)
         self.held.append(holding)
         return made
 
@@ -111,7 +111,7 @@ class HandoverTests(SynchronousTestCase):
         now = site.clock.seconds()
         wanted = evolve(lifecycle.delete(row, False, now), version=row.version + 1)
         site.store.clusters.rows[ID] = wanted
-        site.first.wake_all()
+        site.first.gained()
         site.advance(30)
         self.assertTrue(site.gone)
         self.assertEqual(site.leftovers(), [])
