@@ -124,13 +124,13 @@ class Passes:
             case Start() | FindJob() | RemoveDefinition() | KillLate() if place is not None:
                 state.interrupted = state.interrupted or row.workflow_dir is not None
                 async with self._starts:
-                    return await self._submit(step, row, place)
+                    return await self._start(step, row, place)
             case _:
                 return await self._conclude(step, row, sight.cluster)
 
     # ---- the submit ----
 
-    async def _submit(self, step: Step, row: Execution, place: Place) -> After:
+    async def _start(self, step: Step, row: Execution, place: Place) -> After:
         """Perform `step` and those that follow from its outcome."""
         while isinstance(step, RemoteStep):
             outcome = await self._performer.perform(step, row, place)
