@@ -7,6 +7,7 @@ unreachable database is not a bug: one line reports it. Work that is `Parked` re
 
 from __future__ import annotations
 
+import contextlib
 import random
 import uuid
 from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -219,14 +220,13 @@ class Loop:
             while True:
                 self._again = False
                 turn = self._turn()
-                await (turn if self._lease is None else self._lease.drive(turn))
+                with contextlib.suppress(Parked):  # a wake may have come since, with a new lease
+                    await (turn if self._lease is None else self._lease.drive(turn))
                 if not self._again or self._stopped:
                     return
         except CancelledError:
             if not self._stopped:
                 log.warn("Loop {name} was cancelled", name=self._name)
-        except Parked:
-            return
         except ServiceUnavailable as error:
             log.warn("Loop {name} cannot work now: {reason}", name=self._name, reason=error.message)
         except Exception:

@@ -18,6 +18,11 @@ class Gate:
         self._free = limit
         self._waiting: deque[Deferred[None]] | tuple[()] = ()  # an empty deque takes 600 bytes
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the next one has to wait."""
+        return self._free <= 0
+
     async def __aenter__(self) -> None:
         if self._free > 0:
             self._free -= 1

@@ -36,7 +36,7 @@ skip = SLOW
 
 _KILL_ONE = """
 select pg_terminate_backend(pid) from pg_stat_activity
- where datname = current_database() and pid <> pg_backend_pid() and application_name = 'svcd'
+ where datname = current_database() and pid <> pg_backend_pid() and application_name ~ '^svcd-'
    and pid not in (select pid from pg_locks where locktype = 'advisory')
  order by random() limit 1
 """

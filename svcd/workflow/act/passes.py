@@ -78,12 +78,13 @@ class State:
     """The memory of one execution while its task works; a restart may lose it.
 
     interrupted: a start was, and an old write into the folder may be under way: remove the folder
-    twice. incident: of a bug that has ended too many starts. sight: of the tick that has woken the
-    task.
+    twice. removed: it was removed once. incident: of a bug that has ended too many starts. sight:
+    of the tick that has woken the task.
     """
 
     sight: Sight | None = None
     interrupted: bool = False
+    removed: bool = False
     incident: str = ""
 
 
@@ -112,9 +113,13 @@ class Passes:
     async def act(self, step: Step, sight: Sight, place: Place | None, state: State) -> After:
         """Carry out `step`, which was planned for the row."""
         row = sight.row
+        state.interrupted = state.interrupted or planner.has_interrupted_start(row, step)
         match step:
             case TidyUp():
+                must_wait = self._ends.is_full
                 async with self._ends:
+                    if must_wait and await self._is_changed(row):
+                        return Again()
                     return await self._tidy_up(row, place, state)
             case ReadRecord() | KillJob() | Condemn() if place is not None:
                 async with self._observer.room(place.cluster.id):
@@ -122,11 +127,18 @@ class Passes:
             case MarkOutage(outage=outage):
                 return await self._mark(row, outage)
             case Start() | FindJob() | RemoveDefinition() | KillLate() if place is not None:
-                state.interrupted = state.interrupted or row.workflow_dir is not None
+                must_wait = self._starts.is_full
                 async with self._starts:
+                    if must_wait and await self._is_changed(row):
+                        return Again()
                     return await self._start(step, row, place)
             case _:
                 return await self._conclude(step, row, sight.cluster)
+
+    async def _is_changed(self, row: Execution) -> bool:
+        """Whether `row` is another one now, after a wait in which a request may have come."""
+        now = await self._rows.find(row.id)
+        return now is None or now.version != row.version
 
     # ---- the submit ----
 
@@ -240,8 +252,8 @@ class Passes:
     async def _tidy_up(self, row: Execution, place: Place | None, state: State) -> After:
         if not await self._performer.tidy_up(row, place):
             return Rest(wait_s=_TIDY_AGAIN_S)
-        if state.interrupted:
-            state.interrupted = False
+        if state.interrupted and not state.removed:
+            state.removed = True
             return Rest(wait_s=_LATE_S)
         await self._rows.change(row.id, planner.tidied)
         return None

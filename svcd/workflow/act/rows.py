@@ -136,7 +136,8 @@ class Rows:
             return None
         key = self._sealer.open(cluster.management_private_key)
         place = Place(cluster, endpoints, ways_to(cluster, endpoints, key))
-        self._places[cluster.id] = place
+        if self._lease.held:  # only then a tick drops the places of clusters that are gone
+            self._places[cluster.id] = place
         return place
 
     def retain(self, wanted: Callable[[ClusterId], bool]) -> None:

@@ -107,6 +107,16 @@ def plan(row: Execution, observed: Observed, now: float) -> Step:
     return submission.plan(row, seen, now)
 
 
+def has_interrupted_start(row: Execution, step: Step) -> bool:
+    """Whether a start of `row` ended without a job, so that a write of it may still take effect.
+
+    step: the next one. A cancel may have ended the row since.
+    """
+    if row.workflow_dir is None or row.workflow_job_id is not None:
+        return False
+    return row.attempts > 0 or not isinstance(step, TidyUp)
+
+
 def broken(row: Execution, incident: str) -> End | None:
     """The end of an execution whose start has ended in a bug too often."""
     if not incident or row.workflow_job_id is not None or lifecycle.is_over(row):

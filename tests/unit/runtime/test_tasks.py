@@ -176,6 +176,23 @@ class LoopTests(SynchronousTestCase):
         self.assertEqual(self.turns, 2)
         self.successResultOf(Deferred.fromCoroutine(loop.stop()))
 
+    def test_wake_during_a_turn_that_is_parked_causes_one_more(self) -> None:
+        """The lease was lost, and is held again before the turn has ended."""
+        block: Deferred[None] = Deferred()
+
+        async def turn() -> None:
+            self.turns += 1
+            if self.turns == 1:
+                await block
+                raise Parked
+
+        loop = Loop(self.clock, "test", 1000, turn)
+        loop.start()
+        loop.wake()
+        block.callback(None)
+        self.assertEqual(self.turns, 2)
+        self.successResultOf(Deferred.fromCoroutine(loop.stop()))
+
     def test_wake_during_a_turn_causes_one_more(self) -> None:
         """However often it is poked."""
         self.block = Deferred()

@@ -421,3 +421,17 @@ class PruneTests(SynchronousTestCase):
             (execution(status=S.FAILED, end_time=ago(11), submitting=True), False),
         ):
             self.assertIs(planner.is_to_prune(row, ago(10)), wanted, row)
+
+
+class InterruptedStartTests(SynchronousTestCase):
+    def test_a_late_write_may_follow_a_start_without_a_job(self) -> None:
+        """A cancel alone may end the row after a failed try; a restart may end it by any step."""
+        end, tidy = End(status=S.KILLED), TidyUp()
+        for row, step, expected in (
+            (execution(workflow_job_id=None, workflow_dir="/d", attempts=1), tidy, True),
+            (execution(workflow_job_id=None, workflow_dir="/d"), end, True),
+            (execution(workflow_job_id=None, workflow_dir="/d"), tidy, False),
+            (execution(workflow_job_id=None, attempts=1), tidy, False),
+            (execution(workflow_job_id="W", workflow_dir="/d", attempts=1), tidy, False),
+        ):
+            self.assertIs(planner.has_interrupted_start(row, step), expected, (row, step))
