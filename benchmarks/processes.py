@@ -121,7 +121,7 @@ def twistd(
     }
     program = [str(Path(sys.executable).with_name("twistd"))]
     if not flags.keys() <= schema().keys():
-        program = [sys.executable, "-c", _WITH_CONSTANTS]
+        program = ["-c", _WITH_CONSTANTS]
     command = [*program, "-n", "--pidfile=", plugin]
     for key, value in flags.items():
         command += ["--set", f"{key}={value}"]
