@@ -17,7 +17,7 @@ from typing import Any, Final
 import click
 
 from svcd.cli.command import settings_of, settings_options, version
-from svcd.cli.database_target import ASIDE, held, of_settings, of_url
+from svcd.cli.database_target import ASIDE, of_settings, of_url
 from svcd.cli.shared_doctor import SEAL
 from svcd.model.ids import timestamp
 from svcd.settings import Settings
@@ -112,7 +112,7 @@ def restore(settings: Settings, file: Path, replace: bool, verify_only: bool) ->
     if verify_only:
         return 0
     place = of_settings(settings)
-    with held(place), contextlib.closing(SqliteSession(file, "look")) as rows_from:
+    with contextlib.closing(SqliteSession(file, "look")) as rows_from:
         rows_from.snapshot()
         with place.filled("svcd restore", replace) as rows_to:
             content.copy(rows_from, rows_to, _now())
@@ -183,7 +183,7 @@ def _current(settings: Settings) -> int:
 def _upgrade(settings: Settings) -> int:
     """Bring the schema up to date; the daemon must be stopped."""
     place = of_settings(settings)
-    with held(place), place.alone("svcd db upgrade") as session:
+    with place.alone("svcd db upgrade") as session:
         session.begin()
         found, newest = schema_of(session), migrations.newest()
         if found.number > newest and not migrations.refusal(found):
@@ -252,7 +252,7 @@ def _copy(settings: Settings, from_url: str, to_url: str) -> int:
     source, target = of_url(from_url, settings), of_url(to_url, settings)
     if source == target or (source.path is not None and source.path == target.path):
         raise OfflineError(f"{source.shown} is both the source and the target")
-    with held(source, target), source.alone("svcd db copy") as rows_from:
+    with source.alone("svcd db copy") as rows_from:
         rows_from.snapshot()
         if not current(rows_from):
             raise OfflineError(

@@ -12,7 +12,6 @@ from attrs import evolve, frozen
 
 from svcd.model.redaction import without_passwords
 from svcd.runtime.preflight import check_database
-from svcd.runtime.state_dir import StateFolder, StateFolderError
 from svcd.settings import Database, Settings
 from svcd.store.offline.content import refuse_occupied
 from svcd.store.offline.drafts import draft_of, publish
@@ -28,11 +27,10 @@ ASIDE = ".before-restore"
 
 @frozen(kw_only=True)
 class Place:
-    """A database. path: of the SQLite file, None for PostgreSQL. state: the daemon's folder."""
+    """A database. path: of the SQLite file, None for PostgreSQL."""
 
     settings: Database
     path: Path | None
-    state: Path
 
     @property
     def shown(self) -> str:
@@ -41,27 +39,22 @@ class Place:
 
     def reading(self, command: str) -> Session:
         """A session that reads beside a running daemon. Raises OfflineError."""
-        if self.path is not None:
-            if not self.path.exists():
-                raise OfflineError(
-                    f"there is no database {self.path}: the daemon creates it at its first start;"
-                    " check database.url and server.state_dir"
-                )
-            return SqliteSession(self.path, "look")
-        return _postgres(self.settings, command)
+        if self.path is None:
+            return _postgres(self.settings, command)
+        self._check_exists()
+        return SqliteSession(self.path, "look")
 
     @contextlib.contextmanager
     def alone(self, command: str) -> Iterator[Session]:
         """A session that keeps every daemon out of the database. Raises OfflineError."""
-        if self.path is not None and not self.path.exists():
-            raise OfflineError(f"there is no database {self.path}: check the path")
-        if self.path is not None:
-            with contextlib.closing(SqliteSession(self.path, "alone")) as session:
-                yield session
+        if self.path is None:
+            with contextlib.closing(_postgres(self.settings, command)) as owner:
+                owner.alone()
+                yield owner
             return
-        with contextlib.closing(_postgres(self.settings, command)) as owner:
-            owner.alone()
-            yield owner
+        self._check_exists()
+        with contextlib.closing(SqliteSession(self.path, "alone")) as session:
+            yield session
 
     @contextlib.contextmanager
     def filled(self, command: str, replace: bool | None) -> Iterator[Session]:
@@ -74,59 +67,42 @@ class Place:
             with _filled_file(self.path, replace) as session:
                 yield session
             return
-        with contextlib.closing(_postgres(self.settings, command)) as owner:
-            owner.alone()
-            owner.begin()
-            current(owner)  # refuses a newer schema, whose tables are unknown
-            refuse_occupied(owner, replace)
-            yield owner
-            owner.commit()
+        with self.alone(command) as session:
+            session.begin()
+            current(session)  # refuses a newer schema, whose tables are unknown
+            refuse_occupied(session, replace)
+            yield session
+            session.commit()
 
-    def folder(self) -> Path | None:
-        """The state folder of the database's daemon; None when unknown."""
-        found = self.state if self.path is None else self.path.parent
-        ours = self.path is not None and found == self.state
-        return found if ours or (found / "lock").exists() else None
-
-
-@contextlib.contextmanager
-def held(*places: Place) -> Iterator[None]:
-    """Lock the state folders of `places` against daemons. Raises OfflineError."""
-    with contextlib.ExitStack() as stack:
-        for folder in dict.fromkeys(each.folder() for each in places):
-            if folder is not None:
-                try:
-                    stack.callback(StateFolder(folder).release)
-                except StateFolderError as error:
-                    raise OfflineError(str(error)) from None
-        yield
+    def _check_exists(self) -> None:
+        if self.path is not None and not self.path.exists():
+            raise OfflineError(
+                f"there is no database {self.path}: the daemon creates it at its first start;"
+                " check database.url and server.state_dir"
+            )
 
 
 def of_settings(settings: Settings) -> Place:
     """The database of the settings. Raises SettingsError."""
-    check_database(settings.database)
-    return _place(settings.database, settings.server.state_dir)
+    return of_url(settings.database.url, settings)
 
 
 def of_url(url: str, settings: Settings) -> Place:
     """The database at `url`, with the time-outs of the settings. Raises SettingsError."""
     database = evolve(settings.database, url=url)
     check_database(database)
-    return _place(database, settings.server.state_dir)
-
-
-def _place(database: Database, state_dir: Path) -> Place:
-    state = state_dir.absolute()
-    if database.url.startswith("postgres"):
-        return Place(settings=database, path=None, state=state)
-    path = Path(database.url.removeprefix("sqlite:///")) if database.url else state / "svcd.sqlite"
-    return Place(settings=database, path=path.absolute(), state=state)
+    if url.startswith("postgres"):
+        return Place(settings=database, path=None)
+    usual = settings.server.state_dir / "svcd.sqlite"
+    path = Path(url.removeprefix("sqlite:///")) if url else usual
+    return Place(settings=database, path=path.absolute())
 
 
 @contextlib.contextmanager
 def _filled_file(path: Path, replace: bool | None) -> Iterator[Session]:
     """A session on a new file, which replaces `path` at the end; the former file is kept."""
     path = path.resolve()  # so that a link stays and its target is replaced
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.ExitStack() as held:
         former: SqliteSession | None = None
         keep = False

@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from svcd.cli.database import offline
-from svcd.cli.database_target import held, of_settings
+from svcd.cli.database_target import of_settings
 from svcd.settings import Settings
 from svcd.store.offline.reseal import reseal, unopened
 from svcd.store.sealer import (
@@ -51,7 +51,7 @@ def _rotate(settings: Settings) -> int:
     path, place = key_file(settings), of_settings(settings)
     if not path.exists():
         raise SealerError(f"there is no {path}: copy the key of {place.shown} there")
-    with held(place), place.alone("svcd keys rotate") as session:
+    with place.alone("svcd keys rotate") as session:
         before = FernetSealer(path)
         _refuse_unopened(path, unopened(session, before))
         if before.keys.former:

@@ -22,7 +22,7 @@ from psycopg2 import errorcodes, extensions
 from svcd.model.redaction import without_passwords
 from svcd.settings import Database as DatabaseSettings
 from svcd.store.database import Row, SchemaError
-from svcd.store.lease.lock import LOCK_KEY
+from svcd.store.lease.lock import LOCK, LOCK_KEY
 from svcd.store.offline.session import ROWS_AT_ONCE, OfflineError
 from svcd.store.offline.shape import TableShape
 from svcd.store.postgres import translate
@@ -43,7 +43,6 @@ _LOCK_S = 10.0
 """Longest wait for the lock of a table."""
 _SNAPSHOT = "begin isolation level repeatable read read only"
 _TABLES = "select tablename from pg_tables where schemaname = current_schema()"
-_LOCK = f"select pg_try_advisory_lock({LOCK_KEY}, hashtext(coalesce(current_schema(), '')))"
 _DAEMONS = f"""
 select a.pid, coalesce(host(a.client_addr), 'this host'), a.backend_start::text
   from pg_stat_activity a
@@ -92,7 +91,7 @@ class PostgresSession:
 
     def alone(self) -> None:
         """Take the exclusive lock. Raises OfflineError while a daemon uses the database."""
-        locked = self._execute(_LOCK).fetchone()[0]
+        locked = self._execute(LOCK).fetchone()[0]
         daemon = self._execute(_DAEMONS, {"name": self._daemons_name}).fetchone()
         if daemon is not None or not locked:
             who = (

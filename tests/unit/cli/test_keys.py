@@ -7,12 +7,14 @@ import sqlite3
 from pathlib import Path
 
 from cryptography.fernet import Fernet
+from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.runtime.state_dir import StateFolder
 from svcd.store.offline.reseal import reseal
 from svcd.store.offline.sqlite import SqliteSession
 from svcd.store.sealer import FernetSealer, Keys, fingerprint, kept_key, load, replace
+from svcd.store.sqlite import SqliteDatabase
+from tests.support.api import now
 from tests.unit.cli.databases import Ran, change, lived_in, svcd
 
 
@@ -140,9 +142,9 @@ class RotateTests(SynchronousTestCase):
 
     def test_running_daemon_is_left_alone(self) -> None:
         """And so is the key."""
-        folder = StateFolder(self.state)
-        self.addCleanup(folder.release)
+        database = SqliteDatabase(self.state / "svcd.sqlite")
         ran = svcd("keys", "rotate", state=self.state)
+        now(Deferred.fromCoroutine(database.close()))
         self.assertEqual((ran.code, ran.err.count("\n")), (1, 1), ran.err)
         self.assertEqual(load(self.key), self.before)
 
