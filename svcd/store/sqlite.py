@@ -27,7 +27,6 @@ block them.
 
 from __future__ import annotations
 
-import re
 import shutil
 import sqlite3
 from collections import deque
@@ -44,7 +43,7 @@ from twisted.python.failure import Failure
 from svcd.errors import ServiceUnavailable
 from svcd.runtime.tasks import sleep
 from svcd.store.database import SchemaError
-from svcd.store.sqlite_statements import RESERVE_BYTES, Statements, translate
+from svcd.store.sqlite_statements import RESERVE_BYTES, Statements, parted
 
 T = TypeVar("T")
 
@@ -215,9 +214,8 @@ class SqliteDatabase:
         """
         try:
             self._connection.execute("begin immediate")
-            for statement in re.split(r";\s*\n", translate(text)):
-                if statement.strip():
-                    self._connection.execute(statement)
+            for statement in parted(text):
+                self._connection.execute(statement)
             self._connection.execute("commit")
         except BaseException as error:
             if self._connection.in_transaction:

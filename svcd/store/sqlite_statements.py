@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, cast
 
 from svcd.errors import InvalidData
@@ -55,6 +55,13 @@ def translate(text: str) -> str:
     for token, word in _TOKENS.items():
         text = text.replace(token, word)
     return text
+
+
+def parted(script: str) -> Iterator[str]:
+    """The statements of a script of the common SQL, which end with `;` at the end of a line."""
+    for statement in re.split(r";\s*\n", translate(script)):
+        if statement.strip():
+            yield statement
 
 
 class Statements:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import Context
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
@@ -63,12 +63,20 @@ _PRUNED = 100
 """Answers that one transaction deletes."""
 _SEAL = "select sealed from seals where id = 1"
 _SET_SEAL = "insert into seals (id, sealed) values (1, :sealed)"
-_FAMILIES: Mapping[str, type[Family[Any]]] = {
-    "node_group_templates": NodeGroupTemplates,
-    "cluster_templates": ClusterTemplates,
-    "clusters": Clusters,
-    "executions": Executions,
+FAMILIES: Final[Mapping[str, type[Family[Any]]]] = {
+    family.table.name: family
+    for family in (
+        NodeGroupTemplates,
+        ClusterTemplates,
+        Clusters,
+        DataSources,
+        Internals,
+        JobBinaries,
+        Jobs,
+        Executions,
+    )
 }
+"""The families of records by table, which is also their name in `Tx`."""
 _SEALED = (
     "select sealed from data_sources where sealed is not null limit 1",
     "select sealed from job_binaries where sealed is not null limit 1",
@@ -294,7 +302,7 @@ class SqlStore:
             )
         found = await batches.get((tenant_id, id_))
         if found is None:
-            raise NotFound.of(_FAMILIES[family].table.what, id_)
+            raise NotFound.of(FAMILIES[family].table.what, id_)
         return found
 
     def figures(self) -> DatabaseFigures | None:

@@ -19,23 +19,11 @@ from svcd.model.cluster import ClusterEvent
 from svcd.model.job import INTERNAL_URL, Credentials
 from svcd.ports.store import Sealer
 from svcd.store import migrations
-from svcd.store.clusters import Clusters
-from svcd.store.data import DataSources, Internals, JobBinaries, Jobs
-from svcd.store.executions import Executions
-from svcd.store.family import Family
 from svcd.store.job_credentials import Sealed
 from svcd.store.offline.session import OfflineError, Session, current
 from svcd.store.offline.shape import TableShape, shape
 from svcd.store.sealer import SealerError
-from svcd.store.templates import ClusterTemplates, NodeGroupTemplates
-
-FAMILIES: Mapping[str, type[Family[Any]]] = {
-    each.table.name: each
-    for each in (
-        NodeGroupTemplates, ClusterTemplates, Clusters, DataSources, Internals, JobBinaries, Jobs,
-        Executions,
-    )
-}  # fmt: skip
+from svcd.store.store import FAMILIES
 
 _BY_HAND = "the row was changed by hand or the disk is damaged: restore a backup"
 _LOST_CREDENTIALS = (

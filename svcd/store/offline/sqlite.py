@@ -9,7 +9,6 @@ time and block no other program.
 from __future__ import annotations
 
 import contextlib
-import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from urllib.parse import quote
 from svcd.store.database import Row
 from svcd.store.offline.session import Damaged, OfflineError
 from svcd.store.offline.shape import TableShape
-from svcd.store.sqlite_statements import translate
+from svcd.store.sqlite_statements import parted
 
 _BUSY_S = 2.0
 """Longest wait for another program's lock."""
@@ -111,9 +110,8 @@ class SqliteSession:
 
     def script(self, text: str) -> None:
         with self._named():
-            for statement in re.split(r";\s*\n", translate(text)):
-                if statement.strip():
-                    self._connection.execute(statement)
+            for statement in parted(text):
+                self._connection.execute(statement)
 
     def insert(self, table: TableShape, rows: Iterable[Sequence[Any]]) -> None:
         values = ", ".join("?" * len(table.columns))

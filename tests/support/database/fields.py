@@ -15,7 +15,7 @@ import msgspec
 
 from svcd.model.cluster import ClusterEvent
 from svcd.store import migrations
-from svcd.store.offline.check import FAMILIES
+from svcd.store.store import FAMILIES
 
 COMMAND = "python -m tests.support.database.fields"
 

@@ -22,11 +22,10 @@ from svcd.model.secret import Secret
 from svcd.store import clusters, data, executions, templates
 from svcd.store.database import Conflict, SchemaError, Sql
 from svcd.store.migrations import CREATE, newest, scripts
-from svcd.store.offline.check import FAMILIES
 from svcd.store.sealer import MemorySealer
 from svcd.store.sqlite import SqliteDatabase
 from svcd.store.sqlite_statements import translate
-from svcd.store.store import SqlStore
+from svcd.store.store import FAMILIES, SqlStore
 from tests.contract.store.job_credentials import noted
 from tests.contract.store.rows import TENANT, at, cluster, internal
 from tests.contract.store.whole import WholeStoreContract
