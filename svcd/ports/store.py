@@ -141,26 +141,31 @@ class StatusFigures:
     oldest: Timestamp | None
 
 
-class ClusterRows(RenderedRows[Cluster, ClusterId], Protocol):
-    async def find(self, id_: ClusterId, known: Cluster | None = None) -> Cluster | None:
+class VersionedRows(RenderedRows[R, I_contra], Protocol[R, I_contra]):
+    """A family whose records change: each write of a row changes its version."""
+
+    async def find(self, id_: I_contra, known: R | None = None) -> R | None:
         """By id in any tenant: for provisioning and jobs only.
 
-        known: an earlier state of the cluster, which is returned when its version is the present
-        one. Each write of a row changes its version.
+        known: an earlier state of the record, which is returned when its version is the present
+        one.
         """
         ...
 
-    async def save(self, cluster: Cluster) -> bool:
-        """Compare-and-set: writes `cluster` with `version` + 1 if the row still has `version`.
+    async def save(self, record: R, before: R | None = None) -> bool:
+        """Compare-and-set: writes `record` with `version` + 1 if the row still has `version`.
 
+        before: the state of the row with this version; what is the same need not be written.
         False when another writer was faster (or the row is gone): read again.
         """
         ...
 
-    async def drop(self, id_: ClusterId) -> None:
-        """Delete the row and its events; executions stay, and keep its id as cluster_id."""
+    async def drop(self, id_: I_contra) -> None:
+        """Delete the row. The executions of a cluster stay, and keep its id as cluster_id."""
         ...
 
+
+class ClusterRows(VersionedRows[Cluster, ClusterId], Protocol):
     async def unsettled(self) -> Mapping[ClusterId, int]:
         """Clusters with generation > settled_generation -> generation; any tenant, oldest first."""
         ...
@@ -205,16 +210,7 @@ class ClusterRows(RenderedRows[Cluster, ClusterId], Protocol):
         ...
 
 
-class ExecutionRows(RenderedRows[Execution, ExecutionId], Protocol):
-    async def find(self, id_: ExecutionId) -> Execution | None: ...
-    async def save(self, execution: Execution, before: Execution | None = None) -> bool:
-        """Compare-and-set on version, as ClusterRows.save.
-
-        before: the state of the row with this version; what is the same need not be written.
-        """
-        ...
-
-    async def drop(self, id_: ExecutionId) -> None: ...
+class ExecutionRows(VersionedRows[Execution, ExecutionId], Protocol):
     async def unfinished(self, known: Sequence[Execution] = ()) -> Sequence[Execution]:
         """Executions that have not ended, may still have a job, or are not tidied up.
 

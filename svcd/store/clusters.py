@@ -23,17 +23,6 @@ from svcd.store.family import Family, Table, references
 EVENTS_KEPT = 2000
 """Most events stored for one cluster; the oldest are deleted first."""
 
-_FIND = "select record from clusters where id = :id"
-_VERSION = "select version from clusters where id = :id"
-_SAVE = """
-update clusters
-   set status = :status, generation = :generation, settled_generation = :settled_generation,
-       version = :version, instances = :instances, refs = :refs, record = :record, wire = :wire,
-       accepted_at = :accepted_at
- where id = :id and version = :version - 1
-"""
-_DROPPED = "select tenant_id, version from clusters where id = :id"
-_DROP = "delete from clusters where id = :id"
 _UNSETTLED = """
 select id, generation from clusters
  where generation > settled_generation order by created_at, id
@@ -104,31 +93,15 @@ class Clusters(Family[Cluster]):
             {"name", "plugin_name", "engine_version", "status", "cluster_template_id",
              "default_image_id"}
         ),
+        fixed=frozenset(
+            {"name", "name_key", "plugin_name", "engine_version", "cluster_template_id",
+             "default_image_id", "is_transient"}
+        ),
         taken=ClusterNameTaken,
         any_case=True,
         wire=wire.Cluster.of,
     )  # fmt: skip
     setting = "limits.clusters"
-
-    async def find(self, id_: ClusterId, known: Cluster | None = None) -> Cluster | None:
-        if known is not None and await self._sql.one(_VERSION, {"id": id_}) == (known.version,):
-            return known
-        row = await self._sql.one(_FIND, {"id": id_})
-        return None if row is None else self._record(row)
-
-    async def save(self, cluster: Cluster) -> bool:
-        after = evolve(cluster, version=cluster.version + 1)
-        saved = await self._sql.run(_SAVE, self._values(after)) == 1
-        if saved:
-            await self._note(after, "updated")
-        return saved
-
-    async def drop(self, id_: ClusterId) -> None:
-        found = await self._sql.one(_DROPPED, {"id": id_})
-        if found is not None:
-            tenant_id, version = found
-            await self._sql.run(_DROP, {"id": id_})
-            await self._journal.note(tenant_id, self.table.kind, id_, version, "deleted")
 
     async def unsettled(self) -> Mapping[ClusterId, int]:
         return {ClusterId(row[0]): row[1] for row in await self._sql.all(_UNSETTLED)}

@@ -4,27 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attrs import evolve
-
 from svcd.model import wire_jobs
-from svcd.model.ids import ClusterId, ExecutionId, Timestamp
+from svcd.model.changes import Word
+from svcd.model.ids import ClusterId, Timestamp
 from svcd.model.job import Execution, ExecutionStatus
 from svcd.ports.store import StatusFigures
-from svcd.store.family import Family, Table
+from svcd.store.family import Family, Table, among
 
-_FIND = "select record from executions where id = :id"
-_SET_RECORD = """
-update executions
-   set version = :version, record = :record, wire = :wire
- where id = :id and version = :version - 1
-"""
-_SET_STATUS = _SET_RECORD.replace("set version", "set status = :status, version")
-_SET = _SET_STATUS.replace(
-    "set status", "set cluster_id = :cluster_id, ended = :ended, hidden = :hidden, status"
-)
-"""SQLite writes each index again that has a column of the statement, changed or not."""
 _USED = "update clusters set used = 1 where id = :id and is_transient = 1 and used = 0"
-_DROP = "delete from executions where id = :id"
 _HEADS = """
 select version, id, ended, created_at
   from executions where ended = 0
@@ -76,6 +63,7 @@ class Executions(Family[Execution]):
             "version": lambda r: r.version,
         },
         filters=frozenset({"job_id", "cluster_id", "input_id", "output_id", "status"}),
+        fixed=frozenset({"job_id", "input_id", "output_id"}),
         wire=wire_jobs.JobExecution.of,
         visible=" and hidden = 0",
     )
@@ -90,23 +78,8 @@ class Executions(Family[Execution]):
         await super().add(record)
         await self._sql.run(_USED, {"id": record.cluster_id})
 
-    async def find(self, id_: ExecutionId) -> Execution | None:
-        row = await self._sql.one(_FIND, {"id": id_})
-        return None if row is None else self._record(row)
-
-    async def save(self, execution: Execution, before: Execution | None = None) -> bool:
-        after = evolve(execution, version=execution.version + 1)
-        text = _SET if before is None else _text_for(before, after)
-        saved = await self._sql.run(text, self._values(after)) == 1
-        if saved:
-            await self._note(after, "deleted" if after.delete_requested else "updated")
-        return saved
-
-    async def drop(self, id_: ExecutionId) -> None:
-        there = await self.find(id_)
-        if there is not None:
-            await self._sql.run(_DROP, {"id": id_})
-            await self._note(there, "deleted")
+    def _word(self, after: Execution) -> Word:
+        return "deleted" if after.delete_requested else "updated"
 
     async def unfinished(self, known: Sequence[Execution] = ()) -> Sequence[Execution]:
         if not known:
@@ -126,10 +99,9 @@ class Executions(Family[Execution]):
         return [each for each in found if each is not None]
 
     async def _some(self, ids: Sequence[str]) -> Mapping[str, Execution]:
-        values = {f"k{n}": id_ for n, id_ in enumerate(ids)}
-        names = ", ".join(f":{name}" for name in values)
-        text = f"select record, id from executions where id in ({names})"
-        return {row[1]: self._record(row) for row in await self._sql.all(text, values)}
+        where, values = among(ids)
+        rows = await self._sql.all(f"select record, id from executions where {where}", values)
+        return {row[1]: self._record(row) for row in rows}
 
     async def figures(self) -> StatusFigures:
         rows = await self._sql.all(_BY_STATUS)
@@ -171,13 +143,3 @@ def _ended(execution: Execution) -> int:
     if execution.end_time is None or execution.submitting:
         return 0
     return 1 if execution.workflow_dir is None and not execution.delete_requested else 2
-
-
-def _text_for(before: Execution, after: Execution) -> str:
-    """The statement that writes the columns in which `after` differs from `before`."""
-    is_placed = before.cluster_id == after.cluster_id
-    if not is_placed or before.delete_requested != after.delete_requested:
-        return _SET
-    if _ended(before) != _ended(after):
-        return _SET
-    return _SET_RECORD if before.status is after.status else _SET_STATUS

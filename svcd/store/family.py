@@ -37,14 +37,22 @@ def references(ids: Iterable[str | None]) -> str:
     return "".join(f" {i} " for i in sorted({i for i in ids if i}))
 
 
+def among(ids: Sequence[str]) -> tuple[str, dict[str, object]]:
+    """The condition for the rows with one of `ids`, and its parameters."""
+    values: dict[str, object] = {f"k{number}": id_ for number, id_ in enumerate(ids)}
+    return f"id in ({', '.join(f':{name}' for name in values)})", values
+
+
 @frozen(kw_only=True)
 class Table(Generic[R]):
     """A family's declaration.
 
     kind: the name of the list in the interface. what: the noun for messages. columns: name -> value
-    of a record, beside id, tenant_id, created_at and record. filters: columns that a list may be
-    filtered by. taken: the error when a name is in use. wire: makes the answer whose JSON is stored
-    beside the record. sealed: the field with credentials, stored sealed in a column of its own.
+    of a record, beside id, tenant_id, created_at and record. fixed: columns that no update changes
+    (SQLite writes each index again that has a column of the statement, changed or not). filters:
+    columns that a list may be filtered by. taken: the error when a name is in use. wire: makes the
+    answer whose JSON is stored beside the record. sealed: the field with credentials, stored sealed
+    in a column of its own.
     visible: SQL condition of the rows that callers can read. any_case: names that differ in case
     alone count as the same. users: statement for the records that keep a row from being removed, as
     kind and name; parameters: the row's id, tenant_id, and pattern for a `refs` column. still_used:
@@ -57,6 +65,7 @@ class Table(Generic[R]):
     record: type[R]
     columns: Mapping[str, Callable[[R], object]]
     filters: frozenset[str]
+    fixed: frozenset[str] = frozenset()
     taken: type[NameTaken] | None = None
     wire: Callable[[R], View] | None = None
     sealed: str | None = None
@@ -82,6 +91,20 @@ class Table(Generic[R]):
     @cached_property
     def select(self) -> str:
         return "record, sealed" if self.sealed else "record"
+
+    def update(self, before: R | None, after: R) -> str:
+        """The compare-and-set that writes the columns in which `after` differs from `before`.
+
+        before: None: all columns that may change.
+        """
+        names = [
+            name
+            for name, value in self.columns.items()
+            if name not in self.fixed and (before is None or value(before) != value(after))
+        ]
+        names += ["record", "wire"] if self.wire else ["record"]
+        values = ", ".join(f"{name} = :{name}" for name in names)
+        return f"update {self.name} set {values} where id = :id and version = :version - 1"
 
     def all_columns(self) -> Sequence[str]:
         extra = [*(["wire"] if self.wire else []), *(["sealed"] if self.sealed else [])]
@@ -183,11 +206,10 @@ class Family(Generic[R]):
     async def several(self, tenant_id: str, ids: Sequence[str]) -> Sequence[R]:
         if not ids:
             return []
-        values = {f"k{n}": id_ for n, id_ in enumerate(ids)}
-        named = ", ".join(f":{name}" for name in values)
+        where, values = among(ids)
         rows = await self._sql.all(
             f"select {self.table.select} from {self.table.name}"
-            f" where id in ({named}) and tenant_id = :tenant_id{self.table.visible}",
+            f" where {where} and tenant_id = :tenant_id{self.table.visible}",
             {**values, "tenant_id": tenant_id},
         )
         return [self._record(row) for row in rows]
@@ -198,6 +220,33 @@ class Family(Generic[R]):
         await self._sql.run(f"delete from {self.table.name} where id = :id", {"id": id_})
         await self._note(record, "deleted")
 
+    async def find(self, id_: str, known: R | None = None) -> R | None:
+        if known is not None:
+            text = f"select version from {self.table.name} where id = :id"
+            if await self._sql.one(text, {"id": id_}) == (cast("Any", known).version,):
+                return known
+        text = f"select {self.table.select} from {self.table.name} where id = :id"
+        row = await self._sql.one(text, {"id": id_})
+        return None if row is None else self._record(row)
+
+    async def save(self, record: R, before: R | None = None) -> bool:
+        versioned = cast("Any", record)
+        after: R = attrs.evolve(versioned, version=versioned.version + 1)
+        saved = await self._sql.run(self.table.update(before, after), self._values(after)) == 1
+        if saved:
+            await self._note(after, self._word(after))
+        return saved
+
+    def _word(self, after: R) -> Word:
+        """What the feed says of a saved record."""
+        return "updated"
+
+    async def drop(self, id_: str) -> None:
+        record = await self.find(id_)
+        if record is not None:
+            await self._sql.run(f"delete from {self.table.name} where id = :id", {"id": id_})
+            await self._note(record, "deleted")
+
     async def rendered(self, tenant_id: str, id_: str) -> bytes:
         row = await self._visible("wire", tenant_id, id_)
         return cast("str", row[0]).encode()
@@ -206,11 +255,10 @@ class Family(Generic[R]):
         self, keys: Sequence[tuple[str, str]]
     ) -> Mapping[tuple[str, str], bytes]:
         """The JSON object of each (tenant_id, id) that exists."""
-        names = ", ".join(f":k{n}" for n in range(len(keys)))
+        where, values = among([id_ for _, id_ in keys])
         rows = await self._sql.all(
-            f"select tenant_id, id, wire from {self.table.name}"
-            f" where id in ({names}){self.table.visible}",
-            {f"k{n}": id_ for n, (_, id_) in enumerate(keys)},
+            f"select tenant_id, id, wire from {self.table.name} where {where}{self.table.visible}",
+            values,
         )
         asked = frozenset(keys)
         return {

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypedDict
+from typing import Any, Final, TypedDict
 
 import msgspec
 from twisted.logger import Logger
 
-from svcd.model.ids import ClusterId, ExecutionId, TenantId, Timestamp
+from svcd.model.ids import ExecutionId, TenantId
 from svcd.model.job import Credentials
 from svcd.model.job_credential import ApplicationCredential, JobCredential
 from svcd.model.secret import Secret
 from svcd.ports.store import Sealer
-from svcd.store.database import Sql
+from svcd.store.database import Row, Sql
 from svcd.store.sealer import SealerError
 
 log = Logger()
@@ -80,14 +80,14 @@ class JobCredentials:
         await self._sql.run(_FORGET, {"name": name})
 
     async def of_execution(self, id_: ExecutionId) -> Sequence[JobCredential]:
-        return [self._record(*row) for row in await self._sql.all(_OF_EXECUTION, {"id": id_})]
+        return [self._record(row) for row in await self._sql.all(_OF_EXECUTION, {"id": id_})]
 
     async def loose(self, limit: int) -> Sequence[JobCredential]:
         found: list[JobCredential] = []
         damaged: list[str] = []
         for row in await self._sql.all(_LOOSE, {"limit": limit}):
             try:
-                found.append(self._record(*row))
+                found.append(self._record(row))
             except (SealerError, msgspec.MsgspecError, ValueError) as error:
                 damaged.append(f"{row[0]}: {error}")
         if damaged:
@@ -112,48 +112,15 @@ class JobCredentials:
             "secret": "" if made is None else made.secret.reveal(),
             "again": row.again,
         }
-        return {
-            "name": row.name,
-            "execution_id": row.execution_id,
-            "cluster_id": row.cluster_id,
-            "tenant_id": row.tenant_id,
-            "sealed": self._sealer.seal(Secret(msgspec.json.encode(inner).decode())),
-            "asked_at": row.asked_at,
-            "expires_at": row.expires_at,
-            "due_at": row.due_at,
-            "tries": row.tries,
-            "trouble": row.trouble,
-        }
+        sealed = self._sealer.seal(Secret(msgspec.json.encode(inner).decode()))
+        return {"sealed": sealed, **{n: getattr(row, n) for n in _NAMES if n != "sealed"}}
 
-    def _record(
-        self,
-        name: str,
-        execution_id: str,
-        cluster_id: str,
-        tenant_id: str,
-        sealed: str,
-        asked_at: str,
-        expires_at: str,
-        due_at: str,
-        tries: int,
-        trouble: str,
-    ) -> JobCredential:
-        """The columns in the order of `_NAMES`."""
-        inner = msgspec.json.decode(self._sealer.open(sealed).reveal(), type=Sealed)
+    def _record(self, row: Row) -> JobCredential:
+        """row: the columns in the order of `_NAMES`."""
+        values: dict[str, Any] = dict(zip(_NAMES, row, strict=True))
+        inner = msgspec.json.decode(self._sealer.open(values.pop("sealed")).reveal(), type=Sealed)
         made = None
         if inner["id"]:
             made = ApplicationCredential(id=inner["id"], secret=Secret(inner["secret"]))
-        return JobCredential(
-            name=name,
-            execution_id=ExecutionId(execution_id),
-            cluster_id=ClusterId(cluster_id),
-            tenant_id=TenantId(tenant_id),
-            account=Credentials(user=inner["user"], password=inner["password"]),
-            made=made,
-            again=inner["again"],
-            asked_at=Timestamp(asked_at),
-            expires_at=Timestamp(expires_at),
-            due_at=Timestamp(due_at),
-            tries=tries,
-            trouble=trouble,
-        )
+        account = Credentials(user=inner["user"], password=inner["password"])
+        return JobCredential(account=account, made=made, again=inner["again"], **values)

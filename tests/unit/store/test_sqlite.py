@@ -18,6 +18,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.errors import ServiceUnavailable
 from svcd.model.cluster import ClusterEvent
 from svcd.model.ids import ClusterId
+from svcd.model.job import ExecutionStatus
 from svcd.model.secret import Secret
 from svcd.store import clusters, data, executions, templates
 from svcd.store.database import Conflict, SchemaError, Sql
@@ -27,7 +28,7 @@ from svcd.store.sqlite import SqliteDatabase
 from svcd.store.sqlite_statements import translate
 from svcd.store.store import FAMILIES, SqlStore
 from tests.contract.store.job_credentials import noted
-from tests.contract.store.rows import TENANT, at, cluster, internal
+from tests.contract.store.rows import TENANT, at, cluster, execution, internal
 from tests.contract.store.whole import WholeStoreContract
 from tests.support.api import now
 from tests.support.turns import turn
@@ -487,8 +488,12 @@ class PlanTests(SynchronousTestCase):
         connection = sqlite3.connect(":memory:")
         for text in (CREATE, *scripts(0, "then")):
             connection.executescript(translate(text))
-        written = []
-        for text in (executions._SET_RECORD, executions._SET_STATUS, executions._SET):
+        table, row, written = executions.Executions.table, execution(version=0), []
+        for text in (
+            table.update(row, execution(version=1)),
+            table.update(row, execution(version=1, status=ExecutionStatus.KILLED)),
+            table.update(None, row),
+        ):
             named = dict.fromkeys(re.findall(r":(\w+)", text), "x")
             steps = [row[1] for row in connection.execute("explain " + text, named)]
             written.append(steps.count("IdxDelete"))
