@@ -101,7 +101,7 @@ class Clusters(Family[Cluster]):
         any_case=True,
         wire=wire.Cluster.of,
     )  # fmt: skip
-    setting = "limits.clusters"
+    limit = "clusters"
 
     async def unsettled(self) -> Mapping[ClusterId, int]:
         return {ClusterId(row[0]): row[1] for row in await self._sql.all(_UNSETTLED)}

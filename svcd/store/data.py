@@ -12,10 +12,8 @@ from svcd.errors import (
 )
 from svcd.model.ids import JobBinaryInternalId
 from svcd.model.job import INTERNAL_URL, DataSource, Job, JobBinary, JobBinaryInternal
-from svcd.ports.store import Sealer
-from svcd.store.changes import Journal
-from svcd.store.database import Conflict, Sql
-from svcd.store.family import Family, Table, references
+from svcd.store.database import Conflict
+from svcd.store.family import Family, Scope, Table, references
 
 _SOURCE_USERS = """
 select 'job execution', id from executions
@@ -47,10 +45,6 @@ insert into pieces (upload_id, number, content)
 select id, :number, :content from uploads where id = :upload_id
 """
 _FINISH = "delete from uploads where id = :id"
-_ADD_INTERNAL = """
-insert into internals (id, tenant_id, name, upload_id, size, created_at, record)
-values (:id, :tenant_id, :name, :upload_id, :size, :created_at, :record)
-"""
 _DROP_PIECES = "delete from pieces where upload_id = :upload_id"
 _UPLOAD_OF = "select upload_id from internals where id = :id"
 _READ_PIECE = """
@@ -103,19 +97,10 @@ class Internals(Family[JobBinaryInternal]):
         users=_INTERNAL_USERS,
     )
 
-    def __init__(
-        self,
-        sql: Sql,
-        sealer: Sealer,
-        journal: Journal,
-        most: int = 0,
-        most_bytes: int = 0,
-        holder: str = "",
-    ) -> None:
-        """most_bytes: of a tenant; 0: no limit. holder: the daemon that receives the uploads."""
-        super().__init__(sql, sealer, journal, most)
-        self._most_bytes = most_bytes
-        self._holder = holder
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self._most_bytes = scope.limits.binary_bytes
+        self._holder = scope.holder
 
     async def begin(self, upload_id: str, tenant_id: str, size: int) -> None:
         await self._refuse_if_too_large(tenant_id, size)
@@ -151,7 +136,7 @@ class Internals(Family[JobBinaryInternal]):
         await self.refuse_if_full(record.tenant_id)
         values = {**self._values(record), "upload_id": upload_id}
         try:
-            await self._sql.run(_ADD_INTERNAL, values)
+            await self._sql.run(self.table.insert, values)
         except Conflict as conflict:
             raise self._refused(record, conflict) from None
         await self._note(record, "created")

@@ -17,7 +17,7 @@ from attrs import evolve
 from svcd.model.execution_log import HEAD_BYTES, TAIL_BYTES, ExecutionLog, LogPart, missing
 from svcd.model.ids import ExecutionId, Timestamp
 from svcd.model.log_title import last_title
-from svcd.store.database import Sql
+from svcd.store.family import Scope
 
 _PIECE_BYTES: Final = 65_536
 _GONE: Final = "svcd no longer keeps them"
@@ -86,10 +86,9 @@ _state_decoder = msgspec.json.Decoder(ExecutionLog)
 class ExecutionLogs:
     """Implements ports.ExecutionLogRows within one transaction."""
 
-    def __init__(self, sql: Sql, most_bytes: int = 0) -> None:
-        """most_bytes: of a tenant's compressed texts; 0: no limit."""
-        self._sql = sql
-        self._most_bytes = most_bytes
+    def __init__(self, scope: Scope) -> None:
+        self._sql = scope.sql
+        self._most_bytes = scope.limits.log_bytes
 
     async def find(self, id_: ExecutionId) -> ExecutionLog | None:
         row = await self._sql.one(_FIND, {"id": id_})

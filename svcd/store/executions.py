@@ -68,7 +68,7 @@ class Executions(Family[Execution]):
         visible=" and hidden = 0",
     )
     counted = " and ended = 0"
-    setting = "limits.executions"
+    limit = "executions"
 
     async def add(self, record: Execution) -> None:
         """Add the execution. Its transient cluster records that it was used.

@@ -20,6 +20,7 @@ from svcd.model.job import Credentials
 from svcd.model.secret import Secret
 from svcd.model.wire import View
 from svcd.ports.store import Page, Rendered, Sealer
+from svcd.settings import Limits
 from svcd.store.changes import Journal
 from svcd.store.database import Conflict, Parameters, Row, Sql
 
@@ -111,20 +112,34 @@ class Table(Generic[R]):
         return ["id", "tenant_id", *self.columns, "created_at", "record", *extra]
 
 
+@frozen
+class Scope:
+    """One transaction, as its families need it.
+
+    journal: the feed. limits: of a tenant's rows. holder: the daemon that receives the uploads.
+    """
+
+    sql: Sql
+    sealer: Sealer
+    journal: Journal
+    limits: Limits
+    holder: str
+
+
 class Family(Generic[R]):
     """Implements ports.Rows for one table within one transaction."""
 
     table: Table[R]
     counted = ""
     """SQL condition of the rows that count for the limit."""
-    setting = "limits.rows"
+    limit = "rows"
+    """The setting in `limits` for the rows that a tenant may have; 0: no limit."""
 
-    def __init__(self, sql: Sql, sealer: Sealer, journal: Journal, most: int = 0) -> None:
-        """most: rows that a tenant may have; 0: no limit."""
-        self._sql = sql
-        self._sealer = sealer
-        self._journal = journal
-        self._most = most
+    def __init__(self, scope: Scope) -> None:
+        self._sql = scope.sql
+        self._sealer = scope.sealer
+        self._journal = scope.journal
+        self._most: int = getattr(scope.limits, self.limit)
 
     @classmethod
     def count_text(cls) -> str:
@@ -162,7 +177,7 @@ class Family(Generic[R]):
         if have >= self._most:
             raise QuotaExceeded(
                 f"the tenant has {self._most} {self.table.plural}, which is the limit"
-                f" ({self.setting}): delete some that you do not need"
+                f" (limits.{self.limit}): delete some that you do not need"
             )
         if rooms is not None:
             if len(rooms) >= _MOST_ROOMS:

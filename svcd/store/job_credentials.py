@@ -12,8 +12,8 @@ from svcd.model.ids import ExecutionId, TenantId
 from svcd.model.job import Credentials
 from svcd.model.job_credential import ApplicationCredential, JobCredential
 from svcd.model.secret import Secret
-from svcd.ports.store import Sealer
-from svcd.store.database import Row, Sql
+from svcd.store.database import Row
+from svcd.store.family import Scope
 from svcd.store.sealer import SealerError
 
 log = Logger()
@@ -66,9 +66,9 @@ class Sealed(TypedDict):
 class JobCredentials:
     """Implements ports.JobCredentialRows within one transaction."""
 
-    def __init__(self, sql: Sql, sealer: Sealer) -> None:
-        self._sql = sql
-        self._sealer = sealer
+    def __init__(self, scope: Scope) -> None:
+        self._sql = scope.sql
+        self._sealer = scope.sealer
 
     async def add(self, new: JobCredential) -> None:
         await self._sql.run(_ADD, self._values(new))

@@ -15,8 +15,7 @@ from svcd.errors import IdempotencyKeyReused, QuotaExceeded
 from svcd.model.idempotency import KeyedRequest
 from svcd.model.ids import Timestamp
 from svcd.model.secret import Secret
-from svcd.ports.store import Sealer
-from svcd.store.database import Sql
+from svcd.store.family import Scope
 
 _FIND: Final = "select request, sealed from kept_answers where id = :id and created_at > :since"
 _ADMIT: Final = """
@@ -44,11 +43,10 @@ delete from kept_answers where id in (
 class KeptAnswers:
     """Implements ports.KeptAnswerRows within one transaction."""
 
-    def __init__(self, sql: Sql, sealer: Sealer, most: int = 0) -> None:
-        """most: answers of a tenant; 0: any number."""
-        self._sql = sql
-        self._sealer = sealer
-        self._most = most
+    def __init__(self, scope: Scope) -> None:
+        self._sql = scope.sql
+        self._sealer = scope.sealer
+        self._most = scope.limits.idempotency_keys
 
     async def find(self, keyed: KeyedRequest) -> bytes | None:
         values = {"id": self._sealer.digest(keyed.identity), "since": keyed.since}

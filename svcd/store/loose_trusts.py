@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from svcd.model.trust import LooseTrust
-from svcd.store.database import Sql
+from svcd.store.family import Scope
 
 _FIELDS: Final = tuple(each.name for each in attrs.fields(LooseTrust))
 _NAMES: Final = tuple("mark" if each == "expires_at" else each for each in _FIELDS)
@@ -29,8 +29,8 @@ _FIRST: Final = f"select {', '.join(_NAMES)} from loose_trusts order by due_at, 
 class LooseTrusts:
     """Implements ports.LooseTrustRows within one transaction."""
 
-    def __init__(self, sql: Sql) -> None:
-        self._sql = sql
+    def __init__(self, scope: Scope) -> None:
+        self._sql = scope.sql
 
     async def add(self, trust: LooseTrust) -> None:
         values = attrs.asdict(trust) | {"doomed": int(trust.doomed)}

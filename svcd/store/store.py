@@ -29,7 +29,7 @@ from svcd.store.data import DataSources, Internals, JobBinaries, Jobs
 from svcd.store.database import Database, Distant, Sql
 from svcd.store.execution_logs import ExecutionLogs
 from svcd.store.executions import Executions
-from svcd.store.family import Family
+from svcd.store.family import Family, Scope
 from svcd.store.job_credentials import JobCredentials
 from svcd.store.kept_answers import KeptAnswers
 from svcd.store.loose_trusts import LooseTrusts
@@ -87,73 +87,65 @@ _CLUSTER = "select record from clusters limit 1"
 class _Tx:
     """The families of one transaction, each created at its use."""
 
-    __slots__ = ("_holder", "_limits", "_sealer", "_sql", "changes")
+    __slots__ = ("_scope",)
 
-    def __init__(self, sql: Sql, sealer: Sealer, holder: str, limits: Limits) -> None:
-        self._sql = sql
-        self._sealer = sealer
-        self._holder = holder
-        self._limits = limits
-        self.changes = Journal(sql)
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
 
     async def notify(self, text: str) -> None:
-        await self._sql.notify(text)
+        await self._scope.sql.notify(text)
+
+    @property
+    def changes(self) -> Journal:
+        return self._scope.journal
 
     @property
     def node_group_templates(self) -> NodeGroupTemplates:
-        return NodeGroupTemplates(self._sql, self._sealer, self.changes, self._limits.rows)
+        return NodeGroupTemplates(self._scope)
 
     @property
     def cluster_templates(self) -> ClusterTemplates:
-        return ClusterTemplates(self._sql, self._sealer, self.changes, self._limits.rows)
+        return ClusterTemplates(self._scope)
 
     @property
     def clusters(self) -> Clusters:
-        return Clusters(self._sql, self._sealer, self.changes, self._limits.clusters)
+        return Clusters(self._scope)
 
     @property
     def data_sources(self) -> DataSources:
-        return DataSources(self._sql, self._sealer, self.changes, self._limits.rows)
+        return DataSources(self._scope)
 
     @property
     def internals(self) -> Internals:
-        limits = self._limits
-        return Internals(
-            self._sql,
-            self._sealer,
-            self.changes,
-            limits.rows,
-            limits.binary_bytes,
-            self._holder,
-        )
+        return Internals(self._scope)
 
     @property
     def job_binaries(self) -> JobBinaries:
-        return JobBinaries(self._sql, self._sealer, self.changes, self._limits.rows)
+        return JobBinaries(self._scope)
 
     @property
     def jobs(self) -> Jobs:
-        return Jobs(self._sql, self._sealer, self.changes, self._limits.rows)
+        return Jobs(self._scope)
 
     @property
     def executions(self) -> Executions:
-        return Executions(self._sql, self._sealer, self.changes, self._limits.executions)
+        return Executions(self._scope)
 
     @property
     def loose_trusts(self) -> LooseTrusts:
-        return LooseTrusts(self._sql)
+        return LooseTrusts(self._scope)
 
     @property
     def job_credentials(self) -> JobCredentials:
-        return JobCredentials(self._sql, self._sealer)
+        return JobCredentials(self._scope)
 
     @property
     def execution_logs(self) -> ExecutionLogs:
-        return ExecutionLogs(self._sql, self._limits.log_bytes)
+        return ExecutionLogs(self._scope)
 
     @property
     def kept_answers(self) -> KeptAnswers:
-        return KeptAnswers(self._sql, self._sealer, self._limits.idempotency_keys)
+        return KeptAnswers(self._scope)
 
 
 class SqlStore:
@@ -286,7 +278,7 @@ class SqlStore:
             self._signals.fire(tenants)
 
     def _tx_of(self, sql: Sql) -> _Tx:
-        return _Tx(sql, self._sealer, self._holder, self._limits)
+        return _Tx(Scope(sql, self._sealer, Journal(sql), self._limits, self._holder))
 
     async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         return await self._database.read(lambda sql: work(self._tx_of(sql)))
