@@ -1,4 +1,3 @@
-# mypy: allow-untyped-calls
 """`svcd doctor` for an OpenStack cloud: checks svcd's user, the services, a user.
 
 It uses the daemon's own clients with the user of the settings. With a user's login it also checks
@@ -14,20 +13,17 @@ from ipaddress import ip_network
 from typing import Any, Final
 
 from attrs import evolve, field, frozen
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import succeed
 from twisted.internet.interfaces import IReactorTime
-from twisted.internet.selectreactor import SelectReactor
-from twisted.python.failure import Failure
-from twisted.web.client import Agent
 from twisted.web.iweb import IAgent
 
+from svcd.cli import own_reactor
 from svcd.cli.finding import Finding, fail, ok, warn
 from svcd.cli.openings import LEAST_PREFIX
 from svcd.cli.tenant_doctor import Tenant
 from svcd.clients.application_credentials import UserCredentials
 from svcd.clients.cloud import TenantCloud, cloud_error
 from svcd.clients.compute import Compute
-from svcd.clients.connections import Connections
 from svcd.clients.http import HttpClient
 from svcd.clients.identity import Keystone, Scope, Token
 from svcd.clients.rest import Rest
@@ -38,8 +34,6 @@ from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault, PortError
 from svcd.settings import CloudSettings
 
-_CONNECT_S: Final = 10.0
-"""Time to open one connection."""
 _VALIDATORS: Final = ("service", "admin")
 """Roles that usually have the right to validate tokens of users."""
 
@@ -93,23 +87,11 @@ def examine_cloud(
     settings: CloudSettings, user: CloudUser | None, tags: Mapping[str, Iterable[str]]
 ) -> list[Finding]:
     """All findings; runs a reactor of its own. tags: required image tags by distribution."""
-    reactor: Any = SelectReactor()
-    pool = Connections(reactor, persistent=False)
-    agent = Agent(reactor, pool=pool, connectTimeout=_CONNECT_S)
-    work = CloudDoctor(agent, reactor, settings).examine(user, tags)
-    out: list[object] = []
 
-    def end(result: object) -> None:
-        out.append(result)
-        reactor.stop()
+    async def work(reactor: Any, agent: IAgent) -> list[Finding]:
+        return await CloudDoctor(agent, reactor, settings).examine(user, tags)
 
-    reactor.callWhenRunning(lambda: Deferred.fromCoroutine(work).addBoth(end))
-    reactor.run(installSignalHandlers=False)
-    (result,) = out
-    if isinstance(result, Failure):
-        result.raiseException()
-    assert isinstance(result, list)
-    return result
+    return own_reactor.run(work)
 
 
 class CloudDoctor:

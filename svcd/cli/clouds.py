@@ -10,10 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from svcd.cli.exits import CommandError
 from svcd.cli.files import read
+
+if TYPE_CHECKING:
+    from svcd.settings import CloudSettings
 
 _KINDS: Final[Mapping[str, Sequence[str]]] = {
     "password": ("password",),
@@ -99,10 +102,20 @@ def trust(cacert: str) -> None:
         os.environ["SSL_CERT_FILE"] = cacert
 
 
-def interface(environment: Mapping[str, str]) -> str:
-    """The interface as the catalog names it; the variable may hold the older `publicURL`."""
+def settings_of(
+    settings: CloudSettings, auth_url: str, environment: Mapping[str, str]
+) -> CloudSettings:
+    """`settings` of the cloud at `auth_url`, with region and interface of a login's variables."""
+    from attrs import evolve
+
     given = environment.get("OS_INTERFACE") or environment.get("OS_ENDPOINT_TYPE") or ""
-    return given.removesuffix("URL")
+    return evolve(
+        settings,
+        kind="openstack",
+        auth_url=auth_url,
+        region=environment.get("OS_REGION_NAME") or settings.region,
+        interface=given.removesuffix("URL") or settings.interface,  # the older form is publicURL
+    )
 
 
 def _file(named: str | None, stem: str, folders: Sequence[Path]) -> Path | None:

@@ -1,43 +1,35 @@
-# mypy: allow-untyped-calls
 """`svcd image bake`: makes an image for clusters on the user's own OpenStack.
 
-It needs a login at the cloud and no daemon. The bake runs on a reactor of its own; a signal cancels
-it, and it removes what it has made before the command ends.
+It needs a login at the cloud and no daemon. A signal stops the bake, which removes what it has made
+before the command ends.
 """
 
 from __future__ import annotations
 
 import re
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import click
-from attrs import evolve, frozen
-from twisted.internet.defer import Deferred
-from twisted.internet.selectreactor import SelectReactor
-from twisted.python.failure import Failure
-from twisted.web.client import Agent
+from twisted.web.iweb import IAgent
 
-from svcd.cli import clouds, door
+from svcd.cli import clouds, door, own_reactor
 from svcd.cli.command import Command, settings_of, settings_options
-from svcd.cli.exits import INTERRUPTED, TIMED_OUT, USAGE, CommandError, OutOfTime
-from svcd.cli.image_bake import Bake
+from svcd.cli.exits import USAGE, CommandError
+from svcd.cli.image_bake import Bake, Screen
 from svcd.cli.image_bake_objects import Services
 from svcd.cli.image_bake_plan import Wanted
 from svcd.cli.images import IMAGES
 from svcd.cli.session import Session
 from svcd.clients.cloud import cloud_error
 from svcd.clients.compute import Compute
-from svcd.clients.connections import Connections
 from svcd.clients.http import HttpClient
-from svcd.clients.identity import Endpoint, Keystone
+from svcd.clients.identity import Keystone
 from svcd.clients.image import Images
 from svcd.clients.network import Networks
 from svcd.clients.rest import Rest
+from svcd.clients.sessions import CallerSession
 from svcd.clients.ssh import SshRemote
 from svcd.model import wire
 from svcd.model.cloud import Image
@@ -47,7 +39,6 @@ from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.settings import Settings
 
-_CONNECT_S: Final = 10.0
 _MOST_NAME: Final = 255
 """Characters of the name of an image in Glance."""
 
@@ -195,32 +186,19 @@ def _row(image: Image) -> dict[str, Any]:
 # ---- the bake on a reactor ----------------------------------------------------------------------
 
 
-class _Login:
-    """A clients' session of the command's login. It logs in again when its token has ended."""
+class _Login(CallerSession):
+    """The session of the command's login. It logs in again when its token has ended."""
 
-    def __init__(self, keystone: Keystone, found: door.Found, again: Callable[[], str]) -> None:
-        self._keystone = keystone
-        self._tenant = found.door.tenant
-        self._token = Secret(found.door.token)
-        self._again = again
-        self._catalog: Sequence[Endpoint] = ()
-
-    async def token(self) -> Secret:
-        """See svcd.clients.rest.Session."""
-        return self._token
-
-    async def endpoint(self, *types: str) -> str:
-        """See svcd.clients.rest.Session."""
-        if not self._catalog:
-            self._catalog = await self._keystone.catalog(self._token, self._tenant)
-        return self._keystone.pick(self._catalog, types)
+    def __init__(self, keystone: Keystone, found: door.Found) -> None:
+        super().__init__(keystone, Secret(found.door.token), found.door.tenant)
+        self._found = found
 
     async def refused(self, token: Secret, service: str) -> None:
         """Log in again; the request waits for it. Raises CloudError."""
         if token != self._token:
             return
         try:
-            fresh = self._again()
+            fresh = self._found.renewed()
         except CommandError as error:
             raise CloudError("identity", Fault.UNAUTHORIZED, str(error)) from None
         if not fresh:
@@ -229,114 +207,32 @@ class _Login:
         self._token = Secret(fresh)
 
 
-@frozen
-class Screen:
-    """The progress. Its reader may go, as `| tee` at Ctrl-C; a removal goes on without it."""
-
-    session: Session
-
-    def note(self, text: str) -> None:
-        with suppress(OSError):
-            self.session.note(text)
-
-    def draw(self, text: str) -> None:
-        with suppress(OSError):
-            self.session.draw(text)
-
-
 def bake(session: Session, settings: Settings, wanted: Wanted) -> Image:
-    """The finished image. Runs a reactor of its own. Raises CommandError."""
+    """The finished image. Raises CommandError."""
     from svcd.service import connect_rules
 
-    found, environment = session.cloud_login, session.environment
-    cloud = evolve(
-        settings.cloud,
-        kind="openstack",
-        auth_url=found.door.auth_url,
-        region=environment.get("OS_REGION_NAME") or settings.cloud.region,
-        interface=clouds.interface(environment) or settings.cloud.interface,
-    )
+    found, screen = session.cloud_login, Screen(session)
+    cloud = clouds.settings_of(settings.cloud, found.door.auth_url, session.environment)
     clouds.trust(session.cacert)
-    reactor: Any = SelectReactor()
-    pool = Connections(reactor, persistent=False)
-    http = HttpClient(
-        Agent(reactor, pool=pool, connectTimeout=_CONNECT_S),
-        reactor,
-        cloud_error,
-        timeout_s=cloud.timeout_s,
-    )
-    login = _Login(Keystone(http, cloud, reactor), found, found.renewed)
-    services = Services(
-        Compute(Rest(http, login, "compute", ("compute",), ""), {}),
-        Images(Rest(http, login, "image", ("image",), "/v2")),
-        Networks(Rest(http, login, "network", ("network",), "/v2.0"), found.door.tenant),
-    )
-    remote = SshRemote(reactor, reactor, settings.ssh, connect_rules(cloud))
-    screen = Screen(session)
-    work = Bake(services, remote, reactor, wanted, screen)
+    bakes: list[Bake] = []
 
-    async def whole() -> Image:
+    async def work(reactor: Any, agent: IAgent) -> Image:
+        http = HttpClient(agent, reactor, cloud_error, timeout_s=cloud.timeout_s)
+        login = _Login(Keystone(http, cloud, reactor), found)
+        services = Services(
+            Compute(Rest(http, login, "compute", ("compute",), ""), {}),
+            Images(Rest(http, login, "image", ("image",), "/v2")),
+            Networks(Rest(http, login, "network", ("network",), "/v2.0"), found.door.tenant),
+        )
+        remote = SshRemote(reactor, reactor, settings.ssh, connect_rules(cloud))
+        bakes.append(Bake(services, remote, reactor, wanted, screen))
         try:
-            return await work.run()
+            return await bakes[0].run()
         finally:
             await remote.close()
 
-    out: list[object] = []
-
-    def begin() -> None:
-        running = Deferred.fromCoroutine(whole())
-        stops.append(running.cancel)
-
-        def end(result: object) -> None:
-            out.append(result)
-            reactor.stop()
-
-        running.addBoth(end)
-
-    stops: list[Callable[[], None]] = []
-
     def stop(error: CommandError) -> None:
-        if work.stop(error):
-            for each in stops:
-                reactor.callFromThread(each)
-
-    reactor.callWhenRunning(begin)
-    with _signals(stop, screen):
-        reactor.run(installSignalHandlers=False)
-    (result,) = out
-    if isinstance(result, Failure):
-        result.raiseException()
-    assert isinstance(result, Image)
-    return result
-
-
-@contextmanager
-def _signals(stop: Callable[[CommandError], None], screen: Screen) -> Iterator[None]:
-    """Let Ctrl-C, SIGTERM, the end of the terminal and `--timeout` stop the bake.
-
-    They must raise no exception in the reactor.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    errors = {
-        signal.SIGINT: CommandError("interrupted", INTERRUPTED),
-        signal.SIGTERM: CommandError("interrupted", INTERRUPTED),
-        signal.SIGHUP: CommandError("interrupted", INTERRUPTED),
-        signal.SIGALRM: OutOfTime("--timeout ran out", TIMED_OUT),
-    }
-
-    def caught(number: int, _frame: object) -> None:
         screen.note("stopping; removing what this bake has made (once more: at once)")
-        stop(errors[signal.Signals(number)])
+        bakes[0].stop(error)
 
-    former = {
-        number: signal.signal(number, caught)
-        for number in errors
-        if signal.getsignal(number) is not signal.SIG_IGN  # as after nohup
-    }
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
+    return own_reactor.run(work, stop)

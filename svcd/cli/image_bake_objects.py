@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from typing import Final
 
 from attrs import frozen
-from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
 
 from svcd.cli.image_bake_plan import MARK, Found, left_over, object_name
@@ -16,6 +15,10 @@ from svcd.clients.network import Networks
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.runtime.tasks import sleep
+
+_REMOVE_S: Final = 300.0
+"""Time for the removal of all objects."""
+_POLL_S: Final = 2.0
 
 
 @frozen
@@ -54,62 +57,44 @@ class Objects:
             addresses=[each.id for each in addresses if each.description == self.name],
         )
 
-    async def remove(self, unfinished: bool, limit_s: float, every_s: float) -> str:
-        """Remove the objects; a text about those that are left after `limit_s`, "" for none.
+    async def remove(self, unfinished: bool) -> str:
+        """Remove the objects; a text about those that are left after a while, "" for none.
 
         unfinished: also the image that is not registered. Two looks must find nothing, because a
         list may lack a new object.
         """
-        end = self._clock.seconds() + limit_s
-        unseen = ("server", self.name)
+        end = self._clock.seconds() + _REMOVE_S
         reasons: dict[tuple[str, str], str] = {}
         empty = 0
-        try:
-            while empty < 2 and self._clock.seconds() < end:
-                try:
-                    found = (await self.look()).leftovers
-                except CloudError as error:
-                    reasons = reasons or {unseen: f"the cloud cannot be asked: {error.text}"}
-                else:
-                    doomed = [each for each in found if unfinished or each[0] != "image"]
-                    empty = 0 if doomed else empty + 1
-                    reasons = {each: await self._delete(*each) for each in doomed}
-                if empty < 2:
-                    await sleep(self._clock, every_s)
-        except CancelledError:
-            reasons = reasons or {unseen: "interrupted"}
-        if empty >= 2:
-            return ""
-        return left_over({each: why or "it still exists" for each, why in reasons.items()})
-
-    async def remove_keypair(self, public: str) -> str:
-        """Remove the key pair if it is that of `public`; a text about it if it is left, else ""."""
-        pair = "key pair", self.name
-        try:
-            found = await self._cloud.compute.keypair(self.name)
-            is_ours = found.public_key.split()[:2] == public.split()[:2]
-            why = await self._delete(*pair) if is_ours else ""
-        except CloudError as error:
-            why = "" if error.kind is Fault.NOT_FOUND else error.text
-        except CancelledError:
-            why = "interrupted"
-        return left_over({pair: why}) if why else ""
+        while empty < 2 and self._clock.seconds() < end:
+            try:
+                found = (await self.look()).leftovers
+            except CloudError as error:
+                why = f"the cloud cannot be asked: {error.text}"
+                reasons = reasons or {("server", self.name): why}
+            else:
+                doomed = [each for each in found if unfinished or each[0] != "image"]
+                empty = 0 if doomed else empty + 1
+                reasons = {each: await self._delete(*each) for each in doomed}
+            if empty < 2:
+                await sleep(self._clock, _POLL_S)
+        return left_over(reasons)
 
     async def _delete(self, kind: str, id_: str) -> str:
-        """Delete one object; why the cloud refuses, "" when it does not."""
-        cloud = self._cloud
-        delete: dict[str, Callable[[str], Awaitable[None]]] = {
-            "server": cloud.compute.delete_server,
-            "floating IP": cloud.networks.delete_floating_ip,
-            "security group": self._delete_group,
-            "key pair": cloud.compute.delete_keypair,
-            "image": cloud.images.delete,
-        }
+        """Delete one object; why it still exists."""
+        compute, networks = self._cloud.compute, self._cloud.networks
         try:
-            await delete[kind](id_)
+            match kind:
+                case "server":
+                    await compute.delete_server(id_)
+                case "floating IP":
+                    await networks.delete_floating_ip(id_)
+                case "security group":
+                    await remove_security_group(networks, compute, id_)
+                case "key pair":
+                    await compute.delete_keypair(id_)
+                case _:
+                    await self._cloud.images.delete(id_)
         except CloudError as error:
             return error.text
-        return ""
-
-    async def _delete_group(self, group_id: str) -> None:
-        await remove_security_group(self._cloud.networks, self._cloud.compute, group_id)
+        return "it still exists"

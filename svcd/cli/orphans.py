@@ -10,14 +10,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
-from attrs import evolve, frozen
+from twisted.web.iweb import IAgent
 
-from svcd.cli import clouds, door
+from svcd.cli import clouds, door, own_reactor
 from svcd.cli.client import Api
 from svcd.cli.command import (
     OperatorCommand,
@@ -38,7 +39,7 @@ from svcd.cli.show import as_text
 from svcd.clients.ownership_tags import TaggedCloud
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
-from svcd.settings import CloudSettings, Settings
+from svcd.settings import Settings
 
 
 @click.command("orphans", cls=OperatorCommand)
@@ -92,17 +93,26 @@ def command(
         refuse_unasked("remove orphans", yes)
     settings = settings_of(config, flags).settings
     api, environment = _logged_in(settings, door_given(options))
-    cloud = evolve(
-        settings.cloud,
-        auth_url=api.door.auth_url,
-        region=environment.get("OS_REGION_NAME") or settings.cloud.region,
-        interface=clouds.interface(environment) or settings.cloud.interface,
-    )
+    cloud = clouds.settings_of(settings.cloud, api.door.auth_url, environment)
     rules = Rules(ids=frozenset(ids), unmarked=unmarked, young_s=max(0.0, younger))
     shape = form_of(form)
     lines = sys.stdout if shape == "table" else sys.stderr
-    work = _Work(api, cloud, rules, lambda line: print(line, file=lines, flush=True), _asks(yes))
-    outcome = _on_reactor(lambda reactor: work.run(reactor, delete, max(0.0, wait)))
+
+    async def rows() -> Rows:
+        return rows_of(api)
+
+    async def search(reactor: Any, agent: IAgent) -> Outcome:
+        door = api.door
+        tagged = TaggedCloud(agent, reactor, cloud, Secret(door.token), door.tenant)
+        say = partial(print, file=lines, flush=True)
+        try:
+            return await Search(tagged, rows, reactor, rules, say, _asks(yes)).run(
+                delete, max(0.0, wait)
+            )
+        except CloudError as error:
+            raise CommandError(error.text, UNREACHABLE if error.passing else REFUSED) from None
+
+    outcome = own_reactor.run(search)
     if shape != "table":
         write(as_text(outcome.body, shape))
     return FAILED if outcome.troubles else DONE
@@ -152,61 +162,3 @@ def _asks(yes: bool) -> Callable[[Sequence[str]], None]:
             signal.signal(signal.SIGINT, former)
 
     return ask
-
-
-@frozen
-class _Work:
-    """A search for a daemon's orphans in its cloud."""
-
-    api: Api
-    cloud: CloudSettings
-    rules: Rules
-    say: Callable[[str], None]
-    ask: Callable[[Sequence[str]], None]
-
-    async def run(self, reactor: Any, delete: bool, wait_s: float) -> Outcome:
-        """Raises CommandError."""
-        from twisted.web.client import Agent
-
-        agent: Any = Agent
-        tagged = TaggedCloud(
-            agent(reactor, connectTimeout=10),
-            reactor,
-            self.cloud,
-            Secret(self.api.door.token),
-            self.api.door.tenant,
-        )
-
-        async def rows() -> Rows:
-            return rows_of(self.api)
-
-        search = Search(tagged, rows, reactor, self.rules, self.say, self.ask)
-        try:
-            return await search.run(delete, wait_s)
-        except CloudError as error:
-            raise CommandError(error.text, UNREACHABLE if error.passing else REFUSED) from None
-
-
-def _on_reactor(work: Callable[[Any], Coroutine[Any, Any, Outcome]]) -> Outcome:
-    """Run `work` on the reactor, once in a process. Raises CommandError."""
-    from twisted.internet.defer import Deferred
-    from twisted.internet.task import react
-
-    ended: list[Outcome | CommandError] = []
-
-    async def guarded(reactor: Any) -> None:
-        try:
-            ended.append(await work(reactor))
-        except CommandError as error:
-            ended.append(error)
-
-    try:
-        react(lambda reactor: Deferred.fromCoroutine(guarded(reactor)))
-    except SystemExit as stopped:
-        if stopped.code:
-            raise
-    if not ended:
-        raise CommandError("interrupted", INTERRUPTED)  # SIGINT has stopped the reactor
-    if isinstance(ended[0], CommandError):
-        raise ended[0]
-    return ended[0]

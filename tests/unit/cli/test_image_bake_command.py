@@ -10,7 +10,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.image_bake_command import Screen
+from svcd.cli.image_bake import Screen
 from svcd.cli.images import IMAGES
 from svcd.cli.session import Session
 from tests.support.commands import Said
