@@ -7,7 +7,7 @@ user, and removes them again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from ipaddress import ip_network
 from typing import Any, Final
@@ -18,9 +18,9 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.web.iweb import IAgent
 
 from svcd.cli import own_reactor
-from svcd.cli.finding import Finding, fail, ok, warn
+from svcd.cli.finding import Finding, Scene, fail, ok, warn
 from svcd.cli.openings import LEAST_PREFIX
-from svcd.cli.tenant_doctor import Tenant
+from svcd.cli.tenant_doctor import Tenant, said
 from svcd.clients.application_credentials import UserCredentials
 from svcd.clients.cloud import TenantCloud, cloud_error
 from svcd.clients.compute import Compute
@@ -32,10 +32,31 @@ from svcd.model.redaction import url_repr
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault, PortError
+from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.settings import CloudSettings
 
 _VALIDATORS: Final = ("service", "admin")
 """Roles that usually have the right to validate tokens of users."""
+_SERVICES: Final = (
+    ("compute", ("compute",), True, "", ""),
+    ("image", ("image",), True, "/v2", "v2"),
+    ("network", ("network",), True, "/v2.0", "v2"),
+    ("volume", ("volumev3", "block-storage", "volume"), False, "/v3", "v3"),
+    ("object-store", ("object-store",), False, "", ""),
+)
+"""Name, types in the catalog, whether all clusters need it; path and id of the version."""
+_NO_USER: Final = warn(
+    "user",
+    "not checked",
+    "give --token, OS_TOKEN or the OS_… variables of the openstack command to check the needs of"
+    " that user's clusters",
+)
+_PASSWORDS: Final = warn(
+    "passwords of jobs",
+    "jobs get the passwords of their data sources, which stay in HDFS and in Oozie's records"
+    " (cloud.job_credentials=password)",
+    "set cloud.job_credentials=application, unless the cloud has none",
+)
 
 
 @frozen(kw_only=True)
@@ -83,13 +104,23 @@ def login(token: str, environment: Mapping[str, str]) -> CloudUser | None:
     )
 
 
-def examine_cloud(
-    settings: CloudSettings, user: CloudUser | None, tags: Mapping[str, Iterable[str]]
-) -> list[Finding]:
-    """All findings; runs a reactor of its own. tags: required image tags by distribution."""
+def examine_cloud(scene: Scene) -> Sequence[Finding]:
+    """All findings about an OpenStack cloud."""
+    settings = scene.settings
+    if settings.cloud.kind == "embedded":
+        return []
+    try:
+        offered = Distributions(settings.plugins.enabled).all()
+    except DistributionError:
+        return []  # the check of the plug-ins reports it
+    tags = {
+        f"{plugin.name} {version}": tuple(plugin.required_image_tags(version))
+        for plugin in offered
+        for version in plugin.versions
+    }
 
-    async def work(reactor: Any, agent: IAgent) -> list[Finding]:
-        return await CloudDoctor(agent, reactor, settings).examine(user, tags)
+    async def work(reactor: Any, agent: IAgent) -> Sequence[Finding]:
+        return await CloudDoctor(agent, reactor, settings.cloud).examine(scene.user, tags)
 
     return own_reactor.run(work)
 
@@ -102,171 +133,115 @@ class CloudDoctor:
         self._settings = settings
         self._http = HttpClient(agent, clock, cloud_error, timeout_s=settings.timeout_s)
         self._keystone = Keystone(self._http, settings, clock)
-        self.findings: list[Finding] = []
 
     async def examine(
         self, user: CloudUser | None, tags: Mapping[str, Iterable[str]]
-    ) -> list[Finding]:
-        """The findings, the most important first. A fault skips the checks that depend on it."""
-        self._firewall()
-        if await self._version() and (own := await self._own()) is not None:
-            usable = await self._services(own)
-            if user is None:
-                self._roles(own)
-                self._add(
-                    warn(
-                        "user",
-                        "not checked",
-                        "give --token, OS_TOKEN or the OS_… variables of the openstack command"
-                        " to check the needs of that user's clusters",
-                    )
-                )
-            elif (token := await self._user(user, own)) is not None and usable:
-                session = CallerSession(self._keystone, token.text, token.project_id)
-                cloud = TenantCloud(self._http, session, token.project_id, {})
-                rest = Rest(self._http, session, "compute", ("compute",))
-                current = partial(succeed, token)
-                credentials = UserCredentials(self._http, self._keystone, session, current)
-                tenant = Tenant(
-                    self._keystone, cloud, Compute(rest, {}), token, credentials, self._settings
-                )
-                self.findings += await tenant.examine(tags)
-            if self._settings.job_credentials == "password":
-                self._add(
-                    warn(
-                        "passwords of jobs",
-                        "jobs get the passwords of their data sources, which stay in HDFS and in"
-                        " Oozie's records (cloud.job_credentials=password)",
-                        "set cloud.job_credentials=application, unless the cloud has none",
-                    )
-                )
-        return self.findings
+    ) -> Sequence[Finding]:
+        """The findings, the most important first. A fault skips the checks that depend on it.
 
-    def _firewall(self) -> None:
-        """Whether the settings open Hadoop's pages to everybody."""
-        cidrs, what = self._settings.web_cidrs, "cloud.web_cidrs"
-        public = [each for each in cidrs if ip_network(each).prefixlen < LEAST_PREFIX]
-        if not cidrs:
-            self._add(ok(what, "none: users reach Hadoop's pages with svcd tunnel"))
-        elif not public:
-            self._add(ok(what, f"{', '.join(cidrs)} may run programs on all clusters"))
-        elif self._settings.allow_public_web:
-            text = f"{', '.join(public)}: everybody may run programs on all clusters"
-            self._add(warn(what, text, "name the networks of users, unset cloud.allow_public_web"))
+        tags: required image tags by distribution.
+        """
+        findings = [_firewall(self._settings), await self._version()]
+        if not findings[-1].good:
+            return findings
+        try:
+            own = await self._keystone.own(Scope())
+        except CloudError as error:
+            return [*findings, fail("svcd's user", said(error), self._login_remedy(error))]
+        findings += self._own(own)
+        services = [await self._service(own, *service) for service in _SERVICES]
+        findings += services
+        if user is None:
+            findings += [self._roles(own), _NO_USER]
         else:
-            self._add(
-                fail(
-                    what,
-                    f"{', '.join(public)} opens Hadoop's pages to everybody, who may then run"
-                    " programs on all clusters",
-                    "name the networks of users, or accept it: cloud.allow_public_web=true",
-                )
-            )
+            token, found = await self._user(user, own)
+            findings += found
+            if token is not None and all(service.good or service.warning for service in services):
+                findings += await self._tenant(token).examine(tags)
+        if self._settings.job_credentials == "password":
+            findings.append(_PASSWORDS)
+        return findings
 
-    def _add(self, finding: Finding) -> None:
-        self.findings.append(finding)
+    def _tenant(self, token: Token) -> Tenant:
+        session = CallerSession(self._keystone, token.text, token.project_id)
+        cloud = TenantCloud(self._http, session, token.project_id, {})
+        current = partial(succeed, token)
+        credentials = UserCredentials(self._http, self._keystone, session, current)
+        return Tenant(self._keystone, cloud, token, credentials, self._settings)
 
     # ---- identity ----
 
-    async def _version(self) -> bool:
+    async def _version(self) -> Finding:
         what, url = "identity service", self._keystone.base
         try:
             answer = await self._http.request("GET", url, service="identity")
         except PortError as error:
-            why = error.text.partition(": ")[2]
-            self._add(fail(what, f"{url} cannot be reached: {why}"))
-            return False
+            return fail(what, f"{url} cannot be reached: {error.text.partition(': ')[2]}")
         remedy = "cloud.auth_url must be the URL of Keystone v3, such as https://host:5000/v3"
         if answer.status >= 300:
-            self._add(fail(what, f"{url} answered {answer.status}", remedy))
-            return False
+            return fail(what, f"{url} answered {answer.status}", remedy)
         try:
             version = str(answer.json()["version"]["id"])
         except (ValueError, KeyError, TypeError):
-            self._add(fail(what, f"the answer of {url} is not that of Keystone v3", remedy))
-            return False
+            return fail(what, f"the answer of {url} is not that of Keystone v3", remedy)
         if not version.startswith("v3"):
-            self._add(fail(what, f"{url} speaks {version}", remedy))
-            return False
-        self._add(ok(what, f"{url} speaks {version}"))
-        return True
+            return fail(what, f"{url} speaks {version}", remedy)
+        return ok(what, f"{url} speaks {version}")
 
-    async def _own(self) -> Token | None:
-        s, what = self._settings, "svcd's user"
-        try:
-            own = await self._keystone.own(Scope())
-        except CloudError as error:
-            remedy = ""
-            if error.kind is Fault.UNAUTHORIZED and s.username:
-                remedy = (
-                    "check SVCD_CLOUD_PASSWORD, cloud.username and cloud.project, and whether the"
-                    f" user has a role: openstack role add --user {s.username} --project"
-                    f" {s.project} service"
-                )
-            self._add(fail(what, _said(error), remedy))
-            return None
-        roles = ", ".join(sorted(own.roles)) or "none"
-        self._add(ok(what, f"{own.user_name} can log in, roles: {roles}"))
-        if s.application_credential_id:
-            self._add(
-                warn(
-                    "trusts",
-                    "an application credential cannot use trusts: svcd can work on a cluster only"
-                    " until the token of its user expires",
-                    "set cloud.username and SVCD_CLOUD_PASSWORD instead",
-                )
-            )
-        return own
-
-    def _roles(self, own: Token) -> None:
-        """Judge by the roles whether svcd's user may validate tokens: there is no token to try."""
-        if set(_VALIDATORS) & set(own.roles):
-            self._add(ok("tokens of users", "svcd's user has a role that may validate them"))
-            return
-        self._add(
-            fail(
-                "tokens of users",
-                f"svcd's user has neither the role {' nor '.join(_VALIDATORS)}",
-                self._grant(own),
-            )
+    def _login_remedy(self, error: CloudError) -> str:
+        settings = self._settings
+        if error.kind is not Fault.UNAUTHORIZED or not settings.username:
+            return ""
+        return (
+            "check SVCD_CLOUD_PASSWORD, cloud.username and cloud.project, and whether the user has"
+            f" a role: openstack role add --user {settings.username} --project"
+            f" {settings.project} service"
         )
+
+    def _own(self, own: Token) -> Iterator[Finding]:
+        roles = ", ".join(sorted(own.roles)) or "none"
+        yield ok("svcd's user", f"{own.user_name} can log in, roles: {roles}")
+        if self._settings.application_credential_id:
+            yield warn(
+                "trusts",
+                "an application credential cannot use trusts: svcd can work on a cluster only"
+                " until the token of its user expires",
+                "set cloud.username and SVCD_CLOUD_PASSWORD instead",
+            )
+
+    def _roles(self, own: Token) -> Finding:
+        """Judge by the roles whether svcd's user may validate tokens: there is no token to try."""
+        if _may_validate(own):
+            return ok("tokens of users", "svcd's user has a role that may validate them")
+        text = f"svcd's user has neither the role {' nor '.join(_VALIDATORS)}"
+        return fail("tokens of users", text, self._grant(own))
 
     def _grant(self, own: Token) -> str:
         project = self._settings.project or own.project_id
         return f"openstack role add --user {own.user_name} --project {project} service"
 
-    async def _user(self, user: CloudUser, own: Token) -> Token | None:
+    async def _user(self, user: CloudUser, own: Token) -> tuple[Token | None, Sequence[Finding]]:
         """The user's token after validation by svcd's user; None when it is not usable."""
-        what = "tokens of users"
-        text = Secret(user.token)
+        what, text = "tokens of users", Secret(user.token)
         if not user.token:
             try:
                 text = (await self._issued(user)).text
             except CloudError as error:
-                self._add(fail("user", _said(error)))
-                return None
+                return None, [fail("user", said(error))]
         try:
             token = await self._keystone.validate(text)
         except CloudError as error:
-            lacks = not set(_VALIDATORS) & set(own.roles)
-            self._add(fail(what, _said(error), self._grant(own) if lacks else ""))
-            return None
-        self._add(ok(what, "svcd's user may validate them"))
+            remedy = "" if _may_validate(own) else self._grant(own)
+            return None, [fail(what, said(error), remedy)]
+        good = ok(what, "svcd's user may validate them")
         if token is None:
-            self._add(fail("user", "the token is not valid", "openstack token issue"))
-            return None
+            return None, [good, fail("user", "the token is not valid", "openstack token issue")]
         if not token.project_id:
-            self._add(
-                fail(
-                    "user",
-                    f"the token of {token.user_name} has no project",
-                    "openstack --os-project-name NAME token issue",
-                )
-            )
-            return None
+            text_, remedy = f"the token of {token.user_name} has no project", "openstack"
+            return None, [good, fail("user", text_, f"{remedy} --os-project-name NAME token issue")]
         roles = ", ".join(sorted(token.roles))
-        self._add(ok("user", f"{token.user_name} in project {token.project_id}, roles: {roles}"))
-        return token
+        text_ = f"{token.user_name} in project {token.project_id}, roles: {roles}"
+        return token, [good, ok("user", text_)]
 
     async def _issued(self, user: CloudUser) -> Token:
         theirs = evolve(
@@ -284,59 +259,32 @@ class CloudDoctor:
 
     # ---- the other services ----
 
-    async def _services(self, own: Token) -> bool:
-        """Check each service. Returns whether every service answers that all clusters need."""
-        usable = True
-        for name, types, needed, probe in (
-            ("compute", ("compute",), True, self._compute),
-            ("image", ("image",), True, self._image),
-            ("network", ("network",), True, self._network),
-            ("volume", ("volumev3", "block-storage", "volume"), False, self._volume),
-            ("object-store", ("object-store",), False, self._object_store),
-        ):
-            bad = fail if needed else warn
-            try:
-                url = self._keystone.pick(own.catalog, types)
-            except CloudError as error:
-                self._add(bad(name, _said(error), self._elsewhere(own, types)))
-                usable = usable and not needed
-                continue
-            try:
-                self._add(ok(name, f"{url} {await probe(url)}"))
-            except CloudError as error:
-                refused = error.kind is Fault.REFUSED
-                remedy = "use another release of the service, or of svcd" if refused else ""
-                self._add(bad(name, _said(error), remedy))
-                usable = usable and not needed
-        return usable
+    async def _service(
+        self, own: Token, name: str, types: Sequence[str], needed: bool, root: str, version: str
+    ) -> Finding:
+        bad = fail if needed else warn
+        try:
+            url = self._keystone.pick(own.catalog, types)
+        except CloudError as error:
+            return bad(name, said(error), _elsewhere(own, types))
+        try:
+            if name == "compute":
+                spoken = await self._compute()
+            elif name == "object-store":
+                spoken = await self._object_store(url)
+            else:
+                spoken = await self._listed(name, url.partition(root)[0] + "/", version)
+        except CloudError as error:
+            refused = error.kind is Fault.REFUSED
+            remedy = "use another release of the service, or of svcd" if refused else ""
+            return bad(name, said(error), remedy)
+        return ok(name, f"{url} {spoken}")
 
-    def _elsewhere(self, own: Token, types: Iterable[str]) -> str:
-        """The remedy when the catalog has no endpoint of the configured region and interface."""
-        have = [each for each in own.catalog if each.type in types]
-        if not have:
-            return "install the service; without it clusters have no volumes or no object store"
-        regions = ", ".join(sorted({each.region for each in have}))
-        interfaces = ", ".join(sorted({each.interface for each in have}))
-        return (
-            "correct cloud.region and cloud.interface: the catalog has the regions"
-            f" {regions} and the interfaces {interfaces}"
-        )
-
-    async def _compute(self, url: str) -> str:
+    async def _compute(self) -> str:
         session = own_session(self._keystone, Scope())
-        rest = Rest(self._http, session, "compute", ("compute",))
-        compute = Compute(rest, {})
+        compute = Compute(Rest(self._http, session, "compute", ("compute",)), {})
         (_, low), (_, high) = await compute.spoken()
         return f"speaks 2.{low} to 2.{high}, svcd uses 2.{(await compute.version())[1]}"
-
-    async def _image(self, url: str) -> str:
-        return await self._listed("image", url.removesuffix("/v2") + "/", "v2")
-
-    async def _network(self, url: str) -> str:
-        return await self._listed("network", url.removesuffix("/v2.0") + "/", "v2")
-
-    async def _volume(self, url: str) -> str:
-        return await self._listed("volume", url.partition("/v3")[0] + "/", "v3")
 
     async def _listed(self, service: str, url: str, wanted: str) -> str:
         """The newest version in the version document whose id begins with `wanted`."""
@@ -363,6 +311,37 @@ class CloudDoctor:
         return "answers"
 
 
-def _said(error: PortError) -> str:
-    """The text of the error without the name of the service at its begin."""
-    return error.text.partition(": ")[2] or error.text
+def _may_validate(own: Token) -> bool:
+    return bool(set(_VALIDATORS) & set(own.roles))
+
+
+def _firewall(settings: CloudSettings) -> Finding:
+    """Whether the settings open Hadoop's pages to everybody."""
+    cidrs, what = settings.web_cidrs, "cloud.web_cidrs"
+    public = [cidr for cidr in cidrs if ip_network(cidr).prefixlen < LEAST_PREFIX]
+    if not cidrs:
+        return ok(what, "none: users reach Hadoop's pages with svcd tunnel")
+    if not public:
+        return ok(what, f"{', '.join(cidrs)} may run programs on all clusters")
+    if settings.allow_public_web:
+        text = f"{', '.join(public)}: everybody may run programs on all clusters"
+        return warn(what, text, "name the networks of users, unset cloud.allow_public_web")
+    return fail(
+        what,
+        f"{', '.join(public)} opens Hadoop's pages to everybody, who may then run programs on all"
+        " clusters",
+        "name the networks of users, or accept it: cloud.allow_public_web=true",
+    )
+
+
+def _elsewhere(own: Token, types: Iterable[str]) -> str:
+    """The remedy when the catalog has no endpoint of the configured region and interface."""
+    have = [endpoint for endpoint in own.catalog if endpoint.type in types]
+    if not have:
+        return "install the service; without it clusters have no volumes or no object store"
+    regions = ", ".join(sorted({endpoint.region for endpoint in have}))
+    interfaces = ", ".join(sorted({endpoint.interface for endpoint in have}))
+    return (
+        "correct cloud.region and cloud.interface: the catalog has the regions"
+        f" {regions} and the interfaces {interfaces}"
+    )

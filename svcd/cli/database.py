@@ -17,8 +17,8 @@ from typing import Any, Final
 import click
 
 from svcd.cli.command import settings_of, settings_options, version
+from svcd.cli.database_doctor import SEAL
 from svcd.cli.database_target import ASIDE, of_settings, of_url
-from svcd.cli.shared_doctor import SEAL
 from svcd.model.ids import timestamp
 from svcd.settings import Settings
 from svcd.store import migrations

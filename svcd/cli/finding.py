@@ -1,8 +1,16 @@
-"""The result of one check of `svcd doctor`, in one form for all checks."""
+"""The checks of `svcd doctor`: what a check asks about, and the one form of its result."""
 
 from __future__ import annotations
 
-from attrs import frozen
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from attrs import field, frozen
+
+from svcd.settings import Settings
+
+if TYPE_CHECKING:
+    from svcd.cli.cloud_doctor import CloudUser
 
 
 @frozen
@@ -39,3 +47,21 @@ def warn(what: str, text: str, remedy: str = "") -> Finding:
 def fail(what: str, text: str, remedy: str = "") -> Finding:
     """A result that keeps svcd, or a part of it, from its work."""
     return Finding(what, False, text, remedy)
+
+
+@frozen
+class Scene:
+    """What the checks look at: a daemon's settings, and the login of a user of its cloud.
+
+    unknown: see `svcd.settings.Loaded`. known: the content of `endpoints.json` of the running
+    daemon, {} without one.
+    """
+
+    settings: Settings
+    user: CloudUser | None = None
+    unknown: Sequence[str] = ()
+    known: Mapping[str, Any] = field(factory=dict, repr=False)
+
+
+Check: TypeAlias = Callable[[Scene], Iterable[Finding]]
+"""A check reads only, or removes at once what it has made."""

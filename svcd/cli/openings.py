@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import ip_network
 
-from svcd.cli.finding import Finding, ok, warn
+from svcd.cli.finding import Finding, Scene, ok, warn
 from svcd.model.loopback import is_loopback_url
 from svcd.runtime.audit import OFF
 from svcd.runtime.listening import beyond_loopback, encrypted
-from svcd.runtime.preflight import open_without_login
+from svcd.runtime.preflight import listeners, open_without_login
 from svcd.settings import ANY_HOST, UNIX, Settings
 
 LEAST_PREFIX = 8
 """A network with a shorter prefix has more than one operator's addresses."""
 
 
-def examine_openings(settings: Settings) -> Iterator[Finding]:
+def examine_openings(scene: Scene) -> Iterator[Finding]:
     """One finding for each subject, with the setting that opens it. It reads settings only."""
+    settings = scene.settings
     yield _login(settings)
     yield _clear_text(settings)
     yield _roles(settings)
@@ -40,12 +41,9 @@ def _login(settings: Settings) -> Finding:
 
 def _clear_text(settings: Settings) -> Finding:
     what = "encryption"
-    listeners = {"server.listen": settings.server.listen}
-    if settings.cloud.kind == "embedded":
-        listeners["cloud.listen"] = settings.cloud.listen
     clear = [
         name
-        for name, endpoint in listeners.items()
+        for name, endpoint in listeners(settings).items()
         if beyond_loopback(endpoint) and not encrypted(endpoint)
     ]
     if clear:

@@ -1,31 +1,28 @@
 """The checks of `svcd doctor` that a start of the daemon makes too: what it approves starts.
 
-It loads plug-ins, parses endpoints and reads the key by the daemon's own code. It opens no port for
+It loads plug-ins and parses endpoints by the daemon's own code. It opens no port for
 longer than a moment, and writes nothing.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
+import shutil
 import socket
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from svcd.cli.database_target import of_settings
-from svcd.cli.finding import Finding, fail, ok, warn
-from svcd.cli.shared_doctor import SEAL, key_finding
+from svcd.cli.finding import Finding, Scene, fail, ok, warn
 from svcd.provisioning.distributions.registry import DistributionError, Distributions
 from svcd.runtime.audit import OFF, STDOUT
 from svcd.runtime.listeners import described, owners
 from svcd.runtime.listening import ListenError, address_of, endpoint_of, file_of
+from svcd.runtime.preflight import listeners
 from svcd.settings import Settings
-from svcd.store import migrations
-from svcd.store.offline.session import OfflineError
-from svcd.store.sealer import key_file
 
 _SERVED: Final = {
     "server.listen": "api",
@@ -35,29 +32,47 @@ _SERVED: Final = {
 """Setting of a port -> key of its URL in `endpoints.json`."""
 
 _OF_TCP: Final = ("tcp:", "tcp6:", "ssl:")
+_ROOM_BYTES: Final = 2 * 2**30
+"""Free space that the state folder needs at least."""
 _SOCKET_PATH: Final = 107
 """Longest path of a socket file on Linux, in bytes."""
 
 
-def examine_start(settings: Settings, known: Mapping[str, Any]) -> Iterator[Finding]:
-    """The findings. known: the content of `endpoints.json` of the running daemon, else {}."""
+def examine_state(scene: Scene) -> Iterator[Finding]:
+    """The state folder."""
+    folder = scene.settings.server.state_dir
+    what = f"state folder {folder}"
+    near = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    try:
+        with tempfile.NamedTemporaryFile(dir=near, prefix=".doctor-"):
+            pass
+        free = shutil.disk_usage(near).free
+    except OSError as error:
+        user = os.environ.get("USER") or str(os.getuid())
+        remedy = f"set another server.state_dir, or: chown {user} {folder}"
+        yield fail(what, f"cannot be written: {error.strerror}", remedy)
+        return
+    if free < _ROOM_BYTES:
+        yield fail(what, f"only {free >> 20} MiB free", "free at least 2 GiB on that disk")
+    else:
+        yield ok(what, f"writable, {free >> 30} GiB free")
+
+
+def examine_start(scene: Scene) -> Iterator[Finding]:
+    """The plug-ins, the ports and the audit file."""
+    settings = scene.settings
     yield _plugins(settings)
     served: dict[object, str] = {}
     for key, text in _listeners(settings).items():
-        yield _repeated(key, text, served) or examine_port(key, text, known)
-    if not settings.database.url.startswith("postgres"):  # `shared_doctor` has the key of others
-        yield from _database(settings)
+        yield _repeated(key, text, served) or examine_port(key, text, scene.known)
     if settings.log.audit not in (OFF, STDOUT):
         yield _audit(settings)
 
 
 def _listeners(settings: Settings) -> Mapping[str, str]:
-    found = {"server.listen": settings.server.listen}
-    if settings.server.admin_listen:
-        found["server.admin_listen"] = settings.server.admin_listen
-    if settings.cloud.kind == "embedded":
-        found["cloud.listen"] = settings.cloud.listen
-    return found
+    """The endpoints of the daemon by their settings, also that of administration."""
+    admin = settings.server.admin_listen
+    return listeners(settings) | ({"server.admin_listen": admin} if admin else {})
 
 
 def _repeated(key: str, text: str, served: dict[object, str]) -> Finding | None:
@@ -78,67 +93,14 @@ def _plugins(settings: Settings) -> Finding:
     return ok(what, ", ".join(each.name for each in offered))
 
 
-def _key(settings: Settings, sealed: Sequence[str]) -> Finding:
-    what, path = "seal key", key_file(settings)
-    if not _there(path):
-        there = next(each for each in path.parents if _there(each))  # the daemon makes the rest
-        if not _writable(there):
-            return fail(
-                what,
-                f"{path} cannot be made: {there} is not a folder that can be written",
-                "set another server.seal_key",
-            )
-    return key_finding(settings, sealed)
-
-
-def _database(settings: Settings) -> Iterator[Finding]:
-    """Key and schema of a database in a file."""
-    what, place = "database", of_settings(settings)
-    path = place.path
-    if path is None or not _there(path):
-        yield _key(settings, ())
-        yield _new(settings, path)
-        return
-    sealed: Sequence[str] = ()
-    try:
-        with contextlib.closing(place.reading("svcd doctor")) as session:
-            session.snapshot()
-            tables = session.tables()
-            row = session.one(migrations.CURRENT) if "schema_version" in tables else None
-            if "seals" in tables:
-                sealed = [str(each[0]) for each in session.rows(SEAL)]
-    except OfflineError as error:
-        yield _key(settings, ())
-        yield fail(what, str(error), "svcd db check")
-        return
-    yield _key(settings, sealed)
-    refusal = migrations.refusal(migrations.version_of(row), f"{path}")
-    if refusal:
-        yield fail(what, refusal, "svcd db current")
-    else:
-        yield ok(what, f"{path} can be used")
-
-
-def _new(settings: Settings, path: Path | None) -> Finding:
-    """The database does not exist yet."""
-    what = "database"
-    if path is not None and settings.database.url and not _writable(path.parent):
-        return fail(
-            what,
-            f"cannot make {path}: its folder does not exist or is not writable",
-            "set another database.url",
-        )
-    return ok(what, "the daemon will create it at its start")
-
-
 def _audit(settings: Settings) -> Finding:
     what = "log.audit"
     folder = settings.server.state_dir.absolute()
     path = folder / settings.log.audit
-    if _there(path):
+    if there(path):
         good = path.is_file() and os.access(path, os.W_OK)
     else:
-        good = _writable(path.parent) or (path.parent == folder and not _there(folder))
+        good = writable(path.parent) or (path.parent == folder and not there(folder))
     if good:
         return ok(what, f"{path} can be written")
     return fail(
@@ -146,7 +108,7 @@ def _audit(settings: Settings) -> Finding:
     )
 
 
-def _there(path: Path) -> bool:
+def there(path: Path) -> bool:
     """Whether this user can see the path."""
     try:
         return path.exists()
@@ -154,8 +116,9 @@ def _there(path: Path) -> bool:
         return False
 
 
-def _writable(folder: Path) -> bool:
-    return _there(folder) and folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+def writable(folder: Path) -> bool:
+    """Whether this user may make files in the folder."""
+    return there(folder) and folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
 
 
 # ---- ports --------------------------------------------------------------------------------------
@@ -211,7 +174,7 @@ def examine_port(key: str, text: str, known: Mapping[str, Any]) -> Finding:
 def _socket_file(key: str, text: str, file: Path, url: str) -> Finding:
     if file.exists() and not file.is_socket():
         return fail(key, f"{file} is no socket", f"set another {key}, or: rm {file}")
-    if not _writable(file.parent):
+    if not writable(file.parent):
         return fail(
             key,
             f"{text}: the folder {file.parent} does not exist or is not writable",

@@ -49,7 +49,7 @@ def check(settings: Settings) -> None:
     else:
         _check_cloud(settings.cloud)
     admin = {"server.admin_listen": settings.server.admin_listen}
-    for name, endpoint in (_listeners(settings) | admin).items():
+    for name, endpoint in (listeners(settings) | admin).items():
         if reason := malformed(endpoint):
             raise SettingsError(f"{name}: {reason}")
     if settings.auth.mode == "none" and socket_of_all(settings.server.listen):
@@ -76,7 +76,7 @@ def open_without_login(settings: Settings) -> str:
         return ""
     if cloud.kind == "openstack" and not is_loopback_url(cloud.auth_url):
         return "everybody who reaches server.listen may do everything in every project of the cloud"
-    for name, endpoint in _listeners(settings).items():
+    for name, endpoint in listeners(settings).items():
         if beyond_loopback(endpoint):
             return f"other machines can reach {name} ({endpoint}), and run programs on this machine"
     if cloud.kind == "embedded" and not _is_loopback_network(settings.embedded.network):
@@ -87,7 +87,7 @@ def open_without_login(settings: Settings) -> str:
     return ""
 
 
-def _listeners(settings: Settings) -> dict[str, str]:
+def listeners(settings: Settings) -> dict[str, str]:
     """The endpoints that serve clouds and clusters, by their settings."""
     listeners = {"server.listen": settings.server.listen}
     if settings.cloud.kind == "embedded":

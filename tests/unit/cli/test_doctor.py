@@ -14,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.doctor import examine
 from svcd.cli.door import running
-from svcd.cli.finding import Finding
+from svcd.cli.finding import Finding, Scene
 from svcd.cli.start_doctor import examine_start
 from svcd.settings import load
 from tests.unit.provisioning.distributions.vanilla.image.trees import (
@@ -158,7 +158,9 @@ class DoctorTests(SynchronousTestCase):
             f'{{"api": "{api}", "identity": "{identity}", "pid": {os.getpid()}}}'
         )
         settings = load(None, {}, [f"server.state_dir={self.state}"]).settings
-        found = {each.what: each for each in examine_start(settings, running(self.state))}
+        found = {
+            each.what: each for each in examine_start(Scene(settings, known=running(self.state)))
+        }
         for key, url in (("server.listen", api), ("cloud.listen", identity)):
             self.assertEqual(found[key], Finding(key, True, f"process {os.getpid()} serves {url}"))
 

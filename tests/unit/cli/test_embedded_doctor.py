@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.cloud_doctor import CloudUser
 from svcd.cli.embedded_doctor import examine_embedded
-from svcd.cli.finding import Finding
+from svcd.cli.finding import Finding, Scene
 from svcd.cli.http import Answer
 from svcd.settings import load
 from tests.support.http import AnsweredBy
@@ -34,7 +34,8 @@ class EmbeddedLoginTests(SynchronousTestCase):
     def user(self, running: bool = True, **login: str) -> Finding:
         known = {"identity": "http://127.0.0.1:8387/identity/v3"} if running else {}
         settings = load(None, {}).settings
-        _, finding = examine_embedded(settings, CloudUser(**login), known, AnsweredBy(self.send))
+        scene = Scene(settings, CloudUser(**login), known=known)
+        _, finding, *_ = examine_embedded(scene, AnsweredBy(self.send))
         return finding
 
     def test_a_right_password(self) -> None:
@@ -78,6 +79,6 @@ class EmbeddedLoginTests(SynchronousTestCase):
         """In the settings of the command."""
         settings = load(None, {}, ["embedded.password=other"]).settings
         known = {"username": "demo", "password": "p"}
-        (finding,) = examine_embedded(settings, None, known)
+        finding, *_ = examine_embedded(Scene(settings, known=known))
         self.assertEqual(finding.word, "warn")
         self.assertIn("embedded.password: not the value of the running daemon", finding.text)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.embedded_doctor import examine_machines
+from svcd.cli.embedded_doctor import machines
 from svcd.cli.exits import NOT_FOUND, USAGE, CommandError
 from svcd.cli.finding import Finding
 from svcd.cli.machines import chosen, rows
@@ -68,7 +68,7 @@ class AdviceTests(SynchronousTestCase):
     def test_doctor_warns_of_each_state_folder(self) -> None:
         """A start of the daemon helps only when there is a folder."""
         self.assertEqual(
-            list(examine_machines([A, B, GONE])),
+            list(machines([A, B, GONE])),
             [
                 Finding(
                     "machines", False, "/b: 1 machine with 500 MiB runs without a daemon",
@@ -82,7 +82,7 @@ class AdviceTests(SynchronousTestCase):
             ],
         )  # fmt: skip
         self.assertEqual(
-            list(examine_machines([A])),
+            list(machines([A])),
             [Finding("machines", True, "none of this user runs without its daemon")],
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.cli.finding import Scene
 from svcd.cli.openings import examine_openings
 from svcd.settings import load
 
@@ -18,7 +19,7 @@ PROXY = "server.trusted_proxies=127.0.0.1,unix"
 class OpeningsTests(SynchronousTestCase):
     def warnings(self, *flags: str) -> list[str]:
         """Subject, text and remedy of each finding that is not good; all of them are warnings."""
-        found = list(examine_openings(load(None, {}, flags).settings))
+        found = list(examine_openings(Scene(load(None, {}, flags).settings)))
         self.assertEqual([f.what for f in found if not f.good and not f.warning], [])
         return [f"{f.what}: {f.text} - {f.remedy}" for f in found if not f.good]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.clusters_doctor import examine_clusters, refused_ports
-from svcd.cli.finding import Finding
+from svcd.cli.database_doctor import examine_database, refused_ports
+from svcd.cli.finding import Finding, Scene
 from svcd.settings import load
 from tests.unit.cli.databases import lived_in
 
@@ -40,7 +40,8 @@ class ExamineTests(SynchronousTestCase):
 
     def findings(self, *flags: str, state: Path | None = None) -> list[Finding]:
         given = [f"server.state_dir={state or self.state}", *flags]
-        return list(examine_clusters(load(None, {}, given).settings))
+        found = examine_database(Scene(load(None, {}, given).settings))
+        return [each for each in found if each.what == "cloud.ssh_ports"]
 
     def test_a_stored_cluster_is_found(self) -> None:
         """In the rows, while a daemon may use them."""
@@ -55,10 +56,3 @@ class ExamineTests(SynchronousTestCase):
         loopback = ("cloud.kind=openstack", "cloud.auth_url=http://127.0.0.1:5000/v3")
         self.assertEqual(self.findings(*loopback), [])
         self.assertEqual(self.findings(*REAL, state=Path(self.mktemp())), [])
-
-    def test_a_damaged_database_is_a_warning(self) -> None:
-        """The other checks go on."""
-        (self.state / "svcd.sqlite").write_bytes(b"no database" * 1000)
-        (found,) = self.findings(*REAL)
-        self.assertEqual(found.word, "warn")
-        self.assertIn("clusters not checked", found.text)
