@@ -12,13 +12,16 @@ from functools import partial
 from ipaddress import ip_network
 from typing import Any, Final
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 from twisted.internet.defer import succeed
 from twisted.internet.interfaces import IReactorTime
 from twisted.web.iweb import IAgent
 
 from svcd.cli import own_reactor
+from svcd.cli.door import has_login
+from svcd.cli.exits import CommandError
 from svcd.cli.finding import Finding, Scene, fail, ok, warn
+from svcd.cli.http import Http
 from svcd.cli.openings import LEAST_PREFIX
 from svcd.cli.tenant_doctor import Tenant, said
 from svcd.clients.application_credentials import UserCredentials
@@ -28,7 +31,6 @@ from svcd.clients.http import HttpClient
 from svcd.clients.identity import Keystone, Scope, Token
 from svcd.clients.rest import Rest
 from svcd.clients.sessions import CallerSession, own_session
-from svcd.model.redaction import url_repr
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault, PortError
@@ -59,49 +61,19 @@ _PASSWORDS: Final = warn(
 )
 
 
-@frozen(kw_only=True)
+@frozen
 class CloudUser:
-    """A user of the cloud: a token, or the login for a token. project: name, or id with `by_id`.
-
-    auth_url: the identity service that the user named for it; "" without one.
-    """
+    """A user of the cloud: a token, else the variables of the `openstack` command for a login."""
 
     token: str = field(default="", repr=False)
-    username: str = ""
-    password: str = field(default="", repr=False)
-    project: str = ""
-    by_id: bool = False
-    user_domain: str = "default"
-    project_domain: str = "default"
-    application_credential_id: str = field(default="", repr=False)
-    application_credential_secret: str = field(default="", repr=False)
-    auth_url: str = field(default="", repr=url_repr)
+    variables: Mapping[str, str] = field(factory=dict, repr=False)
 
 
 def login(token: str, environment: Mapping[str, str]) -> CloudUser | None:
     """The user that `--token` or the variables of the `openstack` command name, if any."""
-    get = environment.get
-    auth_url = get("OS_AUTH_URL", "")
-    token = token or get("OS_TOKEN", "")
-    if token:
-        return CloudUser(token=token, auth_url=auth_url)
-    if get("OS_APPLICATION_CREDENTIAL_ID"):
-        return CloudUser(
-            application_credential_id=get("OS_APPLICATION_CREDENTIAL_ID", ""),
-            application_credential_secret=get("OS_APPLICATION_CREDENTIAL_SECRET", ""),
-            auth_url=auth_url,
-        )
-    if not (get("OS_USERNAME") and get("OS_PASSWORD")):
-        return None
-    return CloudUser(
-        username=get("OS_USERNAME", ""),
-        password=get("OS_PASSWORD", ""),
-        project=get("OS_PROJECT_ID") or get("OS_PROJECT_NAME", ""),
-        by_id=bool(get("OS_PROJECT_ID")),
-        user_domain=get("OS_USER_DOMAIN_ID", "default"),
-        project_domain=get("OS_PROJECT_DOMAIN_ID", "default"),
-        auth_url=auth_url,
-    )
+    variables = {name: value for name, value in environment.items() if name.startswith("OS_")}
+    token = token or variables.get("OS_TOKEN", "")
+    return CloudUser(token, variables) if token or has_login(variables) else None
 
 
 def examine_cloud(scene: Scene) -> Sequence[Finding]:
@@ -119,18 +91,23 @@ def examine_cloud(scene: Scene) -> Sequence[Finding]:
         for version in plugin.versions
     }
 
+    logins = Http(scene.user.variables.get("OS_CACERT", "") if scene.user else "")
+
     async def work(reactor: Any, agent: IAgent) -> Sequence[Finding]:
-        return await CloudDoctor(agent, reactor, settings.cloud).examine(scene.user, tags)
+        doctor = CloudDoctor(agent, reactor, settings.cloud, logins)
+        return await doctor.examine(scene.user, tags)
 
     return own_reactor.run(work)
 
 
 class CloudDoctor:
-    """The checks of one cloud."""
+    """The checks of one cloud. logins: where the login of the user is sent; it blocks."""
 
-    def __init__(self, agent: IAgent, clock: IReactorTime, settings: CloudSettings) -> None:
-        self._clock = clock
+    def __init__(
+        self, agent: IAgent, clock: IReactorTime, settings: CloudSettings, logins: Http
+    ) -> None:
         self._settings = settings
+        self._logins = logins
         self._http = HttpClient(agent, clock, cloud_error, timeout_s=settings.timeout_s)
         self._keystone = Keystone(self._http, settings, clock)
 
@@ -222,14 +199,16 @@ class CloudDoctor:
 
     async def _user(self, user: CloudUser, own: Token) -> tuple[Token | None, Sequence[Finding]]:
         """The user's token after validation by svcd's user; None when it is not usable."""
-        what, text = "tokens of users", Secret(user.token)
-        if not user.token:
+        what, text = "tokens of users", user.token
+        if not text:
+            from svcd.cli.login import Login
+
             try:
-                text = (await self._issued(user)).text
-            except CloudError as error:
-                return None, [fail("user", said(error))]
+                text = Login(self._keystone.base, user.variables, self._logins).token
+            except CommandError as error:
+                return None, [fail("user", str(error))]
         try:
-            token = await self._keystone.validate(text)
+            token = await self._keystone.validate(Secret(text))
         except CloudError as error:
             remedy = "" if _may_validate(own) else self._grant(own)
             return None, [fail(what, said(error), remedy)]
@@ -242,20 +221,6 @@ class CloudDoctor:
         roles = ", ".join(sorted(token.roles))
         text_ = f"{token.user_name} in project {token.project_id}, roles: {roles}"
         return token, [good, ok("user", text_)]
-
-    async def _issued(self, user: CloudUser) -> Token:
-        theirs = evolve(
-            self._settings,
-            username=user.username,
-            password=user.password,
-            project="" if user.by_id else user.project,
-            user_domain=user.user_domain,
-            project_domain=user.project_domain,
-            application_credential_id=user.application_credential_id,
-            application_credential_secret=user.application_credential_secret,
-        )
-        keystone = Keystone(self._http, theirs, self._clock)
-        return await keystone.own(Scope(project=user.project) if user.by_id else Scope())
 
     # ---- the other services ----
 

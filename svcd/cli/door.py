@@ -88,7 +88,7 @@ def find(
         from svcd.cli.login import project_of
 
         tenant = project_of(auth_url, token, http)
-    if not token and environment.get("OS_AUTH_URL") and _has_login(environment):
+    if not token and environment.get("OS_AUTH_URL") and has_login(environment):
         from svcd.cli.login import Login
 
         login = Login(auth_url, environment, http)
@@ -118,7 +118,8 @@ def _no_daemon(folder: Path, has_cloud: bool) -> CommandError:
     return CommandError(text, UNREACHABLE)
 
 
-def _has_login(environment: Mapping[str, str]) -> bool:
+def has_login(environment: Mapping[str, str]) -> bool:
+    """Whether the variables of the `openstack` command are enough for a login."""
     user = environment.get("OS_USERNAME") or environment.get("OS_USER_ID")
     secret = environment.get("OS_APPLICATION_CREDENTIAL_SECRET")
     return bool(secret or (user and environment.get("OS_PASSWORD")))

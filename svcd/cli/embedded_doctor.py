@@ -105,12 +105,12 @@ def _own(settings: Settings, known: Mapping[str, Any]) -> Finding:
 def _user(user: CloudUser, identity: str, http: Http) -> Finding:
     from svcd.cli import login
 
-    what = "user"
-    if user.auth_url and v3(user.auth_url) != v3(identity):
+    what, auth_url = "user", user.variables.get("OS_AUTH_URL", "")
+    if auth_url and v3(auth_url) != v3(identity):
         return warn(
             what,
-            f"not checked: OS_AUTH_URL is {shown_url(user.auth_url)}, which is not the embedded"
-            " cloud of this state folder",
+            f"not checked: OS_AUTH_URL is {shown_url(auth_url)}, which is not the embedded cloud of"
+            " this state folder",
             "unset the OS_… variables, or set cloud.kind=openstack",
         )
     if not identity:
@@ -121,8 +121,8 @@ def _user(user: CloudUser, identity: str, http: Http) -> Finding:
         )
     try:
         if not user.token:
-            project = login.Login(identity, _variables(user), http).project
-            name = user.username or "the application credential"
+            project = login.Login(identity, user.variables, http).project
+            name = user.variables.get("OS_USERNAME") or "the application credential"
             return ok(what, f"{name} can log in, project {project or 'none'}")
         project = login.project_of(identity, user.token, http)
     except CommandError as error:
@@ -130,20 +130,6 @@ def _user(user: CloudUser, identity: str, http: Http) -> Finding:
     if not project:
         return fail(what, "the embedded cloud refuses the token", _REMEDY)
     return ok(what, f"the token is valid for project {project}")
-
-
-def _variables(user: CloudUser) -> Mapping[str, str]:
-    """The variables of the `openstack` command for a login."""
-    project = "OS_PROJECT_ID" if user.by_id else "OS_PROJECT_NAME"
-    return {
-        "OS_USERNAME": user.username,
-        "OS_PASSWORD": user.password,
-        "OS_USER_DOMAIN_ID": user.user_domain,
-        project: user.project,
-        "OS_PROJECT_DOMAIN_ID": user.project_domain,
-        "OS_APPLICATION_CREDENTIAL_ID": user.application_credential_id,
-        "OS_APPLICATION_CREDENTIAL_SECRET": user.application_credential_secret,
-    }
 
 
 # ---- this machine -------------------------------------------------------------------------------

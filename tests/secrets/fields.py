@@ -23,9 +23,6 @@ SOUNDS = re.compile(
 _LEFT_OUT = ("svcd.embedded",)
 
 SECRET: Mapping[str, str] = {
-    "cli.cloud_doctor.CloudUser.application_credential_id": "command application credential id",
-    "cli.cloud_doctor.CloudUser.application_credential_secret": "command application credential",
-    "cli.cloud_doctor.CloudUser.password": "command password",
     "cli.cloud_doctor.CloudUser.token": "command token",
     "clients.http.Answer.sent": "token",
     "clients.http._Call.sent": "token",

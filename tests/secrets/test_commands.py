@@ -194,10 +194,18 @@ class PeerTests(_Case):
         own = self.secret("password")
         users = [
             CloudUser(token=self.secret("token", "")),
-            CloudUser(username="alice", password=self.secret("password"), project="alpha"),
             CloudUser(
-                application_credential_id=self.secret("application credential id"),
-                application_credential_secret=self.secret("application credential"),
+                variables={
+                    "OS_USERNAME": "alice",
+                    "OS_PASSWORD": self.secret("password"),
+                    "OS_PROJECT_NAME": "alpha",
+                }
+            ),
+            CloudUser(
+                variables={
+                    "OS_APPLICATION_CREDENTIAL_ID": self.secret("application credential id"),
+                    "OS_APPLICATION_CREDENTIAL_SECRET": self.secret("application credential"),
+                }
             ),
         ]
         for user in users:
@@ -211,7 +219,8 @@ class PeerTests(_Case):
                     password=password,
                     project="service",
                 )
-                doctor = CloudDoctor(rig.agent, rig.clock, settings)
+                self.form, self.status = "%s", 401
+                doctor = CloudDoctor(rig.agent, rig.clock, settings, AnsweredBy(self.evil))
                 found = rig.run(doctor.examine(user, {}))
                 self.silent("\n".join(f"{f.what}: {f.text} {f.remedy}" for f in found))
 

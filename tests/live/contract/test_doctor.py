@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from svcd.cli.cloud_doctor import CloudDoctor, CloudUser
 from svcd.cli.finding import Finding
+from svcd.cli.http import Http
 from svcd.settings import CloudSettings
 from tests.contract.cloud import CloudCase
 from tests.live.contract.test_cloud import LiveCase
@@ -21,13 +22,13 @@ class LiveDoctor(LiveCase, CloudCase):
             "region": given("REGION"),
             **settings,
         }
-        doctor = CloudDoctor(self.agent, self.clock, CloudSettings(**of, timeout_s=120.0))
+        doctor = CloudDoctor(self.agent, self.clock, CloudSettings(**of, timeout_s=120.0), Http())
         return {f.what: f for f in await doctor.examine(user, {})}
 
     async def check_a_user_for_whom_all_is_well(self) -> None:
         """Nothing fails."""
-        user = CloudUser(username=self.user, password=self.password, project=given("PROJECT"))
-        found = await self.found(user)
+        user = {"username": self.user, "password": self.password, "project": given("PROJECT")}
+        found = await self.found(_variables(user))
         self.assertEqual([f for f in found.values() if f.word == "fail"], [])
         self.assertEqual(found["trust"].text, "can be created for svcd's user and deleted again")
         self.assertTrue(found["compute"].text.endswith("svcd uses 2.79"), found["compute"].text)
@@ -51,10 +52,16 @@ class LiveDoctor(LiveCase, CloudCase):
         mine = {"username": self.user, "password": self.password, "project": given("PROJECT")}
         found = await self.found(None, **mine)
         self.assertEqual(found["tokens of users"].word, "fail")
-        service = CloudUser(
-            username=given("SERVICE_USERNAME", "svcd"),
-            password=given("SERVICE_PASSWORD", self.password),
-            project=given("SERVICE_PROJECT", "service"),
-        )
-        found = await self.found(service, **mine)
+        service = {
+            "username": given("SERVICE_USERNAME", "svcd"),
+            "password": given("SERVICE_PASSWORD", self.password),
+            "project": given("SERVICE_PROJECT", "service"),
+        }
+        found = await self.found(_variables(service), **mine)
         self.assertIn("was answered 403", found["tokens of users"].text)
+
+
+def _variables(user: dict[str, str]) -> CloudUser:
+    """The user with the variables of the `openstack` command."""
+    names = {"username": "USERNAME", "password": "PASSWORD", "project": "PROJECT_NAME"}
+    return CloudUser(variables={f"OS_{names[key]}": value for key, value in user.items()})

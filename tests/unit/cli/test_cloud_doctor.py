@@ -9,14 +9,15 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.cloud_doctor import CloudDoctor, CloudUser, login
 from svcd.cli.finding import Finding
+from svcd.cli.http import Answer
 from svcd.embedded.faults import FaultRule
 from svcd.model.cloud import Opening
 from svcd.model.ids import TenantId
 from svcd.ports.cloud import Access, CloudSession
 from svcd.settings import CloudSettings
+from tests.support.http import AnsweredBy
 from tests.unit.embedded.cloud.rig import ORIGIN, PLAIN_IMAGE_ID, Rig
 
-ALICE = CloudUser(username="alice", password="alice", project="alpha")
 TAGS = {"fake 0.1": ("fake", "0.1")}
 
 
@@ -24,8 +25,13 @@ class CloudDoctorTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.rig = Rig()
 
-    def found(self, user: CloudUser | None = ALICE, **settings: Any) -> dict[str, Finding]:
-        """Findings by their subject."""
+    def user(self, name: str = "alice") -> CloudUser:
+        """A user of project alpha."""
+        return CloudUser(self.rig.token(name, name, "alpha").reveal())
+
+    def found(self, *users: CloudUser | None, **settings: Any) -> dict[str, Finding]:
+        """Findings by their subject. users: the one of the doctor; without one Alice."""
+        (user,) = users or (self.user(),)
         given: dict[str, Any] = {
             "auth_url": f"{ORIGIN}/identity/v3",
             "username": "svcd",
@@ -33,7 +39,8 @@ class CloudDoctorTests(SynchronousTestCase):
             "project": "service",
             **settings,
         }
-        doctor = CloudDoctor(self.rig.agent, self.rig.clock, CloudSettings(**given))
+        logins = AnsweredBy(lambda *_: Answer(401, {}, b"{}"))
+        doctor = CloudDoctor(self.rig.agent, self.rig.clock, CloudSettings(**given), logins)
         findings = self.rig.run(doctor.examine(user, TAGS))
         self.assertEqual(len({f.what for f in findings}), len(findings))
         return {f.what: f for f in findings}
@@ -207,14 +214,16 @@ class CloudDoctorTests(SynchronousTestCase):
 
     def test_users_that_cannot_be_looked_at(self) -> None:
         """A wrong password, a garbled token, one of no project."""
-        found = self.found(CloudUser(username="alice", password="x", project="alpha"))
+        wrong = {"OS_USERNAME": "alice", "OS_PASSWORD": "s3cret", "OS_PROJECT_NAME": "alpha"}
+        found = self.found(CloudUser(variables=wrong))
         self.assertEqual(self.words(found), [("fail", "user")])
+        self.assertIn("was refused with the status 401", found["user"].text)
         found = self.found(CloudUser(token="garbled"))
         self.assertEqual(found["user"].text, "the token is not valid")
 
     def test_a_reader(self) -> None:
         """A warning says that the user can create no cluster, and names role and setting."""
-        found = self.found(CloudUser(username="carol", password="carol", project="alpha"))
+        found = self.found(self.user("carol"))
         self.assertEqual(
             found["trust"],
             Finding(
@@ -272,11 +281,10 @@ class CloudDoctorTests(SynchronousTestCase):
             {"application_credential": {"name": "c"}},
             token=token,
         ).json()["application_credential"]
-        found = self.found(
-            CloudUser(
-                application_credential_id=made["id"], application_credential_secret=made["secret"]
-            )
-        )
+        given = {key: made[key] for key in ("id", "secret")}
+        identity = {"methods": ["application_credential"], "application_credential": given}
+        answer = self.rig.raw("POST", "/identity/v3/auth/tokens", {"auth": {"identity": identity}})
+        found = self.found(CloudUser(answer.header("x-subject-token")))
         self.assertFalse(found["trust"].good)
         self.assertEqual(found["trust"].remedy, "")
 
@@ -304,11 +312,11 @@ class LoginTests(SynchronousTestCase):
         """The flag, then a token, an application credential, a password; else nobody."""
         self.assertEqual(login("", {}), None)
         self.assertEqual(login("", {"OS_USERNAME": "u"}), None)
-        self.assertEqual(login("t", {"OS_TOKEN": "other"}), CloudUser(token="t"))
-        self.assertEqual(login("", {"OS_TOKEN": "t", "OS_USERNAME": "u"}), CloudUser(token="t"))
-        given = {"OS_USERNAME": "u", "OS_PASSWORD": "p", "OS_PROJECT_NAME": "n"}
-        self.assertEqual(login("", given), CloudUser(username="u", password="p", project="n"))
-        given["OS_PROJECT_ID"] = "i"
-        self.assertEqual(
-            login("", given), CloudUser(username="u", password="p", project="i", by_id=True)
-        )
+        for given in (
+            {"OS_USERNAME": "u", "OS_PASSWORD": "p", "OS_PROJECT_NAME": "n"},
+            {"OS_APPLICATION_CREDENTIAL_ID": "i", "OS_APPLICATION_CREDENTIAL_SECRET": "s"},
+        ):
+            self.assertEqual(login("", {"HOME": "/", **given}), CloudUser("", given))
+        both = {"OS_TOKEN": "t", "OS_USERNAME": "u"}
+        self.assertEqual(login("", both), CloudUser("t", both))
+        self.assertEqual(login("given", both), CloudUser("given", both))

@@ -31,16 +31,16 @@ class EmbeddedLoginTests(SynchronousTestCase):
             body=json.dumps(token).encode() if self.status < 300 else b"{}",
         )
 
-    def user(self, running: bool = True, **login: str) -> Finding:
+    def user(self, running: bool = True, token: str = "", **login: str) -> Finding:
         known = {"identity": "http://127.0.0.1:8387/identity/v3"} if running else {}
         settings = load(None, {}).settings
-        scene = Scene(settings, CloudUser(**login), known=known)
+        scene = Scene(settings, CloudUser(token, login), known=known)
         _, finding, *_ = examine_embedded(scene, AnsweredBy(self.send))
         return finding
 
     def test_a_right_password(self) -> None:
         """The login is the one that `svcd why` makes."""
-        finding = self.user(username="demo", password="p", project="demo")
+        finding = self.user(OS_USERNAME="demo", OS_PASSWORD="p", OS_PROJECT_NAME="demo")
         self.assertEqual((finding.word, finding.text), ("ok", "demo can log in, project demo"))
         ((method, url, body),) = self.sent
         self.assertEqual((method, url), ("POST", "http://127.0.0.1:8387/identity/v3/auth/tokens"))
@@ -50,7 +50,7 @@ class EmbeddedLoginTests(SynchronousTestCase):
     def test_a_wrong_password(self) -> None:
         """With the place of the right one, and without the wrong one."""
         self.status = 401
-        finding = self.user(username="demo", password="s3cret", project="demo")
+        finding = self.user(OS_USERNAME="demo", OS_PASSWORD="s3cret", OS_PROJECT_NAME="demo")
         self.assertEqual(finding.word, "fail")
         self.assertIn("was refused", finding.text)
         self.assertIn("endpoints.json", finding.remedy)
@@ -65,14 +65,16 @@ class EmbeddedLoginTests(SynchronousTestCase):
 
     def test_a_login_for_another_cloud_is_not_sent(self) -> None:
         """Its password belongs there."""
-        login = {"username": "me", "password": "p", "auth_url": "https://cloud.example:5000"}
+        login = {
+            "OS_USERNAME": "me", "OS_PASSWORD": "p", "OS_AUTH_URL": "https://cloud.example:5000"
+        }  # fmt: skip
         finding = self.user(**login)
         self.assertEqual((finding.word, self.sent), ("warn", []))
         self.assertIn("OS_AUTH_URL is https://cloud.example:5000", finding.text)
 
     def test_a_cloud_that_does_not_run(self) -> None:
         """Nothing is checked."""
-        finding = self.user(False, username="demo", password="p")
+        finding = self.user(False, OS_USERNAME="demo", OS_PASSWORD="p")
         self.assertEqual((finding.word, self.sent), ("warn", []))
 
     def test_a_password_that_is_not_the_running_daemons(self) -> None:
