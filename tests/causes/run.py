@@ -26,6 +26,7 @@ from svcd.ports.machines import Way
 from svcd.runtime.tasks import gather
 from svcd.workflow.act.containers import Containers
 from svcd.workflow.act.rows import Place
+from svcd.workflow.act.yarn import ResourceManager
 from svcd.workflow.decide.evidence import Ended, Evidence, LogFile
 from svcd.workflow.decide.stalls import tag_of
 from tests.causes.cells import FOLDER, JAR, LITERAL, PLAIN, ROOMY, SOFT, Cell
@@ -181,7 +182,9 @@ class Programs:
         self._manager = info["YARN"]["Web UI"].rstrip("/")
         self._hdfs = f"{info['HDFS']['Web UI'].rstrip('/')}/webhdfs/v1"
         self._place = self._place_of(cluster, info["MapReduce"]["Web UI"])
-        self._containers = Containers(HttpProbe(Agent(reactor), reactor), reactor)
+        probe = HttpProbe(Agent(reactor), reactor)
+        self._containers = Containers(probe, reactor)
+        self._yarn = ResourceManager(probe, reactor)
 
     async def begin(self, folder: Path) -> None:
         """Compile the programs in a new folder below `folder`, and make the data."""
@@ -375,7 +378,10 @@ class Programs:
     async def _record(self, folder: Path, cell: Cell, info: Mapping[str, Any]) -> None:
         """Write the engine's record, and the texts that svcd reads besides, to a file."""
         record: Record = engine_record.parsed(info)
-        evidence = await self._containers.evidence(self._place, record, 30.0)
+        evidence = Evidence()
+        if record.failed is not None:
+            family = await self._yarn.family(self._place, record.failed)
+            evidence = await self._containers.evidence(self._place, record, family, 30.0)
         actions = [
             {key: value for key, value in action.items() if key != "conf"}
             for action in info["actions"]

@@ -34,12 +34,12 @@ from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import manager_of, rows_of
 from svcd.workflow.decide.container_page import own_words, read_page
 from svcd.workflow.decide.evidence import LAUNCHER, Ended, Evidence, LogFile
-from svcd.workflow.decide.stalls import SPARK, tag_of
+from svcd.workflow.decide.launchers import Family, is_application
+from svcd.workflow.decide.stalls import SPARK, Application
 
 _CALL_S: Final = 5.0
 """Time-out of one request."""
 _FILES: Final = ("stdout", "stderr", "syslog")
-_APPLICATION: Final = re.compile(r"application_\d+_\d+\Z")
 _JOB: Final = re.compile(r"job_\d+_\d+\Z")
 _CONTAINER: Final = re.compile(r"container_\w+")
 _MASTERS: Final = re.compile(r"container_(?:e\d+_)?\d+_\d+_\d+_0*1\Z")
@@ -49,7 +49,7 @@ _ENDED: Final = frozenset({"SUCCEEDED", "FAILED", "KILLED"})
 _MOST_TASKS: Final = 5
 """Tasks of one job whose logs svcd reads."""
 _MOST_APPLICATIONS: Final = 5
-"""Applications of one failed job that svcd asks about."""
+"""Children of one failed job whose texts svcd reads."""
 _MOST_LIMITS: Final = 4
 """Files of this many times the limit for one are read; further ones are left out."""
 _MOST_LEFT_OUT: Final = 5
@@ -96,38 +96,37 @@ class Containers:
         files: list[ReadFile] = []
         for action in record.actions:
             step = action.name
-            for id_ in [*_ids(action), *await reading.spark_of(action)]:
+            for id_ in _ids(action):
                 if sum(len(file.ends.tail) for file in files) >= _MOST_LIMITS * limit:
                     reading.leave_out(f"the files of {id_}")
-                elif _APPLICATION.match(id_):
-                    files += await reading.application(action, step, id_, limit, limit // 4)
+                elif is_application(id_):
+                    logs = await reading.logs_of(action, id_)
+                    files += await reading.first_container(logs, f"{step} {id_}", limit, limit // 4)
                 else:
                     files += await reading.tasks(step, id_, limit)
         return reading.output(files)
 
-    async def evidence(self, place: Place, record: Record, budget_s: float) -> Evidence:
-        """The texts about a failed job: its launcher, its children, and their failed tasks."""
-        action = record.failed
+    async def evidence(
+        self, place: Place, record: Record, family: Family, budget_s: float
+    ) -> Evidence:
+        """The texts about a failed job: its launcher, its children, and their failed tasks.
+
+        family: of the action that failed.
+        """
+        action, launcher = record.failed, family.launcher
         if action is None:
             return Evidence()
         reading = self._reading(place, budget_s)
-        ended, silent = list[Ended](), ""
-        for id_ in _ids(action)[:_MOST_APPLICATIONS]:
-            if _APPLICATION.match(id_):
-                found = await reading.ended(action, id_)
-                silent = silent or reading.silent
-                ended += [found] if found else []
-        known = {each.id for each in ended}
-        ended += [each for each in await reading.children(action) if each.id not in known]
+        children = family.children[:_MOST_APPLICATIONS]
         files = list[LogFile]()
-        if _APPLICATION.match(action.external_id):
-            files += await reading.files(action, action.external_id, LAUNCHER)
-        for each in ended:
-            if each.is_spark:  # its first container is the driver: the program itself
-                files += await reading.files(action, each.id, each.id)
+        if launcher is not None:
+            files += await reading.files(launcher, LAUNCHER)
+        for child in children:
+            if child.kind == SPARK:  # its first container is the driver: the program itself
+                files += await reading.files(child, child.id)
         jobs = [id_ for id_ in _ids(action) if _JOB.match(id_)]
-        others = [each for each in ended if not each.is_launcher and not each.is_spark]
-        jobs += [f"job_{each.id.partition('_')[2]}" for each in others]
+        others = [child for child in children if child.kind != SPARK]
+        jobs += [f"job_{child.id.partition('_')[2]}" for child in others]
         attempts, said = list[str](), list[str]()
         for job in list(dict.fromkeys(jobs))[:_MOST_APPLICATIONS]:
             failed = await reading.failed_attempts(job)
@@ -136,11 +135,18 @@ class Containers:
                 files += await reading.files_of(attempt)
             diagnostics = await reading.job_diagnostics(job)
             said += [diagnostics] if diagnostics else []
-        for each in () if attempts or said else others:
-            if each.state == "FAILED":  # its master died, and left no history
-                files += await reading.files(action, each.id, each.id)
+        for child in () if attempts or said else others:
+            if child.state == "FAILED":  # its master died, and left no history
+                files += await reading.files(child, child.id)
         return Evidence(
-            attempts=attempts, jobs=said, files=files, applications=ended, silent=silent
+            attempts=attempts,
+            jobs=said,
+            files=files,
+            applications=[
+                *([] if launcher is None else [_ended(launcher, True)]),
+                *(_ended(child, False) for child in children),
+            ],
+            silent=family.silent,
         )
 
     def _reading(self, place: Place, budget_s: float) -> _Reading:
@@ -174,8 +180,6 @@ class _Reading:
         self._history = place.endpoints.history.rstrip("/")
         self._manager_host = place.endpoints.resource_manager.rpartition(":")[0]
         self._until = until
-        self.silent = ""
-        """The reason why the last request for an application had no answer."""
         self._missed = ""
         self._may_grow = False
         self._left_out: list[str] = []
@@ -220,9 +224,9 @@ class _Reading:
         text = str(inner.get("diagnostics") or "").strip() if isinstance(inner, dict) else ""
         return text[:_MOST_DIAGNOSTICS]
 
-    async def files(self, action: Action, id_: str, place: str) -> Sequence[LogFile]:
+    async def files(self, application: Application, place: str) -> Sequence[LogFile]:
         """The files of an application's first container, without a launcher's first lines."""
-        files = await self.application(action, "", id_, _MOST_FILE)
+        files = await self.first_container(application.logs, application.id, _MOST_FILE)
         return [_log_file(file, place) for file in files]
 
     async def files_of(self, attempt: _Attempt) -> Sequence[LogFile]:
@@ -232,21 +236,6 @@ class _Reading:
         node = f"http://{attempt.node}"
         files = await self._container(node, attempt.container, "", _MOST_FILE)
         return [_log_file(file, attempt.id) for file in files]
-
-    async def ended(self, action: Action, id_: str) -> Ended | None:
-        """An application in the resource manager's words. One lost answer means little."""
-        application = await self._application(action, id_)
-        if self.silent:
-            application = await self._application(action, id_)
-        return _ended(application, id_, id_ == action.external_id) if application else None
-
-    async def children(self, action: Action) -> Sequence[Ended]:
-        """The applications that a launcher started."""
-        base = manager_of(action.console_url, self._manager_host)
-        query = f"apps?applicationTags={tag_of(action.id)}"
-        found = await self._json(f"{base}/ws/v1/cluster/{query}")
-        rows = rows_of(found, "apps", "app")[:_MOST_APPLICATIONS]
-        return [_ended(row, str(row.get("id")), False) for row in rows]
 
     async def tasks(self, step: str, job_id: str, limit: int) -> Sequence[ReadFile]:
         """Logs of a map-reduce job's tasks: the failed ones, else the first few.
@@ -270,11 +259,19 @@ class _Reading:
                     files += await self._container(at, container, title, limit, limit // 4, over)
         return files
 
-    async def application(
-        self, action: Action, step: str, id_: str, limit: int, head: int = 0
+    async def logs_of(self, action: Action, id_: str) -> str:
+        """The page of the first container of an application, or ""."""
+        base = manager_of(action.console_url, self._manager_host)
+        app = (await self._json(f"{base}/ws/v1/cluster/apps/{id_}")).get("app")
+        return str(app.get("amContainerLogs") or "") if isinstance(app, dict) else ""
+
+    async def first_container(
+        self, logs: str, title: str, limit: int, head: int = 0
     ) -> Sequence[ReadFile]:
-        """Logs of an application's first container: the launcher, or the job's master."""
-        logs = str((await self._application(action, id_)).get("amContainerLogs") or "")
+        """Logs of an application's first container: the launcher, or the job's master.
+
+        logs: the page of the container, or "".
+        """
         container = _CONTAINER.search(logs)
         if container is None:
             self._may_grow = True
@@ -285,22 +282,7 @@ class _Reading:
             self._may_grow = True
             return []
         origin = f"{node.scheme}://{node.netloc}"
-        return await self._container(origin, container.group(), f"{step} {id_}", limit, head)
-
-    async def spark_of(self, action: Action) -> Sequence[str]:
-        """Ids of the Spark applications that the action has submitted and the record lacks."""
-        if action.type != "java" or action.child_ids or not action.external_id:
-            return []
-        base = manager_of(action.console_url, self._manager_host)
-        query = f"apps?applicationTags={tag_of(action.id)}&applicationTypes={SPARK}"
-        rows = rows_of(await self._json(f"{base}/ws/v1/cluster/{query}"), "apps", "app")
-        return [id_ for row in rows if _APPLICATION.match(id_ := str(row.get("id")))]
-
-    async def _application(self, action: Action, id_: str) -> Mapping[str, object]:
-        base = manager_of(action.console_url, self._manager_host)
-        self.silent = ""
-        app = (await self._json(f"{base}/ws/v1/cluster/apps/{id_}")).get("app")
-        return app if isinstance(app, dict) else {}
+        return await self._container(origin, container.group(), title, limit, head)
 
     async def _container(
         self, node: str, container: str, title: str, limit: int, head: int = 0, over: bool = False
@@ -358,7 +340,6 @@ class _Reading:
         try:
             status, body = await self._probe.get(there, min(_CALL_S, left))
         except ProbeError as error:
-            self.silent = error.text
             self._miss(error.text)
             return None
         if status not in (200, 404):
@@ -381,18 +362,18 @@ def _log_file(file: ReadFile, place: str) -> LogFile:
     return LogFile(place=place, name=name, text=content.decode("utf-8", "replace"))
 
 
-def _ended(row: Mapping[str, object], id_: str, is_launcher: bool) -> Ended:
+def _ended(application: Application, is_launcher: bool) -> Ended:
     return Ended(
-        id=id_,
-        state=str(row.get("state") or ""),
-        text=str(row.get("diagnostics") or "").strip()[:_MOST_DIAGNOSTICS],
+        id=application.id,
+        state=application.state,
+        text=application.diagnostics[:_MOST_DIAGNOSTICS],
         is_launcher=is_launcher,
-        is_spark=row.get("applicationType") == SPARK,
+        is_spark=application.kind == SPARK,
     )
 
 
 def _ids(action: Action) -> Sequence[str]:
     """Ids of the YARN applications and map-reduce jobs of an action."""
     found = (action.external_id, *action.child_ids)
-    known = [each for each in found if _APPLICATION.match(each) or _JOB.match(each)]
+    known = [each for each in found if is_application(each) or _JOB.match(each)]
     return list(dict.fromkeys(known))

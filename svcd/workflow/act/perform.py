@@ -35,11 +35,17 @@ from svcd.workflow.binaries import Binaries
 from svcd.workflow.decide import causes, document, failures, lifecycle, planner, submission
 from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.job_configs import launcher_faults
+from svcd.workflow.decide.launchers import Family
 from svcd.workflow.decide.masking import masked_text, reading
 from svcd.workflow.decide.material import secrets_of, work_of
 from svcd.workflow.decide.object_store import ObjectStoreAccess
 from svcd.workflow.decide.planner import News
-from svcd.workflow.decide.progress import return_code, with_children, with_known_children
+from svcd.workflow.decide.progress import (
+    return_code,
+    submitter,
+    with_children,
+    with_known_children,
+)
 from svcd.workflow.decide.steps import (
     Denied,
     Done,
@@ -60,6 +66,7 @@ log = Logger()
 Answer: TypeAlias = News | Lost | None
 """The engine's answer on a job; None: it has an unknown status."""
 
+_FAILED: Final = frozenset({ExecutionStatus.KILLED, ExecutionStatus.FAILED})
 _PROVEN_S: Final = 2.0
 """After a longer staging svcd asks for the identities again, before it submits."""
 _DIAGNOSIS_S: Final = 15.0
@@ -284,17 +291,23 @@ class Performer:
             return None
         secrets = await self._rows.secrets(row)
         read = await read_record(self._clock, raw, secrets)
-        children = await self._manager.children(place, read)
-        read = with_children(with_known_children(read, row.engine_record), children or ())
-        if status not in (ExecutionStatus.KILLED, ExecutionStatus.FAILED):
+        read = with_known_children(read, row.engine_record)
+        action = read.failed if status in _FAILED else None
+        if action is None:
+            children = await self._manager.children(place, submitter(read))
+            family = Family(children=children or ())
+        else:
+            family = await self._manager.family(place, action)
+        read = with_children(read, family.children)
+        if status not in _FAILED:
             return News(status=status, record=read)
-        lost = await self._manager.settle(place, read)
+        lost = await self._manager.settle(place, read, family)
         if lost is not None:
             lost = evolve(lost, text=masked_text(lost.text, secrets))
             return News(status=status, record=read, failure=lost)
         evidence = causes.NOTHING
         if not row.cancel_requested:
-            evidence = await self._containers.evidence(place, read, _DIAGNOSIS_S)
+            evidence = await self._containers.evidence(place, read, family, _DIAGNOSIS_S)
         steps = causes.judging(read, evidence, secrets, causes.configs_of(row))
         failure = await Slices(self._clock).run(steps)
         return News(

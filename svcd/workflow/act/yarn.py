@@ -17,16 +17,16 @@ from twisted.internet.interfaces import IReactorTime
 
 from svcd.model import foreign
 from svcd.model.cluster import Cluster
-from svcd.model.engine_record import Record
+from svcd.model.engine_record import Action, Record
 from svcd.model.job import Failure
 from svcd.ports.engine import EngineError
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Location, Probe, ProbeError
 from svcd.runtime.tasks import sleep
 from svcd.workflow.act.rows import Place
-from svcd.workflow.decide.launchers import Sweep, died, lost, suspect
+from svcd.workflow.decide.launchers import Family, Sweep, died, is_application, lost, suspect
 from svcd.workflow.decide.progress import is_program, submitter
-from svcd.workflow.decide.stalls import SPARK, Application, ClusterMetrics, Node, is_alone, tag_of
+from svcd.workflow.decide.stalls import Application, ClusterMetrics, Node, is_alone, tag_of
 
 MOST_APPLICATIONS: Final = 500
 """Applications in one answer."""
@@ -92,38 +92,49 @@ class ResourceManager:
 
     # ---- launchers and their children ----
 
-    async def settle(self, place: Place, record: Record) -> Failure | None:
+    async def family(self, place: Place, action: Action) -> Family:
+        """The applications of an action that has ended."""
+        base = self._base(place, action.console_url)
+        if base is None:
+            return Family()
+        silent = ""
+        for _ in range(2 if is_application(action.external_id) else 0):
+            try:  # twice, because one lost answer means little
+                app = (await ask(self._probe, base, f"apps/{action.external_id}")).get("app")
+            except ProbeError as error:
+                silent = error.text
+                continue
+            launcher = None
+            if isinstance(app, dict):
+                launcher = evolve(application_of(app), id=action.external_id)
+            return Family(launcher=launcher, children=await self._children(base, action) or ())
+        return Family(children=await self._children(base, action) or (), silent=silent)
+
+    async def settle(self, place: Place, record: Record, family: Family) -> Failure | None:
         """The failure, once no child is left. None: the launcher did not die, or is not known.
 
         record: of a workflow that has ended. Takes at most half a minute. Safe to repeat.
         """
-        action = suspect(record)
-        if action is None:
+        action, launcher = suspect(record), family.launcher
+        if action is None or launcher is None or not died(launcher.state):
             return None
         base = self._base(place, action.console_url)
         if base is None:
             return None
-        try:
-            application = (await ask(self._probe, base, f"apps/{action.external_id}")).get("app")
-        except ProbeError:
-            return None
-        if not isinstance(application, dict) or not died(application):
-            return None
         sweep = await self._sweep(base, tag_of(action.id), place.endpoints.user)
-        return lost(action, str(application.get("diagnostics") or ""), sweep)
+        return lost(action, launcher.diagnostics, sweep)
 
-    async def children(self, place: Place, record: Record) -> Sequence[Application] | None:
-        """The Spark applications of the job's action, ended ones too. None: not known."""
-        action = submitter(record)
+    async def children(self, place: Place, action: Action | None) -> Sequence[Application] | None:
+        """The applications that an action has submitted, ended ones too. None: not known."""
         base = None if action is None else self._base(place, action.console_url)
-        if action is None or base is None:
-            return ()
-        query = f"apps?applicationTags={tag_of(action.id)}&applicationTypes={SPARK}"
+        return () if action is None or base is None else await self._children(base, action)
+
+    async def _children(self, base: Location, action: Action) -> Sequence[Application] | None:
         try:
-            applications = applications_of(await ask(self._probe, base, query))
+            query = f"apps?applicationTags={tag_of(action.id)}"
+            return applications_of(await ask(self._probe, base, query))
         except ProbeError:
             return None
-        return None if applications is None else [a for a in applications if is_program(action, a)]
 
     async def end_children(self, place: Place, record: Record) -> Sequence[str]:
         """Kill the Spark applications of a job that has ended, and return the ids of all.
@@ -131,16 +142,19 @@ class ResourceManager:
         A cancel may come at the moment of a submit, before the engine sees the application. Raises
         EngineError when svcd cannot ask, or when one still runs.
         """
-        applications = await self.children(place, record)
-        if applications is None:
-            raise EngineError(Fault.UNREACHABLE, "the resource manager does not answer")
         action = submitter(record)
         base = None if action is None else self._base(place, action.console_url)
-        if action is not None and base is not None and any(a.state in _LIVE for a in applications):
+        if action is None or base is None:
+            return ()
+        children = await self._children(base, action)
+        if children is None:
+            raise EngineError(Fault.UNREACHABLE, "the resource manager does not answer")
+        programs = [child for child in children if is_program(action, child)]
+        if any(program.state in _LIVE for program in programs):
             sweep = await self._sweep(base, tag_of(action.id), place.endpoints.user)
             if sweep.left is None or sweep.left:
                 raise EngineError(Fault.UNREACHABLE, f"applications still run: {sweep.reason}")
-        return [a.id for a in applications]
+        return [program.id for program in programs]
 
     def _base(self, place: Place, console: str) -> Location | None:
         host = place.endpoints.resource_manager.rpartition(":")[0]
@@ -231,27 +245,30 @@ def idle_of(tree: Mapping[str, object], names: Mapping[str, str]) -> Sequence[No
 
 
 def applications_of(tree: Mapping[str, object]) -> Sequence[Application] | None:
-    """All live applications in an answer to `apps`; None when there may be more."""
+    """All applications in an answer to `apps`; None when there may be more."""
     if "apps" not in tree:
         return None
     rows = rows_of(tree, "apps", "app")
     if len(rows) >= MOST_APPLICATIONS:
         return None
-    return [
-        Application(
-            id=str(row.get("id")),
-            name=str(row.get("name") or ""),
-            state=str(row.get("state")),
-            age_s=_seconds(row.get("elapsedTime")),
-            progress=_share(row.get("progress")),
-            tags=frozenset(filter(None, str(row.get("applicationTags") or "").split(","))),
-            diagnostics=" ".join(str(row.get("diagnostics") or "").split()),
-            kind=str(row.get("applicationType") or ""),
-            tracking_url=str(row.get("trackingUrl") or ""),
-            containers=count if isinstance(count := row.get("runningContainers"), int) else None,
-        )
-        for row in rows
-    ]
+    return [application_of(row) for row in rows]
+
+
+def application_of(row: Mapping[str, object]) -> Application:
+    """An application in an answer to `apps` or `apps/<id>`."""
+    return Application(
+        id=str(row.get("id")),
+        name=str(row.get("name") or ""),
+        state=str(row.get("state")),
+        age_s=_seconds(row.get("elapsedTime")),
+        progress=_share(row.get("progress")),
+        tags=frozenset(filter(None, str(row.get("applicationTags") or "").split(","))),
+        diagnostics=str(row.get("diagnostics") or "").strip(),
+        kind=str(row.get("applicationType") or ""),
+        tracking_url=str(row.get("trackingUrl") or ""),
+        containers=count if isinstance(count := row.get("runningContainers"), int) else None,
+        logs=str(row.get("amContainerLogs") or ""),
+    )
 
 
 def wants_of(tree: Mapping[str, object]) -> str:

@@ -20,7 +20,7 @@ launcher of each failed action.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from attrs import frozen
@@ -30,11 +30,24 @@ from svcd.model.job import Failure
 from svcd.workflow.decide import causes, failures
 from svcd.workflow.decide.excerpts import yarn_cause
 from svcd.workflow.decide.failures import Code
+from svcd.workflow.decide.stalls import Application
 
 _APPLICATION: Final = re.compile(r"application_\d+_\d+\Z")
 _DEAD: Final = frozenset({"FAILED", "KILLED"})
 _MOST_WORDS: Final = 400
 """Characters of YARN's diagnostics in a failure."""
+
+
+@frozen(kw_only=True)
+class Family:
+    """The applications of an action. launcher: None: there is none, or YARN does not know it.
+
+    children: they carry the tag of the action. silent: why YARN does not tell of the launcher.
+    """
+
+    launcher: Application | None = None
+    children: Sequence[Application] = ()
+    silent: str = ""
 
 
 @frozen(kw_only=True)
@@ -54,12 +67,17 @@ def suspect(record: Record) -> Action | None:
     action = record.failed
     if action is None or action.status == "KILLED":
         return None
-    return action if _APPLICATION.match(action.external_id) else None
+    return action if is_application(action.external_id) else None
 
 
-def died(application: Mapping[str, object]) -> bool:
+def is_application(id_: str) -> bool:
+    """Whether the id is that of an application of YARN."""
+    return _APPLICATION.match(id_) is not None
+
+
+def died(state: str) -> bool:
     """Whether YARN ended the launcher; one that ends by itself is FINISHED, with any result."""
-    return application.get("state") in _DEAD
+    return state in _DEAD
 
 
 def lost(action: Action, diagnostics: str, sweep: Sweep) -> Failure:

@@ -72,12 +72,13 @@ class Node:
 
 @frozen(kw_only=True)
 class Application:
-    """A YARN application that has not ended. age_s: since YARN has taken it.
+    """A YARN application. age_s: since YARN has taken it.
 
     progress: 0.0 to 1.0, as the application's master has reported it.
     tags: those of the engine name the action that the application belongs to. kind: YARN's type,
     for example SPARK. tracking_url: a page about it. containers: that run, its master too; None
-    when not known. wants: the containers for which YARN has no room yet, or "".
+    when not known. wants: the containers for which YARN has no room yet, or "". logs: the page of
+    its first container.
     """
 
     id: str
@@ -91,6 +92,7 @@ class Application:
     tracking_url: str = ""
     containers: int | None = None
     wants: str = ""
+    logs: str = ""
 
 
 @frozen(kw_only=True)

@@ -59,11 +59,14 @@ class Suspects(SynchronousTestCase):
         self.assertIsNone(suspect(parsed({"status": "KILLED", "actions": None})))
 
     def test_only_yarn_ends_a_launcher_as_failed_or_killed(self) -> None:
-        self.assertTrue(died({"state": "FAILED", "finalStatus": "FAILED"}))
-        self.assertTrue(died({"state": "KILLED", "finalStatus": "KILLED"}))
-        self.assertFalse(died({"state": "FINISHED", "finalStatus": "FAILED"}))
-        self.assertFalse(died({"state": "RUNNING"}))
-        self.assertFalse(died({}))
+        for state, is_dead in (
+            ("FAILED", True),
+            ("KILLED", True),
+            ("FINISHED", False),
+            ("RUNNING", False),
+            ("", False),
+        ):
+            self.assertEqual(died(state), is_dead, state)
 
 
 class Telling(SynchronousTestCase):

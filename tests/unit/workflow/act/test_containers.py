@@ -19,11 +19,11 @@ from svcd.ports.engine import Identity
 from svcd.runtime.clock import VirtualClock
 from svcd.workflow.act.containers import Containers, Output
 from svcd.workflow.act.rows import Place
-from svcd.workflow.act.yarn import manager_of
+from svcd.workflow.act.yarn import ResourceManager, manager_of
 from svcd.workflow.decide.addresses import ways_to
 from svcd.workflow.decide.evidence import Evidence
+from svcd.workflow.decide.launchers import Family
 from svcd.workflow.decide.log_growth import grown
-from svcd.workflow.decide.stalls import tag_of
 from tests.unit.workflow.recorded import parsed, record
 from tests.unit.workflow.support import WorkflowCase
 
@@ -79,6 +79,7 @@ class Reading(Urls):
         self.probe = ScriptedProbe(self.clock)
         self.probe.answer(r".", 404, b"")
         self.containers = Containers(self.probe, self.clock)
+        self.manager = ResourceManager(self.probe, self.clock)
 
     def answer(self, pattern: str, tree: Any) -> None:
         self.probe.answer(
@@ -89,7 +90,10 @@ class Reading(Urls):
         return self.successResultOf(Deferred.fromCoroutine(work))
 
     def evidence(self, record: Record, budget_s: float = 10.0) -> Evidence:
-        return self.result(self.containers.evidence(self.place, record, budget_s))
+        """As the end of a job reads it: first YARN's list of the applications."""
+        assert record.failed is not None
+        family = self.result(self.manager.family(self.place, record.failed))
+        return self.result(self.containers.evidence(self.place, record, family, budget_s))
 
     def history(self) -> None:
         job = "jobs/job_1767225600000_0036"
@@ -125,22 +129,6 @@ class Reading(Urls):
         self.answer(r"tasks/t_m_1/attempts$", {"taskAttempts": {"taskAttempt": attempt}})
         real = parsed("job-killed-mapreduce-error")
         self.assertEqual(self.evidence(real).attempts, ["\n".join(lines)])
-
-    def test_the_driver_of_a_running_spark_program(self) -> None:
-        """The engine does not name it yet; YARN finds it by the tag of the action."""
-        action = {"id": "w@job-node", "name": "job-node", "type": "java", "status": "RUNNING"}
-        action |= {"externalId": LAUNCHER_ID, "consoleUrl": "http://127.1.0.2:8088/p/"}
-        running = engine_record.parsed({"status": "RUNNING", "actions": [action]})
-        node = "http://c1-master-001:8042/node/containerlogs/container_1_2_01_000001/svcd"
-        query = f"applicationTags={tag_of('w@job-node')}&applicationTypes=SPARK"
-        self.answer(rf"cluster/apps\?{query}$", {"apps": {"app": {"id": "application_1_0002"}}})
-        self.answer(r"cluster/apps/application_1_0002$", {"app": {"amContainerLogs": node}})
-        self.answer("containerlogs/container_1_2_01_000001/stdout", b"counted 7\n")
-        output = self.result(self.containers.logs(self.place, running, 1000, 10.0))
-        (file,) = output.files
-        self.assertEqual(file.title, "job-node application_1_0002 stdout")
-        self.assertEqual(file.ends.tail, b"counted 7\n")
-        self.assertTrue(output.may_grow)
 
     def launcher(self) -> Record:
         """Its program died, and neither log nor history of it is to be had."""
@@ -182,7 +170,7 @@ class Reading(Urls):
         """Nothing else is known then."""
         faults = Faults()
         faults.add(FaultRule(where="probe", path=r":8088/", effect=Effect.REFUSED))
-        self.containers = Containers(ScriptedProbe(self.clock, faults), self.clock)
+        self.manager = ResourceManager(ScriptedProbe(self.clock, faults), self.clock)
         url = "http://127.1.0.2:8088/ws/v1/cluster/apps/application_1_0001"
         self.assertEqual(
             self.evidence(self.launcher()).silent, f"{url}: connection refused (fault)"
@@ -191,7 +179,7 @@ class Reading(Urls):
     def test_a_lost_answer_is_asked_for_again(self) -> None:
         faults = Faults()
         faults.add(FaultRule(where="probe", path=r":8088/", effect=Effect.REFUSED, times=1))
-        self.containers = Containers(ScriptedProbe(self.clock, faults), self.clock)
+        self.manager = ResourceManager(ScriptedProbe(self.clock, faults), self.clock)
         self.assertEqual(self.evidence(self.launcher()).silent, "")
 
     def test_a_resource_manager_without_a_word_is_no_reason(self) -> None:
@@ -474,10 +462,12 @@ class Reading(Urls):
 
     def test_after_its_time_nothing_is_asked(self) -> None:
         real = parsed("job-killed-mapreduce-error")
-        self.assertEqual(self.evidence(real, 0.0).attempts, [])
+        told = self.result(self.containers.evidence(self.place, real, Family(), 0.0))
+        self.assertEqual(told.attempts, [])
         self.assertEqual(self.probe.asked, ())
 
     def test_a_job_that_did_not_fail_is_not_asked_about(self) -> None:
         real = parsed("job-succeeded-mapreduce")
-        self.assertEqual(self.evidence(real), Evidence())
+        told = self.result(self.containers.evidence(self.place, real, Family(), 10.0))
+        self.assertEqual(told, Evidence())
         self.assertEqual(self.probe.asked, ())

@@ -51,7 +51,7 @@ def judged(tree: Any) -> Failure:
     record, evidence = parsed(tree["record"]), evidence_of(tree["evidence"])
     action = launchers.suspect(record)
     for each in evidence.applications:
-        if action is not None and each.is_launcher and launchers.died({"state": each.state}):
+        if action is not None and each.is_launcher and launchers.died(each.state):
             return lost(action, each.text, Sweep())
     return ended(causes.judging(record, evidence))
 
