@@ -175,12 +175,16 @@ class Daemon:
             clock=outside.clock,
             settings=settings.workflow,
             access=self._access,
-            idle=lambda: self.transient.wake(),
-            noticed=lambda cluster_id: self.health_checks.wake(cluster_id),
+            noticed=self._noticed,
             rng=outside.rng,
             lease=self._lease,
             metrics=outside.metrics.work,
         )
+
+    def _noticed(self, cluster_id: ClusterId) -> None:
+        """An execution waits for the cluster, or a transient cluster may have no more to do."""
+        self.transient.wake()
+        self.health_checks.wake(cluster_id)
 
     def _ports(self) -> Ports:
         outside, cloud = self._outside, self._settings.cloud

@@ -69,10 +69,9 @@ _MOMENT_S: Final = 0.2
 class Controller:
     """Drives all executions.
 
-    idle: called when an execution of a transient cluster has ended. noticed: called with a cluster
-    when an execution begins to wait for something of it. credentials: makes the application
-    credentials of jobs; None: jobs get the passwords of their accounts. access: the object store as
-    the clusters' machines reach it. lease: svcd drives executions only while it is held.
+    noticed: see Rows. credentials: makes the application credentials of jobs; None: jobs get the
+    passwords of their accounts. access: the object store as the clusters' machines reach it. lease:
+    svcd drives executions only while it is held.
     """
 
     def __init__(
@@ -89,7 +88,6 @@ class Controller:
         clock: IReactorTime,
         settings: Workflow,
         access: ObjectStoreAccess | None,
-        idle: Callable[[], None],
         rng: random.Random,
         installation: str = "",
         lease: Lease | None = None,
@@ -99,7 +97,6 @@ class Controller:
         self._clock = clock
         self._rng = rng
         self._settings = settings
-        self._idle = idle
         self._lease: Lease = lease or Alone()
         self.rows = Rows(store, engines, clock, self._lease, sealer, noticed, metrics)
         self.credentials = JobCredentials(
@@ -126,13 +123,10 @@ class Controller:
             kept_logs=self.kept_logs,
             clock=clock,
             access=access,
-            idle=idle,
         )
         self._observer = Observer(self.rows, engine, manager, clock, settings, rng, self._lease)
         self._states: dict[ExecutionId, State] = {}
-        self._passes = Passes(
-            self.rows, self._performer, self._observer, clock, settings, rng, idle
-        )
+        self._passes = Passes(self.rows, self._performer, self._observer, clock, settings, rng)
         self._tasks: KeyedTasks[ExecutionId] = KeyedTasks(
             clock,
             "execution",
@@ -202,7 +196,7 @@ class Controller:
         rows = await self._corrected(await self.rows.unfinished())
         due = planner.due(rows, self._clock.seconds())
         busy = set(self._tasks.active())
-        for id_ in (*due.ended, *due.orphans):
+        for id_ in due.ended:
             if id_ not in busy:  # else its task waits for its time
                 self._tasks.wake(id_)
         for index, id_ in enumerate(due.starts):

@@ -7,7 +7,6 @@ reads `Again`, not before some time (`Rest`), or not at all (None: the row is go
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -89,7 +88,7 @@ class State:
 
 
 class Passes:
-    """Carries out steps. idle: see Controller."""
+    """Carries out steps."""
 
     def __init__(
         self,
@@ -99,7 +98,6 @@ class Passes:
         clock: IReactorTime,
         settings: Workflow,
         rng: random.Random,
-        idle: Callable[[], None],
     ) -> None:
         self._rows = rows
         self._performer = performer
@@ -107,7 +105,6 @@ class Passes:
         self._clock = clock
         self._settings = settings
         self._rng = rng
-        self._idle = idle
         self._starts, self._ends = Gate(AT_ONCE), Gate(AT_ONCE)
 
     async def act(self, step: Step, sight: Sight, place: Place | None, state: State) -> After:
@@ -237,8 +234,6 @@ class Passes:
         after = await self._rows.change(row.id, absorbed, known=row)
         if after is not None and after.status is not row.status:
             log.info("Execution {id} became {status}", id=row.id, status=after.status.value)
-        if after is not None and lifecycle.is_over(after) and place.cluster.is_transient:
-            self._idle()
         return after
 
     async def _mark(self, row: Execution, outage: Outage) -> After:

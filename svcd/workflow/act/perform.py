@@ -6,7 +6,7 @@ react to it; other faults are raised as `EngineError`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final, TypeAlias, assert_never
 
@@ -80,7 +80,7 @@ _TIDY_S: Final = 20.0
 
 
 class Performer:
-    """Performs steps. access, idle: see Controller."""
+    """Performs steps. access: see Controller."""
 
     def __init__(
         self,
@@ -97,7 +97,6 @@ class Performer:
         kept_logs: KeptLogs,
         clock: IReactorTime,
         access: ObjectStoreAccess | None,
-        idle: Callable[[], None],
     ) -> None:
         self._store = store
         self._rows = rows
@@ -111,7 +110,6 @@ class Performer:
         self._kept_logs = kept_logs
         self._clock = clock
         self._access = access
-        self._idle = idle
 
     async def perform(self, step: RemoteStep, row: Execution, place: Place) -> Outcome:
         """Perform `step`, which was planned for `row`, and return its outcome."""
@@ -330,8 +328,6 @@ class Performer:
         """Whether the cluster has nothing of the execution any more, or svcd leaves it there."""
         if place.cluster.status is ClusterStatus.DELETING:
             return True
-        if place.cluster.is_transient:
-            self._idle()
         try:
             await with_deadline(self._clock, _TIDY_S, "cleanup", self._remove_all(row, place))
         except (DeadlineExceeded, EngineError) as error:

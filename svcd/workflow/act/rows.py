@@ -62,7 +62,8 @@ class Place:
 class Rows:
     """Reads and writes executions.
 
-    notice: called with the cluster whenever an execution begins to wait for something of it.
+    notice: called with the cluster whenever an execution begins to wait for something of it, and
+    when a transient cluster may have no more to do.
     """
 
     def __init__(
@@ -246,6 +247,10 @@ class Rows:
     async def _written(self, before: Execution, after: Execution) -> Execution:
         """Count and record what has been committed; return `after`."""
         self._metrics.execution_written(before, after, self._clock.seconds())
+        stages = [(lifecycle.is_over(row), lifecycle.is_tidy(row)) for row in (before, after)]
+        cluster = None if after.cluster_id is None else self._known(after.cluster_id)
+        if stages[0] != stages[1] and cluster is not None and cluster.is_transient:
+            self._notice(cluster.id)
         await self._record_wait(before, after)
         return after
 

@@ -129,8 +129,7 @@ def _at_engine(row: Execution, observed: Observed, now: float) -> Step:
     """The next step of an execution that its engine runs."""
     cluster, look = observed.cluster, observed.look
     if cluster is None:
-        named = f"cluster {row.cluster_id}" if row.cluster_id else "the cluster"
-        return _orphaned(row, f"{named} was deleted")
+        return _orphaned(row, f"cluster {row.cluster_id} was deleted")
     if cluster.status is ClusterStatus.DELETING:
         return Rest()  # its delete kills them
     if observed.user is None:
@@ -177,31 +176,28 @@ def _after_end(row: Execution, now: float) -> Rest | TidyUp:
 class Due:
     """The rows of a tick, by the work that they need.
 
-    ended: svcd has to tidy up after them. orphans: they run, and their cluster is gone.
+    ended: svcd has to tidy up after them.
     """
 
     ended: Sequence[ExecutionId]
     starts: Sequence[ExecutionId]
-    orphans: Sequence[ExecutionId]
     at_engines: Mapping[ClusterId, Sequence[Execution]]
 
 
 def due(rows: Sequence[Execution], now: float) -> Due:
     """The work of unfinished executions now; one that waits for its next try has none."""
-    ended, starts, orphans = [], [], []
+    ended, starts = [], []
     at_engines: dict[ClusterId, list[Execution]] = {}
     for row in rows:
         if is_to_tidy(row):
             ended.append(row.id)
-        elif row.workflow_job_id is None:
+        elif row.workflow_job_id is None or row.cluster_id is None:
             is_due = row.retry_at is None or seconds_of(row.retry_at) <= now
             if is_due or row.cancel_requested:
                 starts.append(row.id)
-        elif row.cluster_id is None:
-            orphans.append(row.id)
         else:
             at_engines.setdefault(row.cluster_id, []).append(row)
-    return Due(ended=ended, starts=starts, orphans=orphans, at_engines=at_engines)
+    return Due(ended=ended, starts=starts, at_engines=at_engines)
 
 
 def needs_record(

@@ -222,7 +222,7 @@ class WorkflowCase(SynchronousTestCase):
         self.probe = ScriptedProbe(self.clock, self.faults)
         self.asks: Probe = self.probe
         self.fake_engines = FakeEngines()
-        self.idle = 0
+        self.noticed: list[ClusterId] = []
         self.made_clusters: list[NewCluster] = []
         self._ids = 0
         self.controller = self.make_controller()
@@ -245,7 +245,7 @@ class WorkflowCase(SynchronousTestCase):
             clock=self.clock,
             settings=self.workflow,
             access=ObjectStoreAccess(auth_url="http://cloud.memory/identity/v3"),
-            idle=self._note_idle,
+            noticed=self._note,
             rng=random.Random(1),
         )
 
@@ -333,8 +333,8 @@ class WorkflowCase(SynchronousTestCase):
         self._ids += 1
         return f"00000000-0000-4000-8000-{self._ids:012d}"
 
-    def _note_idle(self) -> None:
-        self.idle += 1
+    def _note(self, cluster_id: ClusterId) -> None:
+        self.noticed.append(cluster_id)
 
     async def _plan_cluster(self, *_: object) -> ClusterPlan:
         raise NotImplementedError

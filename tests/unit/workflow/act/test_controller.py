@@ -460,14 +460,14 @@ class Clusters(WorkflowCase):
         brief = ClusterId("c3")
         self.tx(lambda tx: tx.clusters.add(self.cluster(brief, "brief", is_transient=True)))
         self.clock.advance(600)
-        self.assertEqual(self.idle, 0)
+        self.assertEqual(self.noticed, [])
         first = self.execute(cluster_id=brief)
         self.execute(cluster_id=brief, configs={"svcd.fake.run_s": "60"})
         self.clock.advance(40)
         self.assertEqual(self.execution(first.id).status, S.SUCCEEDED)
-        self.assertEqual(self.idle, 2)
+        self.assertEqual(self.noticed, [brief] * 2)
         self.clock.advance(60)
-        self.assertEqual(self.idle, 4)
+        self.assertEqual(self.noticed, [brief] * 4)
         self.assertEqual(self.execution(first.id).status, S.SUCCEEDED)
 
     def test_the_place_of_executions_follows_the_row_of_the_cluster(self) -> None:

@@ -85,7 +85,6 @@ class DueTests(SynchronousTestCase):
             execution("new"),
             execution("later", retry_at=ago(-1)),
             execution("cancelled", retry_at=ago(-1), cancel_requested=True),
-            running("orphan", cluster_id=None),
             running("one"),
             running("two", cluster_id=ClusterId("c2")),
             running("three"),
@@ -96,7 +95,6 @@ class DueTests(SynchronousTestCase):
             Due(
                 ended=["ended"],
                 starts=["watched", "new", "cancelled"],
-                orphans=["orphan"],
                 at_engines={
                     C1: [by_id[ExecutionId("one")], by_id[ExecutionId("three")]],
                     ClusterId("c2"): [by_id[ExecutionId("two")]],
