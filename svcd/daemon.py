@@ -218,7 +218,6 @@ class Daemon:
         )
         jobs = Jobs(
             store=store,
-            engine=outside.engine,
             engines=self._engines,
             controller=self.executions,
             create_cluster=partial(clusters.create, path="$.cluster"),

@@ -20,7 +20,7 @@ from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from svcd.errors import ServiceUnavailable
+from svcd.errors import NotFound, ServiceUnavailable
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import ClusterId, ExecutionId
 from svcd.model.job import Execution
@@ -184,11 +184,6 @@ class Controller:
         """The number of executions with a task that works or has a timer."""
         return len(self._tasks.active())
 
-    async def settled(self, id_: ExecutionId) -> None:
-        """Wait a moment, so that a start that is under way can end."""
-        self._tasks.wake(id_)
-        await sleep(self._clock, _MOMENT_S)
-
     # ---- the tick ----
 
     async def tick(self) -> None:
@@ -307,7 +302,19 @@ class Controller:
         return await self._answered(row, place, self._performer.read(row, place))
 
     async def kill(self, row: Execution) -> Execution:
-        """Kill `row` at its engine, read the record, return the new row. Raises EngineError."""
+        """Kill `row` at its engine, read the record, return the new row. Raises EngineError.
+
+        It waits while svcd submits the row; the caller limits the time.
+        """
+        while row.workflow_job_id is None and not lifecycle.is_over(row):
+            self._tasks.wake(row.id)
+            await sleep(self._clock, _MOMENT_S)
+            now = await self.rows.find(row.id)
+            if now is None:
+                raise NotFound.of("job execution", row.id)
+            row = now
+        if lifecycle.is_over(row):
+            return row
         place = await self.rows.place(row)
         if place is None:
             return await self._orphan(row, "the cluster was deleted") or row

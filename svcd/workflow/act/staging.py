@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 
 from svcd.errors import NotFound
-from svcd.model.job import Execution, JobBinary, JobConfigs, JobType
+from svcd.model.job import DataSource, Execution, Job, JobBinary, JobConfigs, JobType
 from svcd.model.redaction import shown_url
 from svcd.ports.cloud import CloudError
 from svcd.ports.engine import EngineError, FileSystem
@@ -89,14 +89,22 @@ def _stop(error: EngineError | CloudError | NotFound, code: Code, text: str) -> 
 
 async def gather_material(tx: Tx, row: Execution) -> Material:
     """Read all rows that the execution refers to. Raises NotFound."""
-    tenant = row.tenant_id
+    tenant, ids = row.tenant_id, (row.input_id, row.output_id)
     job = await tx.jobs.get(tenant, row.job_id)
+    sources = [None if id_ is None else await tx.data_sources.get(tenant, id_) for id_ in ids]
+    return await with_binaries(tx, job, *sources)
+
+
+async def with_binaries(
+    tx: Tx, job: Job, source: DataSource | None, target: DataSource | None
+) -> Material:
+    """The material of an execution whose job, input and output were read. Raises NotFound."""
     return Material(
         job=job,
-        mains=tuple([await tx.job_binaries.get(tenant, id_) for id_ in job.mains]),
-        libs=tuple([await tx.job_binaries.get(tenant, id_) for id_ in job.libs]),
-        input=await tx.data_sources.get(tenant, row.input_id) if row.input_id else None,
-        output=await tx.data_sources.get(tenant, row.output_id) if row.output_id else None,
+        mains=tuple([await tx.job_binaries.get(job.tenant_id, id_) for id_ in job.mains]),
+        libs=tuple([await tx.job_binaries.get(job.tenant_id, id_) for id_ in job.libs]),
+        input=source,
+        output=target,
     )
 
 

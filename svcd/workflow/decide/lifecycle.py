@@ -163,6 +163,18 @@ def advance(
     return execution if after == execution else evolve(after, updated_at=now)
 
 
+def wished(execution: Execution, delete: bool, now: Timestamp) -> Execution:
+    """`execution` after a cancel or a delete. One that was never submitted ends at once."""
+    if delete:
+        execution = evolve(execution, delete_requested=True)
+    if is_over(execution):
+        return execution
+    execution = evolve(execution, cancel_requested=True)
+    if execution.workflow_job_id is None and not execution.submitting:
+        return advance(execution, _S.KILLED, now)
+    return execution
+
+
 def is_tidy(execution: Execution) -> bool:
     """Whether no work is left: the execution and its submit have ended, and the folder is gone."""
     return is_over(execution) and not execution.submitting and execution.workflow_dir is None

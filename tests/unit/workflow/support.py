@@ -252,7 +252,6 @@ class WorkflowCase(SynchronousTestCase):
     def make_jobs(self, controller: Controller) -> Jobs:
         return Jobs(
             store=self.store,
-            engine=self.oozie,
             engines=self.fake_engines,
             controller=controller,
             create_cluster=self._create_cluster,
