@@ -4,9 +4,8 @@ A base of the server's connection. It answers the request for a channel after it
 OpenSSH does, so that a closed port is a channel that fails to open. It forwards to no other
 address, and listens on none.
 
-A forward counts in the shares of its login from the request until its TCP connection is closed. So
-a service that reads nothing holds its share after the channel has ended, until the SSH connection
-ends.
+A forward counts for its machine from the request until its TCP connection is closed. So a service
+that reads nothing holds its place after the channel has ended, until the SSH connection ends.
 
 Note: early answers. A service may answer an upload before its end, and close. The kernel then
 resets the TCP connection, and the next write fails while the answer still waits to be read. Twisted
@@ -33,7 +32,6 @@ from twisted.internet.protocol import Factory, Protocol
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from svcd.embedded.machine_limits import Shares
 from svcd.runtime.ssh_channel import WINDOW_BYTES, ChannelTransport
 
 _CONNECT_S: Final = 30
@@ -44,18 +42,13 @@ _PIECE_BYTES: Final = 65_536
 class ForwardingConnection(connection.SSHConnection):
     """Forwards to the addresses of the machine's door."""
 
-    transport: Any  # a transport of `machine_ssh`: its factory knows the door, its login the shares
+    transport: Any  # of `machine_ssh`: its factory knows the machine's door and its relays
     congested = False  # a client takes its channels' bytes: its windows are small
 
     def __init__(self) -> None:
         super().__init__()
         self._connecting: set[Deferred[Any]] = set()
         self.relays: set[_Outer] = set()  # their sides at the machine's ports
-
-    def shares(self) -> Shares:
-        """What the login of this connection has open."""
-        shares: Shares = self.transport.shares
-        return shares
 
     def ssh_CHANNEL_OPEN(self, packet: bytes) -> None:
         """See SSHConnection."""
@@ -69,8 +62,8 @@ class ForwardingConnection(connection.SSHConnection):
         if address not in self.transport.factory.door().addresses:
             text = b"only to the machine's own addresses"
             self._refuse(number, connection.OPEN_ADMINISTRATIVELY_PROHIBITED, text)
-        elif not self.shares().relays.take():
-            text = b"too many forwards of this login, or of the machine: close some"
+        elif not self.transport.factory.relays.take():
+            text = b"too many forwards of this machine: close some"
             self._refuse(number, connection.OPEN_RESOURCE_SHORTAGE, text)
         else:
             self._connect(address, port, number, window, piece)
@@ -88,7 +81,6 @@ class ForwardingConnection(connection.SSHConnection):
         endpoint = TCP4ClientEndpoint(server.reactor, address, port, _CONNECT_S, (address, 0))
         connecting = endpoint.connect(Factory.forProtocol(_Outer))
         self._connecting.add(connecting)
-        shares = self.shares()
 
         def connected(outer: _Outer) -> None:
             self._connecting.discard(connecting)
@@ -104,7 +96,7 @@ class ForwardingConnection(connection.SSHConnection):
 
             def gone() -> None:
                 self.relays.discard(outer)
-                shares.relays.give_back()
+                server.relays.give_back()
 
             outer.gone = gone
             self._confirm(channel, number)
@@ -112,7 +104,7 @@ class ForwardingConnection(connection.SSHConnection):
 
         def failed(reason: Failure) -> None:
             self._connecting.discard(connecting)
-            shares.relays.give_back()
+            server.relays.give_back()
             if not reason.check(ConnectingCancelledError):
                 text = reason.getErrorMessage().encode()
                 self._refuse(number, connection.OPEN_CONNECT_FAILED, text)

@@ -41,8 +41,8 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from svcd.embedded.machine_forward import ForwardingConnection
-from svcd.embedded.machine_limits import Room, Shares
-from svcd.embedded.machine_processes import session_leader
+from svcd.embedded.machine_limits import CONNECTIONS, RELAYS, WAITING, Count
+from svcd.embedded.processes import session_leader
 from svcd.runtime.ssh_channel import NO_LOG, PIECE_BYTES, WINDOW_BYTES
 
 _LOGIN_GRACE_S: Final = 30.0
@@ -182,7 +182,7 @@ class Session(channel.SSHChannel):
         if len(text) > _COMMAND_BYTES:
             self.writeExtended(_STDERR, b"svcd: the command is longer than 120,000 bytes\n")
             return 0
-        return self._start(_ENTER, os.fsdecode(text))
+        return self._start(_ENTER, text)
 
     def request_shell(self, data: bytes) -> int:
         return self._start(_SHELL)
@@ -249,11 +249,10 @@ class Session(channel.SSHChannel):
 
     def closed(self) -> None:
         self._gone = True
-        self.conn.shares().sessions.give_back()
         if self._command is not None:
             self._command.cut()
 
-    def _start(self, shell: str, *words: str) -> int:
+    def _start(self, shell: str, *words: bytes) -> int:
         if self._command is not None:
             return 0
         command = _Command(self)
@@ -277,11 +276,7 @@ class Connection(ForwardingConnection):
         if sum(isinstance(each, Session) for each in self.channels.values()) >= _SESSIONS:
             raise ConchError("too many sessions", connection.OPEN_RESOURCE_SHORTAGE)
         server: Server = self.transport.factory
-        session = Session(server.reactor, server.door(), windowSize, maxPacket, self)
-        if not self.shares().sessions.take():
-            text = "too many sessions of this login, or of the machine: close some"
-            raise ConchError(text, connection.OPEN_RESOURCE_SHORTAGE)
-        return session
+        return Session(server.reactor, server.door(), windowSize, maxPacket, self)
 
     def gotGlobalRequest(self, requestType: bytes, data: bytes) -> int:
         return 0
@@ -300,8 +295,7 @@ class Login(userauth.SSHUserAuthServer):
         super().serviceStarted()
 
     def _cbFinishedAuth(self, result: Any) -> None:
-        _, user, _ = result
-        if self.transport.logged_in(user.key):
+        if self.transport.logged_in():
             super()._cbFinishedAuth(result)
 
 
@@ -312,36 +306,34 @@ class ServerTransport(transport.SSHServerTransport):
     factory: Server
     _log = NO_LOG
     _grace: IDelayedCall | None = None
-    shares: Shares | None = None  # of the login, once there is one
+    _counted = False
 
     def connectionMade(self) -> None:
         self.transport.setTcpNoDelay(True)
         super().connectionMade()
         self.factory.connections.add(self)
         self._grace = self.factory.clock.callLater(_LOGIN_GRACE_S, self.abort)
-        for waiting in self.factory.waiting:
-            oldest = waiting.add(self)
-            if oldest is not None:
-                oldest.waits_no_more()
-                oldest.abort()
+        self.factory.waiting[self] = None
+        if len(self.factory.waiting) > WAITING:
+            oldest = next(iter(self.factory.waiting))
+            oldest.waits_no_more()
+            oldest.abort()
 
-    def logged_in(self, key: Key) -> bool:
-        """Count the connection for the login. False: the login has too many, and this one ends."""
-        if self.shares is not None:  # a second login on one connection
+    def logged_in(self) -> bool:
+        """Count the connection. False: the machine has too many, and this one ends."""
+        if self._counted:  # a second login on one connection
             return True
-        shares = self.factory.shares_of(key)
-        if not shares.connections.take():
-            text = b"too many connections of this key, or to this machine: close some"
+        if not self.factory.logins.take():
+            text = b"too many connections to this machine: close some"
             self.sendDisconnect(transport.DISCONNECT_TOO_MANY_CONNECTIONS, text)
             return False
-        self.shares = shares
+        self._counted = True
         self.waits_no_more()
         return True
 
     def waits_no_more(self) -> None:
         """The connection has logged in or ends."""
-        for waiting in self.factory.waiting:
-            waiting.discard(self)
+        self.factory.waiting.pop(self, None)
         if self._grace is not None and self._grace.active():
             self._grace.cancel()
 
@@ -366,16 +358,15 @@ class ServerTransport(transport.SSHServerTransport):
         self.waits_no_more()
         self.factory.connections.discard(self)
         super().connectionLost(reason)
-        if self.shares is not None:
-            self.shares.connections.give_back()
-            self.factory.forget_idle_logins()
+        if self._counted:
+            self.factory.logins.give_back()
 
 
 class Server(factory.SSHFactory):
     """The server of one machine, for any number of addresses.
 
-    door: asked at each login and each command, so that changes count at once. room: the open files
-    of all machines.
+    door: asked at each login and each command, so that changes count at once. files: the open files
+    of all machines. waiting: the connections that have not logged in, the oldest first.
     """
 
     noisy = False
@@ -389,26 +380,18 @@ class Server(factory.SSHFactory):
         clock: IReactorTime,
         host_key: Key,
         door: Callable[[], Door],
-        room: Room,
+        files: Count,
     ) -> None:
         self.reactor = reactor
         self.clock = clock
         self.door = door
         self.connections: set[ServerTransport] = set()
-        self._shares, waiting = room.machine()
-        self.waiting = (waiting, room.waiting)
-        self._logins: dict[bytes, Shares] = {}
+        self.waiting: dict[ServerTransport, None] = {}
+        self.logins = Count(CONNECTIONS, files)
+        self.relays = Count(RELAYS, files)
         self.portal = self
         self.privateKeys = {b"ssh-ed25519": host_key}
         self.publicKeys = {b"ssh-ed25519": host_key.public()}
-
-    def shares_of(self, key: Key) -> Shares:
-        """The shares of a login; the key is the login."""
-        return self._logins.setdefault(key.blob(), self._shares.part())
-
-    def forget_idle_logins(self) -> None:
-        """Forget the logins that have nothing open."""
-        self._logins = {key: each for key, each in self._logins.items() if each.in_use}
 
     def abort_connections(self) -> None:
         """Drop all; commands in progress are killed."""
@@ -434,15 +417,7 @@ class Server(factory.SSHFactory):
                 return fail(UnauthorizedLogin("wrong signature"))
         except _MALFORMED as error:
             return fail(UnauthorizedLogin(repr(error)))
-        return succeed((IConchUser, _User(key), _nothing))
-
-
-class _User(ConchUser):
-    """The machine's user, logged in with `key`."""
-
-    def __init__(self, key: Key) -> None:
-        super().__init__()
-        self.key = key
+        return succeed((IConchUser, ConchUser(), _nothing))
 
 
 def _nothing() -> None:

@@ -22,10 +22,10 @@ from twisted.python.failure import Failure
 from svcd.embedded.cloud.guests import GuestError, Guests, GuestSpec
 from svcd.embedded.machine_addresses import HostAddresses
 from svcd.embedded.machine_files import MachineFiles, is_safe_name, safe_name
-from svcd.embedded.machine_limits import Room
-from svcd.embedded.machine_processes import SessionLeaders, session_leader
+from svcd.embedded.machine_limits import Count
 from svcd.embedded.machine_ssh import Door, Server
-from svcd.embedded.processes import Processes
+from svcd.embedded.process_marks import marked
+from svcd.embedded.processes import end, session_leader
 from svcd.runtime import open_files
 from svcd.runtime.tasks import DeadlineExceeded, sleep, with_deadline
 
@@ -66,9 +66,8 @@ class LoopbackMachines(Guests):
         self._ssh_port = ssh_port
         self._image_prefix = image_prefix.absolute()
         self._environ = dict(environ)
-        self._processes = Processes(clock)
         self._machines: dict[str, _Machine] = {}
-        self._room = Room(open_files.for_machines())
+        self._files = Count(open_files.for_machines())
         self._addresses = HostAddresses(clock, ssh_port)
 
     def folder(self, server_id: str) -> Path:
@@ -109,9 +108,8 @@ class LoopbackMachines(Guests):
     async def halt(self, server_id: str) -> None:
         """See Guests. SIGTERM, and SIGKILL after 10 s."""
         await self._disconnect(server_id)
-        left = await self._processes.end(
-            self.folder(server_id), grace_s=_HALT_GRACE_S, limit_s=_HALT_LIMIT_S
-        )
+        folder = self.folder(server_id)
+        left = await end(self._reactor, folder, grace_s=_HALT_GRACE_S, limit_s=_HALT_LIMIT_S)
         if left:
             raise GuestError(f"machine {server_id}: processes {list(left)} do not end")
 
@@ -119,7 +117,7 @@ class LoopbackMachines(Guests):
         """See Guests. SIGKILL at once; bounded to some 70 s, usually a tenth of one."""
         folder = self.folder(server_id)
         await self._disconnect(server_id)
-        left = await self._processes.end(folder, grace_s=0.0, limit_s=_KILL_LIMIT_S)
+        left = await end(self._reactor, folder, grace_s=0.0, limit_s=_KILL_LIMIT_S)
         if left:
             raise GuestError(f"machine {server_id}: processes {list(left)} cannot be killed")
         await self._remove(folder)
@@ -175,9 +173,7 @@ class LoopbackMachines(Guests):
         """Destroy the machines, and end the stray processes, that no known server owns."""
         parent = self._root / "machines"
         found = {each.name for each in parent.iterdir()} if parent.is_dir() else set()
-        for root in await self._processes.by_root():
-            if Path(root).parent == parent:
-                found.add(Path(root).name)
+        found |= {Path(root).name for _, root in marked() if Path(root).parent == parent}
         for server_id in sorted(each for each in found if is_safe_name(each)):
             if server_id in known_server_ids:
                 continue
@@ -212,7 +208,7 @@ class LoopbackMachines(Guests):
     def server(self, machine: _Machine) -> Server:
         """A fresh SSH server for `machine`. Raises GuestError."""
         key = machine.files.host_key()
-        return Server(self._reactor, self._clock, key, machine.door, self._room)
+        return Server(self._reactor, self._clock, key, machine.door, self._files)
 
     def bind(self, address: str, server: Server) -> IListeningPort:
         """Listen on `address`. Raises GuestError."""
@@ -269,7 +265,7 @@ class LoopbackMachines(Guests):
                 ["-rf", "--", str(path)],
                 env={},
                 path=None,
-                reactor=SessionLeaders(self._reactor),
+                reactor=self._reactor,
             )  # type: ignore[no-untyped-call]
             try:
                 _, said, _ = await with_deadline(

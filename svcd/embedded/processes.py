@@ -1,75 +1,45 @@
-"""Finds and ends the processes of loopback machines, without a stall of the reactor.
+"""Starts and ends the programs of loopback machines.
 
 `process_marks` says which machine a process belongs to.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from twisted.internet.interfaces import IReactorTime
+from twisted.internet.interfaces import IProcessProtocol, IProcessTransport
+from twisted.internet.threads import deferToThreadPool
 
-from svcd.embedded.process_marks import Ending, pids, root, send
-from svcd.runtime.tasks import sleep
-from svcd.runtime.waits import Waiters
+from svcd.embedded import process_marks
 
-_CHUNK: Final = 100
+_SETSID: Final = "/usr/bin/setsid"
+_SHELL: Final = "/bin/sh"
 
 
-class Processes:
-    """The processes of all machines. All waiting callers share one scan of /proc."""
+def session_leader(
+    reactor: Any,
+    protocol: IProcessProtocol,
+    environment: Mapping[str, str],
+    shell: str,
+    *words: str | bytes,
+) -> IProcessTransport:
+    """Start `sh -c shell words…`, whose pid names a session and a group. Raises OSError."""
+    command = [_SETSID, _SHELL, "-c", shell, *words]
+    started: IProcessTransport = reactor.spawnProcess(protocol, _SETSID, command, environment)
+    return started
 
-    def __init__(self, clock: IReactorTime, proc: Path = Path("/proc")) -> None:
-        self._clock = clock
-        self._proc = proc
-        self._scanning = False
-        self._begun = 0
-        self._ended = 0
-        self._found: Mapping[str, Sequence[int]] = {}
-        self._scanned = Waiters()
 
-    async def by_root(self) -> Mapping[str, Sequence[int]]:
-        """Process ids by machine folder, seen by a scan that began after this call."""
-        before = self._begun
-        while self._ended <= before:
-            if self._scanning:
-                await self._scanned.wait()
-            else:
-                await self._scan()
-        return self._found
+async def end(reactor: Any, folder: Path, *, grace_s: float, limit_s: float) -> Sequence[int]:
+    """End all processes of the machine in `folder` by a thread, see `process_marks.end`.
 
-    async def end(self, folder: Path, *, grace_s: float, limit_s: float) -> Sequence[int]:
-        """End all processes of the machine in `folder`, as `Ending` says.
-
-        Returns the ids that are left after `limit_s`.
-        """
-        began = self._clock.seconds()
-        ending = Ending(grace_s, limit_s)
-        while True:
-            running = (await self.by_root()).get(str(folder), ())
-            for pid, number in ending.after(running, self._clock.seconds() - began).items():
-                send(pid, str(folder), number, self._proc)
-            if ending.over:
-                return ending.left
-            await sleep(self._clock, ending.pause_s)
-
-    async def _scan(self) -> None:
-        self._scanning = True
-        self._begun += 1
-        found: dict[str, list[int]] = {}
-        own = os.getpid()
-        try:
-            for index, pid in enumerate(pids(self._proc)):
-                if index % _CHUNK == _CHUNK - 1:
-                    await sleep(self._clock, 0.0)
-                folder = root(pid, self._proc)
-                if folder is not None and pid != own:
-                    found.setdefault(folder, []).append(pid)
-            self._found = found
-            self._ended = self._begun
-        finally:
-            self._scanning = False
-            self._scanned.fire()
+    Returns the ids that are left after `limit_s`.
+    """
+    mine = {str(folder)}.__contains__
+    left: Sequence[int] = await deferToThreadPool(
+        reactor,
+        reactor.getThreadPool(),
+        lambda: process_marks.end(mine, grace_s=grace_s, limit_s=limit_s),
+    )
+    return left

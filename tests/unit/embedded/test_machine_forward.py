@@ -69,5 +69,5 @@ class EarlyAnswerTest(MachinesCase):
         self.service.close()
         await self.client.ended
         self.assertEqual(self.client.received, b"answer" * 8_000)
-        await until(lambda: self.server()._shares.relays.used == 0, "the forward ends")
+        await until(lambda: self.server().relays.used == 0, "the forward ends")
         self.assertEqual(handle.fileno(), -1)

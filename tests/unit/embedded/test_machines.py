@@ -28,7 +28,6 @@ from svcd.ports.machines import CommandResult, Host, RemoteError
 from svcd.runtime.keys import new_key_pair
 from svcd.runtime.tasks import gather
 from svcd.settings import Ssh
-from tests.contract.forward import pinned
 from tests.support.loopback import (
     PRIVATE_KEY,
     PUBLIC_KEY,
@@ -324,40 +323,22 @@ class FloodTest(MachinesCase):
             for each in strangers:
                 each.close()
 
-    async def test_a_greedy_login_leaves_room_for_others(self) -> None:
-        """Its forwards are refused above half of the machine's, over all its connections."""
-        public, private = rsa_key_pair()
-        await self.machines.boot(spec("m1", A, authorized_keys=(PUBLIC_KEY, public)))
-        me = await pinned(self.remote, host(A, self.port))
-        other = evolve(me, private_key=private)
-        greedy = [SshRemote(reactor, reactor, Ssh()) for _ in range(3)]
-        opened = [await self.forwards(each, me, 130) for each in greedy]
-        self.assertEqual(opened, [130, 126, 0])
-        self.assertEqual(await self.forwards(self.remote, other, 20), 20)
-        for each in greedy:
-            await each.close()
-        await until(lambda: self.relays() == 20, "their forwards end")
-
-    async def test_connections_of_one_login_are_bounded(self) -> None:
-        """Another login of the machine gets in."""
-        public, private = rsa_key_pair()
-        await self.machines.boot(spec("m1", A, authorized_keys=(PUBLIC_KEY, public)))
-        self.patch(self.server()._shares.connections, "most", 8)
+    async def test_connections_of_a_machine_are_bounded(self) -> None:
+        """Those that are refused take no place."""
+        await self.machines.boot(spec("m1", A))
+        self.patch(self.server().logins, "most", 3)
         me = host(A, self.port)
-        greedy = [SshRemote(reactor, reactor, Ssh()) for _ in range(6)]
+        greedy = [SshRemote(reactor, reactor, Ssh()) for _ in range(5)]
         refused = 0
         for each in greedy:
             try:
                 await each.run(me, "true", timeout_s=20)
             except RemoteError:
                 refused += 1
-        self.assertEqual(refused, 2)
-        result = await self.remote.run(evolve(me, private_key=private), "true", timeout_s=20)
-        self.assertEqual(result.exit_code, 0)
+        self.assertEqual((refused, self.server().logins.used), (2, 3))
         for each in greedy:
             await each.close()
-        await until(lambda: self.machines.connections("m1") == 1, "they end")
-        self.assertEqual(self.server()._shares.connections.used, 1)
+        await until(lambda: self.server().logins.used == 0, "they end")
 
     async def test_forwards_to_a_deaf_service_end_with_the_connection(self) -> None:
         """They keep their place while bytes wait for the service, and no longer."""
@@ -373,7 +354,7 @@ class FloodTest(MachinesCase):
         return self.machines._machines["m1"]._server
 
     def relays(self) -> int:
-        used: int = self.server()._shares.relays.used
+        used: int = self.server().relays.used
         return used
 
     async def forwards(self, remote: SshRemote, to: Host, count: int, data: bytes = b"x") -> int:
