@@ -1,7 +1,8 @@
 """Follows a job execution on the terminal: its programs' log on stdout, its story on stderr.
 
-The lines of the workflow engine, of its launcher, of Hadoop and of Pig are left out
-(`program_output`), unless the user wants to see all.
+The daemon keeps one text for each execution, and answers the part after an offset of it. It leaves
+out the lines of the workflow engine, of its launcher, of Hadoop and of Pig, unless the user asks
+for all.
 """
 
 from __future__ import annotations
@@ -12,17 +13,7 @@ from typing import Any, Final
 
 from svcd.cli.client import safe
 from svcd.cli.exits import INTERRUPTED, NOT_FOUND, REFUSED, UNREACHABLE, CommandError, OutOfTime
-from svcd.cli.job_story import (
-    Part,
-    Shown,
-    changes,
-    fresh,
-    is_over,
-    outcome,
-    part_of,
-    state,
-)
-from svcd.cli.program_output import ProgramOutput
+from svcd.cli.job_story import changes, is_over, outcome, state
 from svcd.cli.session import Session
 from svcd.cli.waiting import ClusterFollower, rests
 
@@ -42,8 +33,9 @@ class Followed:
         self._id = id_
         self._shows_log = True
         self._shows_all = shows_all
-        self._shown = Shown()
-        self._programs = ProgramOutput()
+        self._offset = 0
+        self._left_out = 0
+        self._complete = False
         self._refreshes = True
         self._cluster: ClusterFollower | None = None
         self._shows_cluster = True
@@ -97,8 +89,8 @@ class Followed:
             over = is_over(execution)
             if over:
                 end = end or time.monotonic() + _LAST_S
-            self._read_log(over)
-            if over and (self._shown.complete or not self._shows_log):
+            self._read_log()
+            if over and (self._complete or not self._shows_log):
                 return execution
             if over and time.monotonic() > end:
                 self._session.note(
@@ -154,32 +146,36 @@ class Followed:
                 api.patience_s = patience_s
         return api.get(path)
 
-    def _read_log(self, over: bool) -> None:
+    def _read_log(self) -> None:
         """Show what is new."""
         if not self._shows_log:
             return
         try:
-            part = self.part()
+            self._show_part()
         except CommandError as error:
             if error.code == UNREACHABLE or isinstance(error, OutOfTime):
                 raise
             self._session.note(f"the log cannot be read: {error}")
             self._shows_log = False
-            return
-        if part is not None:
-            self._show(part, last=over)
 
-    def _show(self, part: Part, last: bool) -> None:
-        text, self._shown = fresh(self._shown, part)
-        if not self._shows_all:
-            text, self._programs = self._programs.of(text, last)
-        if text:
+    def _show_part(self) -> bool:
+        """Show the log after what was shown. False: the API knows none. Raises CommandError."""
+        programs = "" if self._shows_all else "&programs=true"
+        path = f"/job-executions/{safe(self._id)}/log?offset={self._offset}{programs}"
+        answer = self._session.api.call("GET", path, headers={"Accept": "text/plain"})
+        if answer.status == 404:
+            return False
+        self._offset = int(answer.headers["x-log-offset"])
+        self._complete = answer.headers["x-log-complete"] == "true"
+        self._left_out += int(answer.headers.get("x-log-left-out", 0))
+        if answer.body:
             self._session.clear()
-            sys.stdout.write(text)
+            sys.stdout.write(answer.body.decode("utf-8", "replace"))
             sys.stdout.flush()
+        return True
 
     def _tell_left_out(self) -> None:
-        number = self._programs.left_out
+        number = self._left_out
         if number:
             lines = "1 line" if number == 1 else f"{number:,} lines"
             self._session.note(
@@ -187,17 +183,9 @@ class Followed:
                 f" all: svcd job logs --all {self._id}"
             )
 
-    def part(self) -> Part | None:
-        """The log after what was shown; None when the API knows none. Raises CommandError."""
-        path = f"/job-executions/{safe(self._id)}/log?offset={self._shown.offset}"
-        answer = self._session.api.call("GET", path, headers={"Accept": "text/plain"})
-        return None if answer.status == 404 else part_of(answer.body, answer.headers)
-
     def once(self) -> None:
         """Show the present log. Raises CommandError, also when the API knows none."""
-        part = self.part()
-        if part is None:
+        if not self._show_part():
             text = f"the API knows no log of job execution {self._id}"
             raise CommandError(f"{text}: svcd job ls shows whether it exists", NOT_FOUND)
-        self._show(part, last=True)
         self._tell_left_out()

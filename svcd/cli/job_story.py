@@ -1,14 +1,9 @@
-"""Follows a job execution: the new part of its log, and what has changed. Pure.
-
-The daemon keeps one text for each execution, and answers the part after an offset of it.
-"""
+"""What has changed of a job execution, and its result, as lines for people. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
-
-from attrs import field, frozen
 
 from svcd.cli.report import failure_of
 from svcd.cli.times import duration, seconds
@@ -18,55 +13,6 @@ Json = Mapping[str, Any]
 
 OVER: Final = frozenset({"SUCCEEDED", "KILLED", "FAILED"})
 """The statuses of an execution that has ended."""
-
-
-# ---- the log ------------------------------------------------------------------------------------
-
-
-@frozen(kw_only=True)
-class Part:
-    """An answer of the log. offset: the one after the last byte. complete: nothing will follow."""
-
-    body: bytes = field(repr=False)
-    offset: int
-    complete: bool = False
-
-
-@frozen(kw_only=True)
-class Shown:
-    """What was shown. offset: bytes of the kept text, also a part of a character in `rest`."""
-
-    offset: int = 0
-    rest: bytes = field(default=b"", repr=False)
-    complete: bool = False
-
-
-def part_of(body: bytes, headers: Mapping[str, str]) -> Part:
-    """An answer of the log. headers: names in lower case."""
-    complete = headers["x-log-complete"] == "true"
-    return Part(body=body, offset=int(headers["x-log-offset"]), complete=complete)
-
-
-def fresh(shown: Shown, part: Part) -> tuple[str, Shown]:
-    """The text of `part` without a character that is not complete, and what is shown after it."""
-    data = shown.rest + part.body
-    whole = data if part.complete else data[: len(data) - _cut(data)]
-    after = Shown(offset=part.offset, rest=data[len(whole) :], complete=part.complete)
-    return whole.decode("utf-8", "replace"), after
-
-
-def _cut(data: bytes) -> int:
-    """The number of bytes at the end of `data` that begin a character and do not end it."""
-    for back in range(1, min(4, len(data)) + 1):
-        byte = data[-back]
-        if byte & 0xC0 == 0x80:
-            continue
-        needs = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
-        return back if needs > back else 0
-    return 0
-
-
-# ---- the execution ------------------------------------------------------------------------------
 
 
 def is_over(execution: Json) -> bool:

@@ -1,9 +1,9 @@
-// The log of a run: read from where the page stopped, followed while the run goes on.
+// The log of a run: read from where the page stopped, followed while the run goes on. The daemon leaves out the lines
+// that no program of the job has written, unless the user wants everything.
 import { useEffect, useMemo, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { path, send } from "./api.js";
 import { Search, Section } from "./parts.js";
-import { ProgramOutput } from "./program_output.js";
 import { filter } from "./route.js";
 import { count, plain, withoutColours } from "./text.js";
 
@@ -12,26 +12,27 @@ const PAUSE_MS = 2000; // after an answer without text that came at once, and af
 const LINES = 5000; // the newest ones are drawn
 const LONGEST = 2000; // characters of a line that are drawn
 const KEPT = 4_000_000; // characters
-const NOTHING = { all: "", own: "", leftOut: 0 };
+const NOTHING = { text: "", leftOut: 0, offset: 0 };
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
 
-// Follow the log of `id` until it is complete. take(text, last): what is new. tell(text): why nothing comes, or "".
-async function follow(id, signal, take, tell) {
+// Follow the log of `id` until it is complete. all: also the lines of no program. take(text, leftOut, offset): what is
+// new, the number of lines that were left out of it, and its end. tell(text): why nothing comes, or "".
+async function follow(id, all, signal, take, tell) {
   let offset = 0;
   for (;;) {
     const began = performance.now();
     try {
-      const query = `offset=${offset}&wait=${offset ? WAIT_S : 0}`;
+      const query = `offset=${offset}&programs=${!all}&wait=${offset ? WAIT_S : 0}`;
       const response = await send("GET", `${path("job-executions", id, "log")}?${query}`, { signal });
       const text = await response.text();
       const header = (name) => Number(response.headers.get(name));
-      const last = response.headers.get("X-Log-Complete") === "true";
-      take(text, last);
-      tell("");
+      const before = offset;
       offset = header("X-Log-Offset");
-      if (last) return;
-      if (!text && performance.now() - began < PAUSE_MS) await pause();
+      take(text, header("X-Log-Left-Out"), offset);
+      tell("");
+      if (response.headers.get("X-Log-Complete") === "true") return;
+      if (offset === before && performance.now() - began < PAUSE_MS) await pause();
     } catch (error) {
       if (signal.aborted) return;
       tell(error.message);
@@ -54,26 +55,18 @@ function search(text, wanted) {
 }
 
 export function Log({ id, ended, query }) {
-  const [{ all: everything, own, leftOut }, set] = useState(NOTHING);
+  const [{ text, leftOut, offset }, set] = useState(NOTHING);
   const [fault, setFault] = useState("");
   const [following, setFollowing] = useState(true);
   const box = useRef(null);
   useEffect(() => {
     const abort = new AbortController();
-    const programs = new ProgramOutput();
     set(NOTHING);
-    const take = (part, last) => {
-      const lines = programs.of(part, last);
-      set((before) => ({
-        all: (before.all + part).slice(-KEPT),
-        own: (before.own + lines).slice(-KEPT),
-        leftOut: programs.leftOut,
-      }));
-    };
-    follow(id, abort.signal, take, setFault);
+    const take = (part, without, end) =>
+      set((before) => ({ text: (before.text + part).slice(-KEPT), leftOut: before.leftOut + without, offset: end }));
+    follow(id, Boolean(query.all), abort.signal, take, setFault);
     return () => abort.abort();
-  }, [id]);
-  const text = query.all ? everything : own;
+  }, [id, query.all]);
   useEffect(() => {
     if (following && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [text, following]);
@@ -97,11 +90,11 @@ export function Log({ id, ended, query }) {
     ${found > LINES && html`<p class="faint">The last ${LINES} of ${found} lines.</p>`}
     <pre class="log" ref=${box} tabindex="0" aria-label="Log" dir="ltr" onScroll=${atEnd}>${drawn}</pre>`;
   const soFar = ended ? "" : " so far";
-  const none = everything ? `The programs have written nothing${soFar}.` : `The log is empty${soFar}.`;
+  const none = offset ? `The programs have written nothing${soFar}.` : `The log is empty${soFar}.`;
   return html`<${Section} id="log" title="Log" side=${side}>
     ${fault && html`<p class="notice" role="status">The log cannot be read now: <bdi>${plain(fault)}</bdi></p>`}
     ${text ? lines : !fault && html`<p class="faint">${none}</p>`}
-    ${!query.all && leftOut > 0 && html`
+    ${leftOut > 0 && html`
       <p class="faint">${count(leftOut, "line")} of Oozie, Hadoop, Pig, Spark and Java ${leftOut === 1 ? "is" : "are"} left out.</p>`}
   <//>`;
 }

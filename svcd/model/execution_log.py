@@ -86,7 +86,8 @@ class ExecutionLog:
 class LogPart:
     """The text from some offset on, with a line in place of bytes that are not kept.
 
-    start, end, complete, gap: of the whole text, see `ExecutionLog`.
+    start, end, complete, gap: of the whole text, see `ExecutionLog`. left_out: lines that a caller
+    who asks for the lines of programs does not get.
     """
 
     start: int
@@ -94,6 +95,7 @@ class LogPart:
     complete: bool
     text: bytes
     gap: bool = False
+    left_out: int = 0
 
 
 def missing(size: int, at: int, whole: str, why: str) -> str:

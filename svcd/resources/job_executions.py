@@ -19,6 +19,7 @@ from svcd.resources._route import route
 from svcd.resources.dependencies import ApiServices
 
 _OFFSET = Query("offset", "only the text from this byte on", most=2**53)
+_PROGRAMS = Query("programs", "only the lines that programs of the job have written", flag=True)
 _LOOK_S = 1.0
 """Time between two looks at a log that a request waits for: the cluster announces nothing."""
 _TEXT = b"text/plain; charset=utf-8"
@@ -110,12 +111,13 @@ class JobExecutions:
         since="1.1",
         operation="getJobExecutionLog",
         media="text/plain",
-        query=(_OFFSET, WAIT),
+        query=(_OFFSET, _PROGRAMS, WAIT),
         headers={
             "X-Log-Start": "with `offset`: offset of the first byte that is kept",
             "X-Log-Offset": "with `offset`: the next offset",
             "X-Log-Complete": "with `offset`: true when nothing will be appended, else false",
             "X-Log-Gap": "with `offset`: true when lines of svcd in the text name missing parts",
+            "X-Log-Left-Out": "with `programs`: number of lines that this answer leaves out",
         },
     )
     async def log(self, call: Call, execution_id: str) -> Answer:
@@ -123,29 +125,34 @@ class JobExecutions:
 
         With `offset` it is the rest of one text to which svcd only appends; a line of svcd stands
         in place of bytes that are not kept. With `wait` the answer comes when there is more of it.
+        With `programs` the lines of Oozie, its launcher, Hadoop, Pig and Spark are left out of the
+        answer; the offsets and the other headers stay those of the whole text.
         HEAD answers from the kept text at once, and reads nothing for it.
         """
         id_ = ExecutionId(execution_id)
-        offset = call.query["offset"]
-        if offset is None and call.query["wait"] is not None:
-            raise ValidationError("?wait: needs ?offset, the value of X-Log-Offset or 0")
+        offset, programs = call.query["offset"], call.query["programs"]
+        for name, is_given in (("wait", call.query["wait"] is not None), ("programs", programs)):
+            if offset is None and is_given:
+                raise ValidationError(f"?{name}: needs ?offset, the value of X-Log-Offset or 0")
         if offset is None and call.head:
             return Answer(200, (await self._commands.kept_log(call.caller, id_, 0)).text, _TEXT)
         if offset is None:
             return Answer(200, await self._commands.log(call.caller, id_), _TEXT)
 
         async def read() -> tuple[bool, LogPart]:
-            found = await self._commands.log_part(call.caller, id_, offset)
-            return bool(found.text) or found.complete, found
+            part = await self._commands.log_part(call.caller, id_, offset, programs)
+            return part.end > offset or part.complete, part
 
         if call.head:
-            part = await self._commands.kept_log(call.caller, id_, offset)
+            part = await self._commands.kept_log(call.caller, id_, offset, programs)
         else:
             part = await self._waits.newer(call, read, _LOOK_S)
         call.headers["X-Log-Start"] = str(part.start)
         call.headers["X-Log-Offset"] = str(part.end)
         call.headers["X-Log-Complete"] = "true" if part.complete else "false"
         call.headers["X-Log-Gap"] = "true" if part.gap else "false"
+        if programs:
+            call.headers["X-Log-Left-Out"] = str(part.left_out)
         return Answer(200, part.text, _TEXT)
 
     @route(app, "DELETE", "/job-executions/<execution_id>", since="1.1")

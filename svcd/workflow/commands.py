@@ -356,13 +356,20 @@ class Jobs:
         work = self._logs.of(row, place, await self._rows.secrets(row))
         return await self._within(_ENGINE_S, work, late, "the log was not read")
 
-    async def log_part(self, caller: Caller, id_: ExecutionId, offset: int) -> LogPart:
-        """The log from `offset` on, after a look at its files. Raises NotFound, ValidationError."""
-        return await self._kept_logs.part(await self._get(caller, id_), offset)
+    async def log_part(
+        self, caller: Caller, id_: ExecutionId, offset: int, programs: bool = False
+    ) -> LogPart:
+        """The log from `offset` on, after a look at its files. Raises NotFound, ValidationError.
 
-    async def kept_log(self, caller: Caller, id_: ExecutionId, offset: int) -> LogPart:
+        programs: only the lines of the programs.
+        """
+        return await self._kept_logs.part(await self._get(caller, id_), offset, programs)
+
+    async def kept_log(
+        self, caller: Caller, id_: ExecutionId, offset: int, programs: bool = False
+    ) -> LogPart:
         """The kept text of the log from `offset` on. Raises NotFound and ValidationError."""
-        return await self._kept_logs.kept(await self._get(caller, id_), offset)
+        return await self._kept_logs.kept(await self._get(caller, id_), offset, programs)
 
     async def _get(self, caller: Caller, id_: ExecutionId) -> Execution:
         tenant = caller.tenant_id

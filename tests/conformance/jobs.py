@@ -26,7 +26,7 @@ from tests.conformance.bodies import (
     refused,
     unknown,
 )
-from tests.conformance.rows import ID, STAMP, STAMP_T, Each, Either, Has, Holds, Only, Row
+from tests.conformance.rows import ABSENT, ID, STAMP, STAMP_T, Each, Either, Has, Holds, Only, Row
 
 JOB_FIELDS = {
     "id": ID,
@@ -52,6 +52,15 @@ HINTS = (
     "mapred.mapper.class",
     "mapred.reducer.class",
 )
+
+NUMBER = re.compile(r"[0-9]+")
+LOG = {
+    "content-type": "text/plain; charset=utf-8",
+    "x-log-start": NUMBER,
+    "x-log-offset": NUMBER,
+    "x-log-complete": Either(("true", "false")),
+    "x-log-gap": Either(("true", "false")),
+}
 
 JOBS = (
     UPLOAD,
@@ -286,6 +295,25 @@ JOB_EXECUTIONS = (
         says="... and the execution goes on",
         path=RUNS_AT + "/{run_id}",
         body={"info": {"status": re.compile("(?!KILLED|ToBeKilled)")}},
+    ),
+    Row(
+        says="GET log with an offset: text, and where it goes on (additive, v1.1)",
+        path=RUNS_AT + "/{run_id}/log?offset=0",
+        headers={**LOG, "x-log-left-out": ABSENT},
+    ),
+    Row(
+        says="... and the programs' lines alone",
+        path=RUNS_AT + "/{run_id}/log?offset=0&programs=true",
+        headers={**LOG, "x-log-left-out": NUMBER},
+    ),
+    *(
+        Row(
+            says=f"... a wrong query: {query}",
+            path=RUNS_AT + "/{run_id}/log?" + query,
+            status=400,
+            error="VALIDATION_ERROR",
+        )
+        for query in ("programs=true", "offset=0&programs=2", "offset=0&program=true")
     ),
     Row(
         says="GET refresh-status: the object, not wrapped",

@@ -47,11 +47,15 @@ class LogTests(SynchronousTestCase):
         )
         return answer.body.decode(), int(start), int(end), {"true": True, "false": False}[complete]
 
-    def follow(self, id_: str, offset: int, wait: int = 60) -> list[tuple[float, str, str]]:
+    def follow(
+        self, id_: str, offset: int, wait: int = 60, query: str = ""
+    ) -> list[tuple[float, str, str]]:
         """Seconds, text and next offset, once the answer is there."""
         found: list[tuple[float, str, str]] = []
         began = self.svcd.clock.seconds()
-        path = f"/v1.1/{self.svcd.tenant}/job-executions/{id_}/log?offset={offset}&wait={wait}"
+        path = (
+            f"/v1.1/{self.svcd.tenant}/job-executions/{id_}/log?offset={offset}&wait={wait}{query}"
+        )
 
         async def ask() -> None:
             response = await self.svcd.treq.get(self.svcd.url + path)
@@ -183,9 +187,62 @@ class FollowTests(LogTests):
             ("?offset=-1", "?offset: expected a whole number from 0"),
             ("?offset=0&wait=61", "?wait: expected a whole number from 0 to 60, got 61"),
             ("?wait=5", "?wait: needs ?offset"),
+            ("?programs=true", "?programs: needs ?offset"),
+            ("?offset=0&programs=some", "?programs: expected true or false, got some"),
+            ("?offset=0&programs=true&programs=true", "?programs: given 2 times; give it once"),
+            ("?offset=0&program=true", "did you mean programs?"),
             ("?ofset=5", "did you mean offset?"),
         ):
             self.assertIn(words, self.log(id_, query, 400).json["error_message"])
+
+
+class ProgramTests(LogTests):
+    """`programs=true`: the daemon leaves out the lines that no program of the job has written."""
+
+    def programs(self, id_: str, offset: int = 0) -> tuple[str, int, int]:
+        """Text, next offset, and the number of lines that were left out."""
+        answer = self.log(id_, f"?offset={offset}&programs=true")
+        end, left_out = (answer.headers[f"X-Log-{name}"] for name in ("Offset", "Left-Out"))
+        return answer.body.decode(), int(end), int(left_out)
+
+    def test_offsets_are_those_of_the_whole_text(self) -> None:
+        """The engine's lines are left out of the answer and not of the log."""
+        id_ = self.execute(HANG)
+        _, _, end, _ = self.shown(id_)
+        self.assertEqual(self.programs(id_), ("", end, 1))
+        self.lines(id_).append("more")
+        self.svcd.advance(3)
+        self.assertEqual(self.programs(id_, end), ("", end + 5, 1))
+        self.assertEqual(self.programs(id_, end + 5), ("", end + 5, 0))
+        self.assertNotIn("X-Log-Left-Out", self.log(id_, "?offset=0").headers)
+        self.assertEqual(
+            self.log(id_, "?offset=0&programs=false").body, self.log(id_, "?offset=0").body
+        )
+
+    def test_the_end_of_the_log_is_shown(self) -> None:
+        """Status and failure are no lines of the engine; HEAD has the same headers."""
+        id_ = self.execute({"svcd.fake.outcome": "fail"})
+        self.api.until_over(id_)
+        self.svcd.advance(5)
+        whole, _, end, _ = self.shown(id_)
+        last = whole[whole.index("==> job execution ") :]
+        self.assertEqual(self.programs(id_), (last, end, 1))
+        path = f"/v1.1/{self.svcd.tenant}/job-executions/{id_}/log?offset=0&programs=true"
+        head = self.svcd.call("HEAD", path).headers
+        self.assertEqual((head["X-Log-Offset"], head["X-Log-Left-Out"]), (str(end), "1"))
+        at = end - len(last.encode())
+        self.assertEqual(self.programs(id_, at), (last, end, 0))
+
+    def test_a_wait_ends_with_lines_that_are_left_out(self) -> None:
+        """The answer has the next offset."""
+        id_ = self.execute(HANG)
+        end = self.shown(id_)[2]
+        found = self.follow(id_, end, query="&programs=true")
+        self.svcd.advance(10)
+        self.assertEqual(found, [])
+        self.lines(id_).append("more")
+        self.svcd.advance(3)
+        self.assertEqual([(text, at) for _, text, at in found], [("", str(end + 5))])
 
 
 class EndTests(LogTests):

@@ -30,10 +30,12 @@ from svcd.model.execution_log import ExecutionLog, LogPart
 from svcd.model.ids import ClusterId, ExecutionId, timestamp
 from svcd.model.job import Execution, ExecutionStatus
 from svcd.ports.store import Store
+from svcd.runtime.slices import Slices
 from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 from svcd.workflow.act.logs import Files, Logs
 from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.decide import log_growth, planner
+from svcd.workflow.decide.program_output import program_lines
 
 logger = Logger()
 
@@ -57,6 +59,7 @@ class KeptLogs:
         self._rows = rows
         self._logs = logs
         self._clock = clock
+        self._slices = Slices(clock)
         self._read_at: dict[ExecutionId, float] = {}
 
     # ---- for callers ----
@@ -66,14 +69,17 @@ class KeptLogs:
         found = await self._store.read(lambda tx: tx.execution_logs.read(id_, 0))
         return found.text if found is not None and found.complete else None
 
-    async def part(self, row: Execution, offset: int) -> LogPart:
+    async def part(self, row: Execution, offset: int, programs: bool = False) -> LogPart:
         """The text from `offset` on, after a look at the files. Raises ValidationError."""
         if not (await self._state(row.id)).complete:
             await self._fill(row)
-        return await self.kept(row, offset)
+        return await self.kept(row, offset, programs)
 
-    async def kept(self, row: Execution, offset: int) -> LogPart:
-        """The text from `offset` on that is kept already. Raises ValidationError."""
+    async def kept(self, row: Execution, offset: int, programs: bool = False) -> LogPart:
+        """The text from `offset` on that is kept already. Raises ValidationError.
+
+        programs: only the lines of the programs.
+        """
         id_ = row.id
         found = await self._store.read(lambda tx: tx.execution_logs.read(id_, offset))
         if found is None:
@@ -83,7 +89,18 @@ class KeptLogs:
                 f"?offset: the log of job execution {id_} has only {found.end} bytes so far: send"
                 " an offset that an answer had in X-Log-Offset"
             )
-        return found
+        if not programs or not found.text:
+            return found
+        above = await self._above(id_, found) if offset else b""
+        text, left_out = await self._slices.run(program_lines(above, found.text))
+        return evolve(found, text=text, left_out=left_out)
+
+    async def _above(self, id_: ExecutionId, part: LogPart) -> bytes:
+        """The kept text before `part`. It may have grown since `part` was read."""
+        whole = await self._store.read(lambda tx: tx.execution_logs.read(id_, 0))
+        if whole is None:
+            return b""
+        return whole.text[: max(0, len(whole.text) - (whole.end - part.end) - len(part.text))]
 
     async def _fill(self, row: Execution) -> None:
         """Append what is new, unless this daemon has just read the files."""

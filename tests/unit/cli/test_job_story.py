@@ -1,4 +1,4 @@
-"""How a command follows a job execution: with offsets of the log, and its story."""
+"""How a command follows a job execution: the lines on what has changed, and on its end."""
 
 from __future__ import annotations
 
@@ -6,38 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.job_story import Part, Shown, changes, fresh, outcome, part_of, state
-
-
-def at(start: int, body: bytes, complete: bool = False) -> Part:
-    return Part(body=body, offset=start + len(body), complete=complete)
-
-
-class OffsetTests(SynchronousTestCase):
-    def test_headers(self) -> None:
-        headers = {"x-log-start": "0", "x-log-offset": "5", "x-log-complete": "true"}
-        self.assertEqual(part_of(b"ab", headers), at(3, b"ab", complete=True))
-
-    def test_each_answer_is_shown_once(self) -> None:
-        """Also one with fewer or more bytes than the offset has moved: a line names the gap."""
-        one, shown = fresh(Shown(), at(0, b"one\n"))
-        two, shown = fresh(shown, Part(body=b"[svcd: gap]\ntwo\n", offset=900, complete=True))
-        self.assertEqual((one, two), ("one\n", "[svcd: gap]\ntwo\n"))
-        self.assertEqual((shown.offset, shown.complete), (900, True))
-
-    def test_character_in_two_answers(self) -> None:
-        """It is shown when its last byte is there."""
-        euro = "1 €\n".encode()
-        first, shown = fresh(Shown(), at(0, euro[:3]))
-        second, shown = fresh(shown, at(3, euro[3:4]))
-        third, shown = fresh(shown, at(4, euro[4:]))
-        self.assertEqual((first, second, third), ("1 ", "", "€\n"))
-        self.assertEqual(shown.offset, 6)
-
-    def test_end_inside_a_character(self) -> None:
-        """The last answer is shown whole."""
-        text, shown = fresh(Shown(), at(0, b"a\xe2\x82", complete=True))
-        self.assertEqual((text, shown.rest), ("a\ufffd", b""))
+from svcd.cli.job_story import changes, outcome, state
 
 
 def execution(status: str, **more: Any) -> dict[str, Any]:

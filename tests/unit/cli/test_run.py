@@ -322,7 +322,7 @@ class FaultTests(RunCase):
         """Exit code 130, and how to follow and cancel."""
         seen: list[str] = []
 
-        def interrupt(self_: Any, over: bool) -> None:
+        def interrupt(self_: Any) -> None:
             seen.append("log")
             if len(seen) == 2:
                 raise KeyboardInterrupt
@@ -341,7 +341,7 @@ class FaultTests(RunCase):
     def test_time_limit(self) -> None:
         """Exit code 124; the job goes on."""
 
-        def late(self_: Any, over: bool) -> None:
+        def late(self_: Any) -> None:
             raise OutOfTime("--timeout of 60 s ran out", 124)
 
         self.patch(followed_execution.Followed, "_read_log", late)

@@ -3,8 +3,7 @@
 A log of Hadoop has few lines of the job's programs between many of others: Oozie's launcher prints
 its files, its class path and each of its settings, Hadoop and Pig log each of their steps. These
 lines are recognised one by one, and left out. Everything else is shown, so also each warning and
-each error of the launcher, of Hadoop and of Pig. The console has the same rules in
-`program_output.js`; a test compares both.
+each error of the launcher, of Hadoop and of Pig.
 
 Note: phases of a launcher. Its stdout has a preamble, then the introduction of its main class
 (`PigMain`, `ShellMain`), the output of the program, and an epilogue. Lines that a launcher prints
@@ -34,10 +33,11 @@ Source: Oozie 5.2.1, `LauncherAM`, `LauncherMain`, `JavaMain`, `MapReduceMain`, 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Generator, Iterator, Mapping
 from enum import Enum
 from functools import partial
 from io import StringIO
+from itertools import islice
 from typing import Final
 
 from attrs import evolve, field, frozen
@@ -46,7 +46,6 @@ from svcd.model.frames import FRAMEWORK
 from svcd.model.log_title import ENGINE, TITLE
 
 _pattern: Final = partial(re.compile, flags=re.ASCII)
-"""Digits and words are those of JavaScript."""
 _BLANK: Final = " \t\r\n"
 _LAUNCHER: Final = _pattern(r"application_\d+_\d+ stdout\Z")
 """The end of the title of a launcher's output."""
@@ -54,6 +53,8 @@ _JVM_ERRORS: Final = _pattern(r"(?:application|attempt)_\w+ stderr\Z")
 """The end of the title of a file with errors of a JVM: a launcher's, or a task's."""
 _OF_SVCD: Final = "[svcd: "
 """The beginning of svcd's own lines, for example on missing text."""
+_PIECE_LINES: Final = 500
+"""Lines that are read without a pause: a millisecond or two."""
 _MOST_FILES: Final = 200
 """Files whose phases are remembered; svcd keeps fewer for an execution."""
 
@@ -184,28 +185,25 @@ class FileState:
 
 @frozen
 class ProgramOutput:
-    """The programs' lines of a log that comes in pieces.
+    """The place in a log, of which the text comes in pieces of whole lines.
 
-    rest: a line without its end yet. title: of the present part. shown: the title that was shown
-    last. files: by title. left_out: the number of lines left out so far, those of the engine too.
+    title: of the present part. shown: the title that was shown last. files: by title. left_out: the
+    number of lines left out so far, those of the engine too.
     """
 
-    rest: str = ""
     title: str = ""
     shown: str = ""
     files: Mapping[str, FileState] = field(factory=dict, repr=False)
     left_out: int = 0
 
-    def of(self, text: str, last: bool = False) -> tuple[str, ProgramOutput]:
-        """The lines of the programs in the next piece. last: nothing will follow."""
-        whole = self.rest + text
-        at = len(whole) if last else whole.rfind("\n") + 1
+    def of(self, text: str) -> tuple[str, ProgramOutput]:
+        """The lines of the programs in the next piece, and the place behind it."""
         title, shown, left_out = self.title, self.shown, self.left_out
-        files, made = dict(self.files), list[str]()
-        for line in StringIO(whole[:at], newline="\n"):
-            found = TITLE.match(line)
-            if found is not None:
-                title = found[1]
+        files, texts = dict(self.files), list[str]()
+        for line in StringIO(text, newline="\n"):
+            heading = TITLE.match(line)
+            if heading is not None:
+                title = heading[1]
                 continue
             if title == ENGINE:
                 left_out += 1
@@ -217,10 +215,34 @@ class ProgramOutput:
                 del files[next(iter(files))]
             left_out += not wanted and bool(line.strip(_BLANK))
             if wanted and title != shown:
-                made.append(f"==> {title} <==\n")
+                texts.append(f"==> {title} <==\n")
                 shown = title
-            made.append(wanted)
-        return "".join(made), ProgramOutput(whole[at:], title, shown, files, left_out)
+            texts.append(wanted)
+        return "".join(texts), ProgramOutput(title, shown, files, left_out)
+
+
+def program_lines(above: bytes, text: bytes) -> Generator[None, None, tuple[bytes, int]]:
+    """The lines of the programs in `text`, a part of a log, and the number of lines left out.
+
+    above: the log before this part, from its beginning. The work pauses at each `yield`: a log of
+    1 MiB takes a tenth of a second, and one of very short lines a second.
+    """
+    place = ProgramOutput()
+    for piece in _pieces(above[: above.rfind(b"\n") + 1]):
+        _, place = place.of(piece)
+        yield
+    before, texts = place.left_out, list[str]()
+    for piece in _pieces(text):
+        lines, place = place.of(piece)
+        texts.append(lines)
+        yield
+    return "".join(texts).encode(), place.left_out - before
+
+
+def _pieces(text: bytes) -> Iterator[str]:
+    lines = StringIO(text.decode("utf-8", "replace"), newline="\n")
+    while piece := "".join(islice(lines, _PIECE_LINES)):
+        yield piece
 
 
 def _line(title: str, line: str, before: FileState | None) -> tuple[str, FileState | None]:
@@ -245,7 +267,8 @@ def _line(title: str, line: str, before: FileState | None) -> tuple[str, FileSta
         return "", evolve(before, left_out=True)
     if before.phase is None:
         return _of_driver(line, words, before)
-    before = evolve(before, left_out=False)
+    if before.left_out:
+        before = evolve(before, left_out=False)
     return _of_launcher(line, words, before)
 
 
@@ -268,7 +291,10 @@ def _continues(title: str, words: str) -> bool:
 def _of_driver(line: str, words: str, before: FileState) -> tuple[str, FileState]:
     """A line of any file but a launcher's output; the dump is in that of a Spark driver."""
     within = before.within and not _SPARK_MOMENT.match(words)
-    after = evolve(before, left_out=False, heading="", within="")
+    if before.left_out or before.heading or before.within:
+        after = evolve(before, left_out=False, heading="", within="")
+    else:
+        after = before
     if within or (before.heading and words == _CONTEXT):
         ends = within and words == _CONTEXT
         return "", after if ends else evolve(after, within=_CONTEXT)
@@ -364,4 +390,6 @@ def _of_program(line: str, words: str, before: FileState) -> tuple[str, FileStat
     if not words:
         return "", evolve(before, blanks=before.blanks + 1 if before.begun else 0)
     text = "\n" * before.blanks + line.removeprefix(_STDOUT)
-    return text, evolve(before, blanks=0, begun=True)
+    if before.blanks or not before.begun:
+        before = evolve(before, blanks=0, begun=True)
+    return text, before

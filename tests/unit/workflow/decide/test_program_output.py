@@ -7,11 +7,11 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.program_output import ProgramOutput
 from svcd.model.frames import FRAMEWORK
 from svcd.model.log_title import without_titles
+from svcd.workflow.decide.program_output import ProgramOutput, program_lines
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+FIXTURES = Path(__file__).parents[3] / "fixtures"
 RECORDED = FIXTURES / "launchers"
 CAUSES = FIXTURES / "causes"
 OUT = "==> job-node application_1_0001 stdout <==\n"
@@ -22,7 +22,18 @@ LOADED = "INFO [main] org.apache.hadoop.conf.Configuration: loaded\n"
 
 
 def shown(text: str) -> str:
-    return ProgramOutput().of(text, last=True)[0]
+    return ProgramOutput().of(text)[0]
+
+
+def lines_of(above: bytes, text: bytes) -> tuple[bytes, int]:
+    """The result of `program_lines`, without its pauses."""
+    steps = program_lines(above, text)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: tuple[bytes, int] = end.value
+            return result
 
 
 def recorded(name: str) -> str:
@@ -50,7 +61,7 @@ class SparkTests(SynchronousTestCase):
             "Exception in thread main",
         )
         log = "".join(f"{step}\n{word}\n" for step, word in zip(steps, words, strict=True))
-        made, state = ProgramOutput().of(self.TITLE + log, last=True)
+        made, state = ProgramOutput().of(self.TITLE + log)
         self.assertEqual(made, self.TITLE + "".join(f"{word}\n" for word in words))
         self.assertEqual(state.left_out, 4)
 
@@ -227,19 +238,22 @@ class RecordedTests(SynchronousTestCase):
             )
 
     def test_pieces(self) -> None:
-        """A line may be cut between two reads, and a file between two parts of the log."""
+        """A file may be cut between two parts of the log; each line comes once."""
         for name in ("pig", "shell", "java", "mapreduce", "pig-broken"):
-            text = recorded(name)
-            for size in (7, 1000):
-                state, made = ProgramOutput(), []
-                for at in range(0, len(text), size):
-                    new, state = state.of(text[at : at + size])
-                    made.append(new)
-                self.assertEqual("".join(made), shown(text), (name, size))
+            text, made = recorded(name).encode(), b""
+            for size in (7, 100):
+                lines = text.splitlines(keepends=True)
+                parts = [b"".join(lines[at : at + size]) for at in range(0, len(lines), size)]
+                left_out, above, made = 0, b"", b""
+                for part in parts:
+                    new, number = lines_of(above, part)
+                    made, left_out, above = made + new, left_out + number, above + part
+                self.assertEqual((made, left_out), lines_of(b"", text), (name, size))
+                self.assertEqual(made.decode(), shown(recorded(name)))
 
     def test_lines_are_counted(self) -> None:
         """For the hint on how to see them."""
-        _, state = ProgramOutput().of(recorded("java"), last=True)
+        _, state = ProgramOutput().of(recorded("java"))
         self.assertEqual(state.left_out, 65)
 
 
@@ -326,7 +340,7 @@ class OpenTests(SynchronousTestCase):
         """A progress bar writes carriage returns; texts have other separators."""
         program = "a\n\rb\rc\n\u2028Stopping AM\n\x0cd\x85e\n\x1c\n"
         self.assertEqual(shown(JAVA + program), OUT + program)
-        _, state = ProgramOutput().of(f"==> engine <==\na\rb\u2028c\n{program}", last=True)
+        _, state = ProgramOutput().of(f"==> engine <==\na\rb\u2028c\n{program}")
         self.assertEqual(state.left_out, 6)
 
     def test_files_that_are_no_launcher(self) -> None:
@@ -387,27 +401,33 @@ class OpenTests(SynchronousTestCase):
         cause = "Caused by: a.B: c\n\tat org.apache.hadoop.examples.Sort.run(Sort.java:1)\n"
         for title in (JAVA, OUT, "==> job-node attempt_1_0001_m_000000_0 syslog <==\n"):
             log = f"{title}{mine}{theirs}\tat java.sql.Mine(M.java:1)\n{cause}\t... 33 more\n"
-            text, state = ProgramOutput().of(log, last=True)
+            text, state = ProgramOutput().of(log)
             self.assertEqual(text, title.split("\n")[0] + "\n" + mine + cause)
             self.assertEqual(state.left_out, 11 + (title == JAVA) * 3)
         for line in ("at java.lang.A", "\tat javafoo.B.c(B.java:1)", "\t... 3 more words", " at x"):
             self.assertEqual(shown(f"{JAVA}{line}\n"), f"{OUT}{line}\n")
 
     def test_the_engine_is_left_out(self) -> None:
-        """Also when a piece ends within a line or a title; the last line needs no end."""
-        state, made = ProgramOutput(), []
-        for piece in (
-            "==> eng",
-            "ine <==\na\nb",
-            "\n==> attempt_1 stdout <==\nhel",
-            "lo\n",
-            "==> engine <==\nc",
-        ):
-            text, state = state.of(piece)
-            made.append(text)
-        self.assertEqual(made, ["", "", "", "==> attempt_1 stdout <==\nhello\n", ""])
-        self.assertEqual(state.of("", last=True)[0], "")
+        """Each of its lines counts; the last line of a text needs no end."""
+        text = "==> engine <==\na\n\n==> attempt_1 stdout <==\nhello\n==> engine <==\nc"
+        made, state = ProgramOutput().of(text)
+        self.assertEqual((made, state.left_out), ("==> attempt_1 stdout <==\nhello\n", 3))
         self.assertEqual(shown("==> attempt_1 stdout <==\na"), "==> attempt_1 stdout <==\na")
+
+    def test_part_of_a_log(self) -> None:
+        """The text above it tells the file, the phase and the empty lines; it is not repeated."""
+        above = f"{JAVA}one\n\n".encode()
+        self.assertEqual(lines_of(above, b"Stopping AM\n"), (b"\nStopping AM\n", 0))
+        self.assertEqual(lines_of(b"", above), (f"{OUT}one\n".encode(), 3))
+        self.assertEqual(lines_of(b"==> engine <==\na\n", b"b\n"), (b"", 1))
+        self.assertEqual(
+            lines_of(above + "half of a l\u00ef".encode()[:-1], b"two\n")[0], b"\ntwo\n"
+        )
+
+    def test_text_that_is_no_utf_8(self) -> None:
+        """It is shown with signs in place of the wrong bytes."""
+        self.assertEqual(lines_of(OUT.encode(), b"a\xff\n"), ("==> job-node application_1_0001"
+                         " stdout <==\na\ufffd\n".encode(), 0))  # fmt: skip
 
     def test_many_titles(self) -> None:
         """What is remembered is bounded."""
