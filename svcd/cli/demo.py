@@ -283,9 +283,7 @@ class Demo:
             for event in events[max(seen, self._seen_events) :]:
                 machine = f" {event['machine']}" if event["machine"] else ""
                 tail = f": {event['text']}" if event["text"] else ""
-                self._steps.say(
-                    f"    {step_title(event['step'])}{machine} {event['outcome']}{tail}"
-                )
+                self._steps.say(f"    {step_title(event)}{machine} {event['outcome']}{tail}")
             seen = self._seen_events = max(len(events), self._seen_events)
             if cluster["status"] != status:
                 status = cluster["status"]

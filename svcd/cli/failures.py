@@ -45,6 +45,7 @@ requests of a project wait at the same time.
 | `at` | time of the event |
 | `generation` | number of the accepted request that caused it; 1 is the creation |
 | `step` | `request`, a status (`Spawning`, …), or a step such as `create server` |
+| `kind` | `request`, `status`, `health`, `job`, `wait`, `cloud`, `machine`, `daemons`, `files` |
 | `machine` | the instance, or `""` |
 | `outcome` | `accepted`, `started`, `waiting`, `retry`, `done`, `failed` |
 | `code`, `text` | for `retry`, `waiting` and `failed`: a code of this page, and the details |

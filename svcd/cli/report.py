@@ -12,7 +12,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from svcd.cli.times import duration, moment, seconds
-from svcd.cli.words import in_commands, is_phase, status_of, step_title
+from svcd.cli.words import in_commands, status_of, step_title
 from svcd.model.failures import Code
 
 Json = Mapping[str, Any]
@@ -120,7 +120,7 @@ def _progress(cluster: Json, events: Sequence[Json], now: float | None) -> Itera
         text = f": {code}{_first(each['text'])}" if each["text"] else ""
         at = seconds(each["at"])
         ago = "" if now is None or at is None else f", {duration(now - at)} ago"
-        yield f"    {step_title(each['step'])}{where}{text}{times}{ago}"
+        yield f"    {step_title(each)}{where}{text}{times}{ago}"
 
 
 def _limit(until: float | None, now: float | None) -> str:
@@ -252,10 +252,10 @@ def _rendered(line: _Line, begin: float) -> Iterator[str]:
     if len(line.machines) > _MOST_NAMES:
         names = f"{len(line.machines)} machines ({line.machines[0]} … {line.machines[-1]})"
     event, outcome = line.event, "FAILED" if line.outcome == "failed" else line.outcome
-    if line.outcome == "failed" and is_phase(line.step):  # the event of the step has the text
+    if line.outcome == "failed" and event["kind"] == "status":  # the event of the step has the text
         yield f"  +{duration(line.at - begin):>10}  FAILED {line.step}: {event['code']}"
         return
-    title = step_title(line.step)
+    title = step_title(event)
     if outcome == "waiting":
         title = title.removeprefix("wait ")  # not "waiting wait for server"
     text = " ".join(part for part in (outcome, title, names) if part)
@@ -278,7 +278,7 @@ def _rendered(line: _Line, begin: float) -> Iterator[str]:
 
 def _machines(cluster: Json, events: Sequence[Json]) -> Iterator[str]:
     """A line for each machine: its server, address and volumes, and its last event."""
-    last = {e["machine"]: e for e in events if e["machine"] and not is_phase(e["step"])}
+    last = {e["machine"]: e for e in events if e["machine"] and e["kind"] != "status"}
     instances = [i for g in cluster["node_groups"] for i in g["instances"]]
     if not instances:
         return
@@ -294,7 +294,7 @@ def _machines(cluster: Json, events: Sequence[Json]) -> Iterator[str]:
             parts.append(f"volumes {' '.join(each['volumes'])}")
         known = last.get(each["instance_name"])
         if known is not None:
-            parts.append(f"last event: {step_title(known['step'])} {known['outcome']}")
+            parts.append(f"last event: {step_title(known)} {known['outcome']}")
         yield f"  {each['instance_name']}: {', '.join(parts) or 'no objects in the cloud'}"
     if len(instances) > _MOST_MACHINES:
         yield f"  … and {len(instances) - _MOST_MACHINES} more"

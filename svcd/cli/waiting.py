@@ -18,7 +18,7 @@ from svcd.cli.exits import FAILED, INTERRUPTED, CommandError, OutOfTime
 from svcd.cli.session import Session
 from svcd.cli.show import get
 from svcd.cli.times import duration, seconds
-from svcd.cli.words import is_phase, step_title
+from svcd.cli.words import step_title
 
 Json = Mapping[str, Any]
 
@@ -135,12 +135,12 @@ def news(events: Sequence[Json]) -> Sequence[str]:
     for event in events:
         step, outcome, where = get(event, "step"), get(event, "outcome"), get(event, "machine")
         on = f" on {where}" if where else ""
-        if outcome == "started" and is_phase(step):
+        if outcome == "started" and event["kind"] == "status":
             lines.append(step)
         elif outcome in ("retry", "failed", "waiting"):
             said = " ".join(get(event, "text").split())
             code = get(event, "code")
-            lines.append(f"{outcome}: {step_title(step)}{on}: {code} {said}".rstrip(": "))
+            lines.append(f"{outcome}: {step_title(event)}{on}: {code} {said}".rstrip(": "))
     return lines
 
 
@@ -199,9 +199,9 @@ def _waited_for(cluster: Json, events: Sequence[Json]) -> str:
         else:
             unfinished.pop(key, None)
     if unfinished:
-        step, machine = list(unfinished)[-1]
+        (_, machine), event = list(unfinished.items())[-1]
         more = f" and {len(unfinished) - 1} more" if len(unfinished) > 1 else ""
-        return f"{step_title(step)}{f' on {machine}' if machine else ''}{more}"
+        return f"{step_title(event)}{f' on {machine}' if machine else ''}{more}"
     if get(cluster, "status") not in ("Waiting", "Spawning"):
         return ""
     missing = [

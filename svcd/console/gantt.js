@@ -1,24 +1,6 @@
 // The drawing of a provision, as numbers: rows of machines with bars of steps. Pure.
 import { moment } from "./time.js";
 
-const STATUSES = new Set([
-  "Waiting",
-  "Validating",
-  "Spawning",
-  "Preparing",
-  "Configuring",
-  "Starting",
-  "Decommissioning",
-  "Active",
-  "Deleting",
-  "Error",
-]);
-const KINDS = [
-  [/^(create|change|delete|attach|allocate|associate|release|remove)/, "cloud"],
-  [/^(log in|prepare)/, "machine"],
-  [/^(start|stop)/, "daemons"],
-  [/^(wait|the |an? |[A-Z\d])/, "waits"], // svcd waits for a thing: "Oozie to read its share library"
-];
 // Seconds between two marks of the time axis.
 const STEPS_S = [
   ...[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30],
@@ -26,27 +8,18 @@ const STEPS_S = [
   ...[1, 2, 4, 12, 24].map((hours) => hours * 3600),
 ];
 
-// What a step does, as its colour shows it.
-export function kindOf({ outcome, step }) {
-  if (outcome === "failed" || outcome === "retry") return outcome;
-  return KINDS.find(([words]) => words.test(step))?.[1] ?? "files";
-}
-
-// What a job waited for is no part of a provision.
-const isJobs = (event) => event.step === "job";
-
 // The changes of a cluster (create, resize, delete…), oldest first: generation and what was asked.
 export function changes(events) {
   const found = new Map();
   for (const each of events) {
-    const { generation, step, outcome, text } = each;
+    const { generation, kind, text } = each;
     if (!found.has(generation)) found.set(generation, { generation, text: "", at: moment(each.at) });
-    if (step === "request" && outcome === "accepted") found.get(generation).text = text;
+    if (kind === "request") found.get(generation).text = text;
   }
   return [...found.values()].sort((a, b) => a.generation - b.generation);
 }
 
-// The bars of one change. Each: step, machine, attempt, begin, end, open (it goes on), outcome, code, text, waitedFor.
+// The bars of one change. Each: step, kind, machine, attempt, begin, end, open (it goes on), outcome, code, text, waitedFor.
 function barsOf(events, end) {
   const found = new Map();
   for (const each of events) {
@@ -56,16 +29,16 @@ function barsOf(events, end) {
     const known = found.get(key);
     if (known && !known.open && each.ended === null) continue; // its end is known
     const ended = moment(each.ended);
-    const { step, machine, attempt, outcome, code, text, waited_for: waitedFor } = each;
+    const { step, kind, machine, attempt, outcome, code, text, waited_for: waitedFor } = each;
     const times = { begin, end: Math.max(begin, ended ?? end), open: ended === null, until: moment(each.until) };
-    found.set(key, { step, machine, attempt, outcome, code, text, waitedFor, ...times, path: false });
+    found.set(key, { step, kind, machine, attempt, outcome, code, text, waitedFor, ...times, path: false });
   }
   return [...found.values()].sort((a, b) => a.begin - b.begin || a.end - b.end);
 }
 
 // The statuses of the cluster as bars, each until the next one.
 function phasesOf(events, end) {
-  const moves = events.filter((each) => STATUSES.has(each.step) && each.outcome !== "waiting");
+  const moves = events.filter((each) => each.kind === "status" && each.outcome !== "waiting");
   const phases = moves.map((each, at) => {
     const next = moves[at + 1];
     return {
@@ -125,6 +98,7 @@ function waitsOf(bars, until) {
   return created.map((each) => ({
     ...each,
     step: "wait for server",
+    kind: "wait",
     waitedFor: { step: each.step, machine: each.machine },
     begin: each.end,
     end: until,
@@ -135,14 +109,14 @@ function waitsOf(bars, until) {
 // The drawing of the change `generation`. now: the time up to which open bars reach.
 export function drawing(events, generation, now) {
   const own = events
-    .filter((each) => each.generation === generation && !isJobs(each))
+    .filter((each) => each.generation === generation && each.kind !== "job") // jobs are no part of a provision
     .sort((a, b) => (a.number ?? 0) - (b.number ?? 0) || moment(a.at) - moment(b.at));
   if (!own.length) return null;
   const begin = moment(own[0].at);
   const settled = own.some(
     ({ step, outcome }) => (step === "Active" && outcome === "done") || step === "Error" || outcome === "failed",
   );
-  const ends = own.filter((each) => each.step !== "health").map((each) => moment(each.ended ?? each.at));
+  const ends = own.filter((each) => each.kind !== "health").map((each) => moment(each.ended ?? each.at));
   const last = Math.max(begin, ...ends);
   const until = settled ? last : Math.max(last, now);
   const bars = barsOf(own, until);
@@ -164,9 +138,9 @@ export function drawing(events, generation, now) {
 function failuresOf(events) {
   const found = new Map();
   for (const each of events) {
-    const { step, code, outcome } = each;
-    if (step === "health" || !(outcome === "failed" || (outcome === "retry" && code))) continue;
-    if (STATUSES.has(step) && found.size) continue; // the status repeats the failure of a step
+    const { step, kind, code, outcome } = each;
+    if (kind === "health" || !(outcome === "failed" || (outcome === "retry" && code))) continue;
+    if (kind === "status" && found.size) continue; // the status repeats the failure of a step
     const key = JSON.stringify([step, code, outcome]);
     if (!found.has(key)) found.set(key, { step, code, outcome, times: 0, machines: new Set() });
     const one = found.get(key);

@@ -1,14 +1,14 @@
 // Draws a provision: a row for each machine, a bar for each step and attempt.
 import { useState } from "./hooks.js";
 import { html } from "./html.js";
-import { drawing, kindOf, marks, short } from "./gantt.js";
+import { drawing, marks, short } from "./gantt.js";
 import { Lines, Name } from "./parts.js";
 import { count, plain } from "./text.js";
 import { clock, duration, now } from "./time.js";
 
 const LEGEND = {
   cloud: "cloud",
-  waits: "wait",
+  wait: "wait",
   machine: "machine",
   files: "files",
   daemons: "daemons",
@@ -33,7 +33,8 @@ function labelOf(bar) {
 function Bar({ bar, place, chosen, choose, first }) {
   const label = labelOf(bar);
   const style = { ...place(bar.begin, bar.end), top: `${bar.lane * LANE_PX + 3}px` };
-  const look = `bar ${kindOf(bar)} ${bar.path ? "path" : ""} ${bar.open ? "open" : ""}`;
+  const isTrouble = bar.outcome === "failed" || bar.outcome === "retry";
+  const look = `bar ${isTrouble ? bar.outcome : bar.kind} ${bar.path ? "path" : ""} ${bar.open ? "open" : ""}`;
   return html`
     <button type="button" class=${look} style=${style} aria-label=${label} title=${label} aria-pressed=${chosen}
         tabindex=${chosen || first ? 0 : -1} onClick=${() => choose(bar)}>

@@ -14,7 +14,7 @@ export function isUnwell({ status: word, status_description: text }) {
 export function ailing(events, generation) {
   let found = [];
   for (const each of events) {
-    if (each.step !== "health" || each.generation !== generation) continue;
+    if (each.kind !== "health" || each.generation !== generation) continue;
     if (each.outcome === "failed") found.push(each.text);
     else if (each.text.endsWith("all is well")) found = [];
   }

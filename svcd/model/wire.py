@@ -29,6 +29,7 @@ from msgspec import UNSET, Struct, UnsetType
 from svcd.model import cloud, cluster, fields, template
 from svcd.model.fields import means
 from svcd.model.ids import iso_seconds
+from svcd.model.step_kind import StepKind, kind_of
 
 Absent: TypeAlias = UnsetType
 
@@ -336,6 +337,7 @@ class Event(View, frozen=True, kw_only=True):
     at: Annotated[str, means("time of the event, UTC")]
     generation: Annotated[int, means("number of the request that caused the work")]
     step: fields.Step
+    kind: Annotated[StepKind, means("kind of the step: what sort of work it is")]
     machine: fields.MachineOrNone
     outcome: Annotated[str, means("result of the step")]
     code: fields.Code
@@ -352,7 +354,11 @@ class Event(View, frozen=True, kw_only=True):
     def of(cls, record: cluster.ClusterEvent) -> Self:
         """The answer for `record`."""
         waited_for = record.waited_for
-        return cls.filled(record, waited_for=waited_for and StepName.filled(waited_for))
+        return cls.filled(
+            record,
+            kind=kind_of(record.step),
+            waited_for=waited_for and StepName.filled(waited_for),
+        )
 
 
 def _given(value: str | None) -> str | Absent:

@@ -13,13 +13,13 @@ from attrs import evolve
 
 from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Desired, StepName
 from svcd.model.ids import seconds_of
+from svcd.model.step_kind import REQUEST
 from svcd.provisioning.decide import lifecycle
 from svcd.provisioning.decide.planner import Plan
 from svcd.provisioning.decide.spawning import create_key
 from svcd.provisioning.decide.steps import CreateServer, Memory, Span
 from svcd.settings import Provisioning
 
-REQUEST: Final = "request"
 REPLACE: Final = "replace"
 RECORDED_WAITS: Final = frozenset({10, 30, 100, 300, 1000})
 """The counts of waits for one step that become events (the first after some 15 s)."""

@@ -22,14 +22,13 @@ from attrs import evolve, field, frozen
 from svcd.model.cloud import Server
 from svcd.model.cluster import Ailment, Cluster, ClusterEvent, Unwell
 from svcd.model.ids import InstanceId, Timestamp, seconds_of, timestamp
+from svcd.model.step_kind import HEALTH
 from svcd.provisioning.decide import lifecycle
 from svcd.provisioning.decide.failures import MOST_TEXT, Code, describe
 from svcd.provisioning.distributions.spi import Command, HttpProbe, Plan
 
 Key: TypeAlias = tuple[str, str]
 
-STEP: Final = "health"
-"""The step of the events of health checks."""
 SERVER: Final = "server"
 CLOUD: Final = "cloud"
 DISTRIBUTION: Final = "distribution"
@@ -333,7 +332,7 @@ def _begun(cluster: Cluster, fresh: Sequence[Ailment], now: float) -> Iterable[C
     for code, mine in _by_code(fresh).items():
         machine = mine[0].machine if len(mine) == 1 else ""
         text = _described(code, mine)
-        yield lifecycle.event(cluster, STEP, "failed", now, text, machine, code)
+        yield lifecycle.event(cluster, HEALTH, "failed", now, text, machine, code)
 
 
 def _ended(
@@ -350,7 +349,7 @@ def _ended(
     if all_well:
         lines.append("all is well")
     machine = well[0].machine if len(well) == 1 else ""
-    yield lifecycle.event(cluster, STEP, "done", now, "; ".join(lines), machine)
+    yield lifecycle.event(cluster, HEALTH, "done", now, "; ".join(lines), machine)
 
 
 def _part(ailment: Ailment) -> str:

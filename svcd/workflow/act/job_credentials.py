@@ -19,6 +19,7 @@ from svcd.model.failures import Code
 from svcd.model.ids import ExecutionId, iso_seconds, seconds_of, timestamp
 from svcd.model.job import Credentials, Execution
 from svcd.model.job_credential import JobCredential
+from svcd.model.step_kind import JOB
 from svcd.ports.cloud import ApplicationCredentials, CloudError
 from svcd.ports.faults import Fault
 from svcd.ports.lease import Lease
@@ -243,7 +244,7 @@ class JobCredentials:
             event = ClusterEvent(
                 at=now,
                 generation=cluster.generation,
-                step="job",
+                step=JOB,
                 outcome="retry",
                 code=Code.JOB_CREDENTIAL.value,
                 text=text,

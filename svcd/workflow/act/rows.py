@@ -21,6 +21,7 @@ from svcd.model.cluster import Cluster, ClusterEvent
 from svcd.model.ids import ClusterId, ExecutionId, iso_seconds, seconds_of, timestamp
 from svcd.model.job import Execution
 from svcd.model.secret import Secret
+from svcd.model.step_kind import JOB
 from svcd.ports.engine import Endpoints, Engines
 from svcd.ports.lease import Lease
 from svcd.ports.machines import Location, Ways, reachable
@@ -29,7 +30,6 @@ from svcd.runtime.work_metrics import WorkMetrics
 from svcd.workflow.decide import document, job_credentials, lifecycle
 from svcd.workflow.decide.addresses import ways_to
 
-_STEP: Final = "job"
 _MOST_SHOWN: Final = 1000
 """Waits in events whose end this daemon still has to record; it drops the oldest beyond."""
 _ROWS: Final = 20
@@ -305,7 +305,7 @@ class Rows:
             event = ClusterEvent(
                 at=now,
                 generation=cluster.generation,
-                step=_STEP,
+                step=JOB,
                 outcome=outcome,
                 code=code,
                 text=text,

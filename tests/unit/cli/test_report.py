@@ -7,6 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.report import of_cluster
+from svcd.model.step_kind import kind_of
 
 INSTANCE = {"instance_name": "c-master-001", "volumes": []}
 GROUP = {"name": "master", "count": 1, "instances": [INSTANCE]}
@@ -22,7 +23,12 @@ CLUSTER = {
 
 
 def event(second: int, step: str, outcome: str, machine: str = "", **more: Any) -> dict[str, Any]:
-    given = {"at": f"2026-01-01 00:00:{second:02d}", "generation": 1, "step": step}
+    given = {
+        "at": f"2026-01-01 00:00:{second:02d}",
+        "generation": 1,
+        "step": step,
+        "kind": kind_of(step),
+    }
     told = {"outcome": outcome, "machine": machine, "code": "", "text": "", "attempt": 0}
     return {**given, **told, "until": None, **more}
 

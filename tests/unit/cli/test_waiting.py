@@ -7,12 +7,14 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.waiting import newer, news, progress
+from svcd.model.step_kind import kind_of
 
 NOW = 1_767_225_600.0
 
 
 def event(step: str, outcome: str = "done", machine: str = "", **more: Any) -> dict[str, Any]:
-    return {"step": step, "outcome": outcome, "machine": machine, "code": "", "text": "", **more}
+    told = {"outcome": outcome, "machine": machine, "code": "", "text": ""}
+    return {"step": step, "kind": kind_of(step), **told, **more}
 
 
 CLUSTER = {

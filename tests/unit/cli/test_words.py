@@ -6,9 +6,9 @@ import re
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.words import PHASES, in_commands, in_one_line, status_of, step_title
-from svcd.model.cluster import ClusterStatus
+from svcd.cli.words import in_commands, in_one_line, status_of, step_title
 from svcd.model.failures import Code
+from svcd.model.step_kind import kind_of
 
 _REQUEST = re.compile(r"\b(GET|POST|PUT|DELETE)\b|empty resize|force=true|X-Auth")
 
@@ -38,16 +38,18 @@ class AdviceTests(SynchronousTestCase):
 
 
 class TitleTests(SynchronousTestCase):
-    def test_phases_are_the_statuses_of_a_cluster(self) -> None:
-        self.assertEqual(PHASES, frozenset(ClusterStatus))
-
     def test_answers_become_waits(self) -> None:
         named = ("Oozie", "the node manager to join", "a data node", "an answer", "Oozie to start")
-        self.assertEqual([step_title(each) for each in named], [f"wait for {n}" for n in named])
+        self.assertEqual(
+            [step_title({"step": each, "kind": kind_of(each)}) for each in named],
+            [f"wait for {n}" for n in named],
+        )
 
     def test_statuses_and_deeds_stay(self) -> None:
         named = ("Starting", "start oozie", "wait for server", "associate address", "health")
-        self.assertEqual([step_title(each) for each in named], list(named))
+        self.assertEqual(
+            [step_title({"step": each, "kind": kind_of(each)}) for each in named], list(named)
+        )
 
 
 class StatusTests(SynchronousTestCase):

@@ -1,0 +1,56 @@
+"""What sort of work the step of a cluster's event is, as its words tell. Pure.
+
+The command line and the console show a step by its kind: `Oozie` is an answer for which svcd waits,
+`start oozie` starts a daemon. A distribution chooses the words of its steps.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from typing import Final
+
+from svcd.model.cluster import ClusterStatus
+
+REQUEST: Final = "request"
+"""The step of the events of accepted requests."""
+HEALTH: Final = "health"
+"""The step of the events of health checks."""
+JOB: Final = "job"
+"""The step of the events of jobs that wait for something outside the cluster."""
+
+
+class StepKind(enum.StrEnum):
+    """The kind of a step."""
+
+    REQUEST = "request"
+    STATUS = "status"
+    HEALTH = "health"
+    JOB = "job"
+    WAIT = "wait"
+    CLOUD = "cloud"
+    MACHINE = "machine"
+    DAEMONS = "daemons"
+    FILES = "files"
+
+
+_NAMED: Final = {
+    REQUEST: StepKind.REQUEST,
+    HEALTH: StepKind.HEALTH,
+    JOB: StepKind.JOB,
+    **{status.value: StepKind.STATUS for status in ClusterStatus},
+}
+_DEEDS: Final = (
+    (re.compile("create|change|delete|attach|allocate|associate|release|remove"), StepKind.CLOUD),
+    (re.compile("log in|prepare"), StepKind.MACHINE),
+    (re.compile("start|stop"), StepKind.DAEMONS),
+    (re.compile(r"wait|the |an? |[A-Z\d]"), StepKind.WAIT),
+)
+"""The beginning of a step, in this order; a step with another one is of `FILES`."""
+
+
+def kind_of(step: str) -> StepKind:
+    """The kind of `step`. A thing, such as `the resource manager`, is an answer to wait for."""
+    if step in _NAMED:
+        return _NAMED[step]
+    return next((kind for words, kind in _DEEDS if words.match(step)), StepKind.FILES)
