@@ -5,8 +5,8 @@ Note: a turn. All watchers of a tenant that have read everything have the same c
 the changes after it, and those after the cursors of watchers that came later, on one snapshot. So
 after its turn such a watcher has the cursor of the others. Each version is rendered once for each
 class of roles, and each piece of the stream is encoded once for the watchers of the same kinds.
-The bytes of a read are bounded for all cursors together. Cursors for which there was no room come
-first in the next read, so each cursor gets its turn.
+The bytes of a read are bounded for all cursors together. A watcher that is served goes to the end
+of the queue, so each cursor gets its turn.
 
 Note: cursors of frames. Each frame carries the cursor after its change, also in the middle of a
 read. So a watcher whose connection breaks there neither misses nor repeats a change.
@@ -14,8 +14,7 @@ read. So a watcher whose connection breaks there neither misses nor repeats a ch
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -79,15 +78,19 @@ class View:
 class Watcher:
     """One caller that watches.
 
-    checked_at: when its token was found valid. paused_at: when it was found not reading, else None.
+    cursor: the place after what it was sent; None: it begins now. checked_at: when its token was
+    valid. paused_at: since when it does not read, else None.
     """
 
-    __slots__ = ("access", "checked_at", "outlet", "paused_at", "view")
+    __slots__ = ("access", "checked_at", "cursor", "outlet", "paused_at", "view")
 
-    def __init__(self, outlet: Outlet, view: View, access: Access, now_s: float) -> None:
+    def __init__(
+        self, outlet: Outlet, view: View, access: Access, cursor: Cursor | None, now_s: float
+    ) -> None:
         self.outlet = outlet
         self.view = view
         self.access = access
+        self.cursor = cursor
         self.checked_at = now_s
         self.paused_at: float | None = None
 
@@ -95,25 +98,29 @@ class Watcher:
 class _Feed:
     """The watchers of one tenant.
 
-    groups: by their cursor; None: they begin now. reading: those for which a read is under way.
-    next_at: earliest time of the next read.
-    beat_at: of the next comment line. end: ends the signals of the store.
+    queue: the watchers, the one that was served last at the end. next_at: earliest time of the next
+    read. beat_at: of the next comment line. end: ends the signals of the store.
     """
 
     def __init__(self, end: Callable[[], None], now_s: float) -> None:
-        self.groups: dict[Cursor | None, list[Watcher]] = {}
-        self.reading: dict[Cursor | None, list[Watcher]] = {}
-        self.count = 0
+        self.queue: dict[Watcher, None] = {}
         self.next_at = now_s
         self.beat_at = now_s + HEARTBEAT_S
         self.end = end
 
-    def open(self) -> Iterator[tuple[Cursor | None, Watcher]]:
-        """The watchers that have not ended, with their cursors."""
-        for cursor, group in [*self.groups.items(), *self.reading.items()]:
-            for each in group:
-                if each.outlet.open:
-                    yield cursor, each
+    def by_cursor(self) -> dict[Cursor | None, list[Watcher]]:
+        """The watchers by their cursors, in the order of the queue."""
+        groups: dict[Cursor | None, list[Watcher]] = {}
+        for watcher in self.queue:
+            groups.setdefault(watcher.cursor, []).append(watcher)
+        return groups
+
+    def move(self, watcher: Watcher, cursor: Cursor) -> None:
+        """`watcher` is served up to `cursor`."""
+        watcher.cursor = cursor
+        if watcher in self.queue:  # else it has left
+            del self.queue[watcher]
+            self.queue[watcher] = None
 
 
 class Feeds:
@@ -137,12 +144,12 @@ class Feeds:
 
     def count(self) -> int:
         """The number of watchers now."""
-        return sum(each.count for each in self._feeds.values())
+        return sum(len(feed.queue) for feed in self._feeds.values())
 
     def refuse_if_full(self, tenant_id: TenantId) -> None:
         """Raises QuotaExceeded when the tenant may have no further watcher."""
         feed = self._feeds.get(tenant_id)
-        if self._most and feed is not None and feed.count >= self._most:
+        if self._most and feed is not None and len(feed.queue) >= self._most:
             raise QuotaExceeded(
                 f"the tenant has {self._most} watchers at this daemon, which is the limit"
                 " (limits.watchers): end some that you do not need"
@@ -155,23 +162,22 @@ class Feeds:
             return _UNUSABLE
         return cursor
 
-    def begin(self, tenant_id: TenantId, watcher: Watcher, since: Cursor | None) -> None:
-        """Serve `watcher`, from the cursor `since` on, or from now on."""
+    def begin(self, tenant_id: TenantId, watcher: Watcher) -> None:
+        """Serve `watcher`, from its cursor on."""
         feed = self._feeds.get(tenant_id)
         if feed is None:
             end = self._store.on_change(tenant_id, partial(self._wake, tenant_id))
             feed = self._feeds[tenant_id] = _Feed(end, self._clock.seconds())
             self._ticks.wake(tenant_id, _TICK_S)
             self._checks.wake(tenant_id, _TICK_S)
-        feed.groups.setdefault(since, []).append(watcher)
-        feed.count += 1
+        feed.queue[watcher] = None
         self._wake(tenant_id)
 
-    def left(self, tenant_id: TenantId) -> None:
-        """A watcher has ended; the next turn or tick forgets it."""
+    def left(self, tenant_id: TenantId, watcher: Watcher) -> None:
+        """`watcher` has ended."""
         feed = self._feeds[tenant_id]
-        feed.count -= 1
-        if not feed.count:
+        del feed.queue[watcher]
+        if not feed.queue:
             del self._feeds[tenant_id]
             feed.end()
             self._turns.rest(tenant_id)
@@ -198,30 +204,17 @@ class Feeds:
         wait_s = feed.next_at - self._clock.seconds()
         if wait_s > 0:
             return wait_s
-        groups, feed.groups = feed.groups, {}
-        asked: dict[Cursor | None, list[Watcher]] = {}
-        feed.reading = asked
-        for cursor, group in groups.items():
-            open_ = [each for each in group if each.outlet.open]
-            ready = len(asked) < _CURSORS and not all(each.outlet.paused for each in open_)
-            if open_:
-                (asked if ready else feed.groups)[cursor] = open_
-        if not asked:
-            return GAP_S if feed.groups else None
-        now_s = self._clock.seconds()
-        hides = {each.view.hides for group in asked.values() for each in group}
-        try:
-            here, parts, texts = await self._read(tenant_id, list(asked), hides, now_s)
-            waiting = bool(feed.groups)
-            behind = _deliver(feed, here, parts, texts)
-        except BaseException:
-            feed.groups = _joined(feed.groups, asked)
-            raise
-        finally:
-            feed.reading = {}
+        groups = feed.by_cursor()
+        ready = [c for c, group in groups.items() if not all(w.outlet.paused for w in group)]
+        if not ready:
+            return GAP_S
+        asked = {cursor: groups[cursor] for cursor in ready[:_CURSORS]}
+        hides = {watcher.view.hides for group in asked.values() for watcher in group}
+        here, parts, texts = await self._read(tenant_id, list(asked), hides, self._clock.seconds())
+        behind = _deliver(feed, asked, here, parts, texts)
         done_s = self._clock.seconds()
         feed.next_at = done_s if behind else done_s + GAP_S
-        return 0.0 if behind else GAP_S if waiting else POLL_S
+        return 0.0 if behind else GAP_S if len(asked) < len(groups) else POLL_S
 
     async def _read(
         self,
@@ -266,18 +259,17 @@ class Feeds:
         now_s = self._clock.seconds()
         if now_s >= feed.beat_at:
             feed.beat_at = now_s + HEARTBEAT_S
-            beats: dict[Cursor | None, bytes] = {}
-            for cursor, each in feed.open():
-                if cursor not in beats:
-                    beats[cursor] = b":\n%b\n" % _id(cursor)
-                each.outlet.write(beats[cursor])
-        for _, each in list(feed.open()):
-            if not each.outlet.paused:
-                each.paused_at = None
-            elif each.paused_at is None:
-                each.paused_at = now_s
-            elif now_s - each.paused_at >= _STALL_S:
-                each.outlet.abort()
+            for cursor, group in feed.by_cursor().items():
+                beat = b":\n%b\n" % _id(cursor)
+                for watcher in group:
+                    watcher.outlet.write(beat)
+        for watcher in list(feed.queue):
+            if not watcher.outlet.paused:
+                watcher.paused_at = None
+            elif watcher.paused_at is None:
+                watcher.paused_at = now_s
+            elif now_s - watcher.paused_at >= _STALL_S:
+                watcher.outlet.abort()
         return _TICK_S
 
     async def _check_all(self, tenant_id: TenantId) -> float | None:
@@ -285,14 +277,14 @@ class Feeds:
         feed = self._feeds.get(tenant_id)
         if feed is None:
             return None
-        watchers = [each for _, each in feed.open()]
-        checks = await gather([partial(self._check, each) for each in watchers], _AT_ONCE)
-        for each, error in zip(watchers, checks, strict=True):
+        watchers = list(feed.queue)
+        checks = await gather([partial(self._check, watcher) for watcher in watchers], _AT_ONCE)
+        for watcher, error in zip(watchers, checks, strict=True):
             if isinstance(error, Exception):
                 incident = incident_id()
                 failure = Failure(error)
                 log.failure("A token was not checked, incident {i}", failure=failure, i=incident)
-                each.outlet.end(bye(f"internal error, incident {incident}"))
+                watcher.outlet.end(bye(f"internal error, incident {incident}"))
         return _TICK_S
 
     async def _check(self, watcher: Watcher) -> None:
@@ -318,46 +310,38 @@ def bye(reason: str) -> bytes:
     return _frame("bye", {"reason": reason}, None)
 
 
-def _joined(
-    *parts: Mapping[Cursor | None, Sequence[Watcher]],
-) -> dict[Cursor | None, list[Watcher]]:
-    """The watchers of all parts by their cursors, in this order."""
-    joined: dict[Cursor | None, list[Watcher]] = {}
-    for cursor, group in itertools.chain.from_iterable(each.items() for each in parts):
-        if group:
-            joined.setdefault(cursor, []).extend(group)
-    return joined
-
-
 def _deliver(
     feed: _Feed,
+    asked: Mapping[Cursor | None, Sequence[Watcher]],
     here: Cursor,
     parts: Mapping[Cursor, Changes | None],
     texts: Mapping[bool, Rendered],
 ) -> bool:
-    """Send the watchers under `feed.reading` what was read, and move them to their next cursors.
+    """Send the watchers `asked` what was read, and move them to their next cursors.
 
     Those without room in the read, or whose roles have changed since it began, keep their cursors
     and come first in the next one. Returns whether a watcher has more to read.
     """
     behind = False
-    for cursor, group in feed.reading.items():
-        part = None if cursor is None else parts.get(cursor)
+    for cursor, group in asked.items():
+        if cursor is not None and cursor not in parts:
+            behind = True
+            continue
+        part = None if cursor is None else parts[cursor]
         after = here if part is None else part.cursor
         behind = behind or after != here
-        room = cursor is None or cursor in parts
-        made: dict[View, bytes | None] = {}
-        for each in [each for each in group if room and each.view.hides in texts]:
-            view = each.view
-            if view not in made:
-                made[view] = _piece(cursor, part, here, texts[view.hides], view)
-            group.remove(each)
-            feed.groups.setdefault(after, []).append(each)
-            piece = made[view]
+        pieces: dict[View, bytes | None] = {}
+        for watcher in group:
+            view = watcher.view
+            if view.hides not in texts:
+                behind = True
+                continue
+            if view not in pieces:
+                pieces[view] = _piece(cursor, part, here, texts[view.hides], view)
+            feed.move(watcher, after)
+            piece = pieces[view]
             if piece is not None:
-                each.outlet.write(piece)
-        behind = behind or bool(group)
-    feed.groups = _joined(feed.reading, feed.groups)
+                watcher.outlet.write(piece)
     return behind
 
 

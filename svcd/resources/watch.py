@@ -65,13 +65,13 @@ class Watch:
             return call.hides_credentials
 
         def begin(outlet: Outlet) -> None:
-            watchers.append(Watcher(outlet, view, access, self._clock.seconds()))
-            feeds.begin(tenant_id, watchers[0], cursor)
+            watchers.append(Watcher(outlet, view, access, cursor, self._clock.seconds()))
+            feeds.begin(tenant_id, watchers[0])
 
         def end() -> None:
             watchers[0].outlet.end(bye("the daemon stops: continue at another one, or soon here"))
 
-        return Stream(begin=begin, end=end, gone=lambda: feeds.left(tenant_id))
+        return Stream(begin=begin, end=end, gone=lambda: feeds.left(tenant_id, watchers[0]))
 
 
 def kinds_of(given: Sequence[str]) -> frozenset[str]:

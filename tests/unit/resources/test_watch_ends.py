@@ -199,7 +199,7 @@ class EndTests(WatchCase):
         other = self.peer(peer)
         other.watch("?kinds=data_sources")
         feeds = daemon_of(peer.service).services.feeds
-        (group,) = feeds._feeds["demo"].groups.values()
+        group = list(feeds._feeds["demo"].queue)
         found = feeds._read
         watcher = group[0]
 
@@ -229,7 +229,7 @@ class EndTests(WatchCase):
         other = self.peer(peer)
         other.watch("?kinds=clusters")
         feeds = daemon_of(peer.service).services.feeds
-        (group,) = feeds._feeds["demo"].groups.values()
+        group = list(feeds._feeds["demo"].queue)
 
         async def hides() -> bool:
             return True
@@ -254,7 +254,7 @@ class EndTests(WatchCase):
         other = self.peer(peer)
         other.watch()
         feeds = daemon_of(peer.service).services.feeds
-        (group,) = feeds._feeds["demo"].groups.values()
+        group = list(feeds._feeds["demo"].queue)
         outlet = group[0].outlet
 
         def write(piece: Any) -> None:
