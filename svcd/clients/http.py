@@ -28,7 +28,6 @@ from treq.cookies import IndexableCookieJar
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import LoopingCall
-from twisted.python.failure import Failure
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IBodyProducer, IResponse
 from zope.interface import implementer
@@ -40,7 +39,7 @@ from svcd.model.redaction import hidden, shown_url
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault, PortError
 from svcd.ports.machines import Host
-from svcd.runtime.tasks import DeadlineExceeded, with_deadline
+from svcd.runtime.tasks import DeadlineExceeded, apart, with_deadline
 
 if TYPE_CHECKING:
     from svcd.clients.ssh import SshRemote
@@ -405,13 +404,7 @@ def _cancellable(asked: Deferred[IResponse]) -> Deferred[IResponse]:
         waiting.errback(CancelledError())
         asked.cancel()
 
-    def end(result: IResponse | Failure) -> None:
-        if not waiting.called:
-            waiting.callback(result)
-
-    waiting: Deferred[IResponse] = Deferred(stop)
-    asked.addBoth(end)
-    return waiting
+    return apart(asked, stop)
 
 
 def _shown(url: str) -> str:

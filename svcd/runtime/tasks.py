@@ -72,23 +72,28 @@ async def with_deadline(
     Raises DeadlineExceeded(what, seconds).
     """
     running: Deferred[T] = work if isinstance(work, Deferred) else Deferred.fromCoroutine(work)
-    late = False
 
-    def expire() -> None:
-        nonlocal late
-        late = True
-        running.cancel()
+    def late(result: T | Failure, _: float) -> T:
+        if isinstance(result, Failure):
+            raise DeadlineExceeded(what, seconds)
+        return result
 
-    timer = clock.callLater(seconds, expire)
-    try:
-        return await running
-    except BaseException:
-        if late:
-            raise DeadlineExceeded(what, seconds) from None
-        raise
-    finally:
-        if timer.active():
-            timer.cancel()
+    return await running.addTimeout(seconds, clock, late)
+
+
+def apart(work: Deferred[T], cancel: Callable[[Deferred[T]], None]) -> Deferred[T]:
+    """A Deferred of the result of `work`. Cancelling it calls `cancel` with it, and not `work`'s.
+
+    The result of `work` after that is dropped.
+    """
+    outer: Deferred[T] = Deferred(cancel)
+
+    def ended(result: T | Failure) -> None:
+        if not outer.called:
+            outer.callback(result)
+
+    work.addBoth(ended)
+    return outer
 
 
 def shielded(work: Coroutine[Any, Any, T] | Deferred[T]) -> Deferred[T]:

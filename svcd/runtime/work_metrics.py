@@ -97,21 +97,11 @@ class WorkMetrics(Collector):
             ["service"],
             _CALL_BOUNDS_S,
         )
-        self._all: Sequence[Collector] = (
-            self._cluster_failures,
-            self._cluster_phases,
-            self._cluster_steps,
-            self._ended,
-            self._execution_failures,
-            self._execution_phases,
-            self._calls,
-            self._call_times,
-        )
 
     def collect(self) -> Iterator[Metric]:
-        """See Collector."""
-        for each in self._all:
-            yield from each.collect()
+        """See Collector. It has nothing but tallies."""
+        for tally in vars(self).values():
+            yield from tally.collect()
 
     def cluster_written(
         self, before: Cluster, after: Cluster, events: Sequence[ClusterEvent]

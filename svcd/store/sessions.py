@@ -30,7 +30,7 @@ from twisted.internet.threads import deferToThreadPool
 
 from svcd.model.redaction import of_url, without_passwords
 from svcd.model.secret import Secret
-from svcd.runtime.tasks import DeadlineExceeded, Loop, with_deadline
+from svcd.runtime.tasks import DeadlineExceeded, Loop, apart, with_deadline
 from svcd.settings import Database as DatabaseSettings
 from svcd.store.connection import Connection
 from svcd.store.database import SchemaError
@@ -171,18 +171,7 @@ class Session:
 
         A cancel request to the server would block the reactor.
         """
-
-        def cut(_: Deferred[Any]) -> None:
-            self._shut()
-
-        outer: Deferred[Any] = Deferred(cut)
-
-        def ended(result: Any) -> None:
-            if not outer.called:  # an answer may still arrive after the cancel
-                outer.callback(result)
-
-        running.addBoth(ended)
-        return outer
+        return apart(running, lambda _: self._shut())
 
     def _status(self) -> int:
         pollable = self._connection.pollable()

@@ -43,12 +43,12 @@ from typing import Final
 
 import psycopg2
 from attrs import frozen
+from twisted.internet.defer import DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.runtime.fencing import LeaseLost, Term
 from svcd.runtime.tasks import DeadlineExceeded, Loop, shielded, with_deadline
-from svcd.runtime.waits import Waiters
 from svcd.settings import Database as DatabaseSettings
 from svcd.store import migrations
 from svcd.store.database import SchemaError, Sql
@@ -179,8 +179,7 @@ class LeaseKeeper:
         self._entered = False
         self._skewed = False
         self._stopping = False
-        self._turning = False
-        self._turned = Waiters()
+        self._turns = DeferredLock()  # a stopped loop leaves its last turn running
         self._most_s = _MOST_LEASES * settings.lease_s
         self._loop = Loop(clock, "lease", settings.renew_s, self._turn)
 
@@ -220,8 +219,8 @@ class LeaseKeeper:
         self._stopping = True
         await self._loop.stop()
         try:
-            if self._turning:  # cancelling it would break the connection
-                await with_deadline(self._clock, _STOP_S, "lease", self._turned.wait())
+            # cancelling the current turn would break the connection
+            await with_deadline(self._clock, _STOP_S, "lease", self._turns.acquire())
             await self._leave()
         except (DeadlineExceeded, Lost, psycopg2.Error) as error:
             log.warn("The lease was not given up and will expire: {why}", why=line_of(error))
@@ -281,23 +280,18 @@ class LeaseKeeper:
         await shielded(self._guarded())
 
     async def _guarded(self) -> None:
-        if self._turning:  # a cancelled loop leaves its last turn running
-            return
-        self._turning = True
-        try:
-            session = self._session or await self._again()
-            if session is not None and not self._stopping:
-                await self._renew(session)
-        except (Lost, psycopg2.Error) as error:
-            self.problem = f"the lease could not be renewed: {line_of(error)}"
-            log.warn("The lease could not be renewed: {why}", why=line_of(error))
-            if isinstance(error, Lost) and self._session is not None:
-                session, self._session = self._session, None
-                self._declares_from = float("inf")
-                self._sessions.close(session)
-        finally:
-            self._turning = False
-            self._turned.fire()
+        async with self._turns:
+            try:
+                session = self._session or await self._again()
+                if session is not None and not self._stopping:
+                    await self._renew(session)
+            except (Lost, psycopg2.Error) as error:
+                self.problem = f"the lease could not be renewed: {line_of(error)}"
+                log.warn("The lease could not be renewed: {why}", why=line_of(error))
+                if isinstance(error, Lost) and self._session is not None:
+                    session, self._session = self._session, None
+                    self._declares_from = float("inf")
+                    self._sessions.close(session)
 
     async def _renew(self, session: Session) -> None:
         """Send one heartbeat, then take the lease if it is free."""
