@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,10 +10,10 @@ from typing import TYPE_CHECKING
 from attrs import evolve, frozen
 
 from svcd.model.redaction import without_passwords
+from svcd.runtime.drafts import draft_of, give, publish
 from svcd.runtime.preflight import check_database
 from svcd.settings import Database, Settings
 from svcd.store.offline.content import refuse_occupied
-from svcd.store.offline.drafts import draft_of, publish
 from svcd.store.offline.session import Damaged, OfflineError, Session, current
 from svcd.store.offline.sqlite import SqliteSession
 
@@ -128,15 +127,8 @@ def _filled_file(path: Path, replace: bool | None) -> Iterator[Session]:
             former.put_aside()
         elif path.exists() and path.stat().st_size:
             raise OfflineError(f"another program created {path} meanwhile: nothing was changed")
-        _give(draft, path if path.exists() else path.parent)
+        give(draft, (path if path.exists() else path.parent).stat())  # the daemon must read it
         publish(draft, path)
-
-
-def _give(draft: Path, like: Path) -> None:
-    """Give the file the owner of `like`, so that the daemon can use it after a restore by root."""
-    owner = like.stat()
-    if os.geteuid() == 0:
-        os.chown(draft, owner.st_uid, owner.st_gid)
 
 
 def _keep(path: Path, former: SqliteSession | None) -> None:

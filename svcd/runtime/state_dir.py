@@ -11,11 +11,12 @@ import hashlib
 import json
 import os
 import stat
-import tempfile
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+
+from svcd.runtime.drafts import draft_of, publish
 
 CLOUD_LOCK: Final = "cloud.lock"
 """Name of the lock of the process that serves the embedded cloud of a state folder.
@@ -102,11 +103,9 @@ class StateFolder:
         self._write({**self._others, **endpoints})
 
     def _write(self, endpoints: Mapping[str, Any]) -> None:
-        descriptor, name = tempfile.mkstemp(dir=self.path, prefix=".endpoints-")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(endpoints, file, indent=2)
-            file.write("\n")
-        Path(name).replace(self._file)
+        with draft_of(self._file) as draft:
+            draft.write_text(json.dumps(endpoints, indent=2) + "\n", encoding="utf-8")
+            publish(draft, self._file)
 
     def remove_endpoints(self) -> None:
         """Remove this process's part from `endpoints.json`. Idempotent."""

@@ -24,6 +24,7 @@ from attrs import evolve, field, frozen
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from svcd.model.secret import Secret
+from svcd.runtime.drafts import draft_of, give, publish, sync
 from svcd.settings import Settings
 
 _PREFIX: Final = "f1:"
@@ -248,53 +249,25 @@ def replace(key_file: Path, keys: Keys) -> None:
 
 
 def _publish(path: Path, content: bytes, owner: os.stat_result) -> None:
-    """Write a file of `owner` to a draft, and give it its name."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        _write(draft, content, owner)
-        draft.replace(path)
-        _sync(path.parent)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _sync(folder: Path) -> None:
-    """Make the names of new files survive a power failure."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    with draft_of(path) as draft:
+        draft.write_bytes(content)
+        give(draft, owner)
+        publish(draft, path)
 
 
 def _create(key_file: Path) -> bool:
     """Make a key file if there is none, and return whether this call has made it.
 
-    A new key is written to a draft file, which is linked to its name: a crash leaves no partial
-    key, and of two processes the faster one gives the key.
+    A new key is linked to its name: of two processes the faster one gives the key.
     """
     if key_file.exists():
         return False
     key_file.parent.mkdir(parents=True, exist_ok=True)
-    draft = key_file.with_name(f".{key_file.name}.{os.getpid()}")
-    try:
-        _write(draft, Fernet.generate_key())
+    with draft_of(key_file) as draft:
+        draft.write_bytes(Fernet.generate_key())
+        sync(draft)
         with contextlib.suppress(FileExistsError):
             key_file.hardlink_to(draft)
-            _sync(key_file.parent)  # before anything is sealed with the key
+            sync(key_file.parent)  # before anything is sealed with the key
             return True
-        return False
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _write(path: Path, content: bytes, owner: os.stat_result | None = None) -> None:
-    """A file that only its owner may read, synced. It never writes through a link."""
-    path.unlink(missing_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(handle, "wb") as out:
-        if owner is not None and os.geteuid() == 0:
-            os.fchown(out.fileno(), owner.st_uid, owner.st_gid)
-        out.write(content)
-        out.flush()
-        os.fsync(out.fileno())
+    return False

@@ -17,9 +17,9 @@ from typing import BinaryIO
 import msgspec
 from attrs import frozen
 
+from svcd.runtime.drafts import draft_of, publish
 from svcd.store import migrations
 from svcd.store.offline.content import copy
-from svcd.store.offline.drafts import draft_of, publish
 from svcd.store.offline.session import OfflineError, Session, current
 from svcd.store.offline.sqlite import SqliteSession
 

@@ -13,9 +13,9 @@ from cryptography.fernet import Fernet
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.runtime.drafts import draft_of
 from svcd.runtime.state_dir import StateFolder
 from svcd.store import migrations
-from svcd.store.offline import archive
 from svcd.store.offline.shape import shape
 from svcd.store.sqlite import SqliteDatabase
 from tests.support.api import now
@@ -152,7 +152,7 @@ class BackupTests(_Case):
     def test_folder_that_does_not_exist(self) -> None:
         """One line."""
         told = self.fails("backup", str(self.state / "none" / "file"))
-        self.assertIn("cannot be written: No such file or directory", told)
+        self.assertIn(": No such file or directory", told)
 
     def test_database_that_does_not_exist_is_not_made(self) -> None:
         """Neither by a backup nor by a look."""
@@ -212,7 +212,7 @@ class BackupTests(_Case):
         """But not the draft of one that is at work."""
         dead = self.file.with_name(f".{self.file.name}.dead1234.partial")
         dead.write_text("half")
-        with archive.draft_of(self.file) as alive:
+        with draft_of(self.file) as alive:
             self.backed_up()
             self.assertTrue(alive.exists())
         self.assertFalse(dead.exists())
