@@ -30,10 +30,6 @@ K = TypeVar("K")
 V = TypeVar("V")
 T = TypeVar("T")
 
-_WAITING = 2000
-"""Most callers that wait in one `Batches`; further ones get ServiceUnavailable."""
-_RETRY_AFTER_S = 2
-"""Retry-After of that ServiceUnavailable."""
 _PATIENCE_S = 1.0
 """Longest time for which a fresh call delays the next one of its key."""
 
@@ -124,17 +120,12 @@ class Batches(Generic[K, V]):
         self._most = most
         self._at_once = at_once
         self._waiting: dict[K, list[Deferred[V | None]]] = {}
-        self._count = 0
         self._under_way = 0
         self._due = False
 
     def get(self, key: K) -> Deferred[V | None]:
         """The value of `key`, or None when the key has no value. Fails with the error of `ask`."""
         caller: Deferred[V | None] = Deferred()
-        if self._count >= _WAITING:
-            caller.errback(ServiceUnavailable("too many requests wait", _RETRY_AFTER_S))
-            return caller
-        self._count += 1
         self._waiting.setdefault(key, []).append(caller)
         self._schedule()
         return caller
@@ -150,7 +141,6 @@ class Batches(Generic[K, V]):
         if not self._waiting or self._under_way >= self._at_once:
             return
         asked = {key: self._waiting.pop(key) for key in list(self._waiting)[: self._most]}
-        self._count -= sum(map(len, asked.values()))
         self._under_way += 1
 
         def ended(result: Mapping[K, V] | Failure) -> None:
@@ -163,7 +153,7 @@ class Batches(Generic[K, V]):
             turned_away = [each for callers in asked.values() for each in callers]
             if isinstance(result.value, ServiceUnavailable):
                 turned_away += [each for callers in self._waiting.values() for each in callers]
-                self._waiting, self._count = {}, 0
+                self._waiting = {}
             self._schedule()
             _answer(turned_away, result)
 

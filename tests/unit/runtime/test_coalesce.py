@@ -98,12 +98,6 @@ class BatchesTests(SynchronousTestCase):
         self.answers[2].callback({"a": 1})
         self.assertEqual(self.successResultOf(again), 1)
 
-    def test_too_many_are_refused(self) -> None:
-        """At once."""
-        for number in range(2000):
-            self.batches.get(str(number))
-        self.failureResultOf(self.batches.get("x"), ServiceUnavailable)
-
     def test_one_gives_up(self) -> None:
         """The others are answered."""
         first, second = self.batches.get("a"), self.batches.get("a")
