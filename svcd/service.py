@@ -177,7 +177,8 @@ class DaemonService:
         pool = Connections(reactor, slices=slices)
         agent = Agent(reactor, pool=pool, connectTimeout=10.0)
         metrics = Metrics()
-        database = "postgresql" if settings.database.url.startswith("postgres") else "sqlite"
+        file = settings.database.file(settings.server.state_dir)
+        database = "postgresql" if file is None else "sqlite"
         metrics.of_process({"cloud": settings.cloud.kind, "database": database})
         rules = connect_rules(settings.cloud)
         remote = SshRemote(reactor, reactor, settings.ssh, rules, slices)
@@ -274,9 +275,8 @@ async def _store(
     taken: called with a line of text when another daemon has taken the database for itself.
     Raises SchemaError.
     """
-    url, limits = settings.database.url, settings.limits
-    if not url.startswith("postgres"):
-        path = Path(url.removeprefix("sqlite:///")) if url else folder.path / "svcd.sqlite"
+    path, limits = settings.database.file(folder.path), settings.limits
+    if path is not None:
         with suppress(OSError):  # opening the database reports the fault
             path.touch(0o600)  # SQLite itself makes the file readable for all users
         return SqlStore(SqliteDatabase(path, clock=reactor), sealer, limits=limits), None

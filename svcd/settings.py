@@ -95,6 +95,13 @@ class Database:
         5.0, "interval of searches for work that other daemons have accepted"
     )
 
+    def file(self, state_dir: Path) -> Path | None:
+        """The file of a SQLite database; None for PostgreSQL."""
+        if self.url.startswith("postgres"):
+            return None
+        named = self.url.removeprefix("sqlite:///")
+        return Path(named).absolute() if named else state_dir.absolute() / "svcd.sqlite"
+
 
 @frozen(kw_only=True)
 class Auth:

@@ -90,11 +90,7 @@ def of_url(url: str, settings: Settings) -> Place:
     """The database at `url`, with the time-outs of the settings. Raises SettingsError."""
     database = evolve(settings.database, url=url)
     check_database(database)
-    if url.startswith("postgres"):
-        return Place(settings=database, path=None)
-    usual = settings.server.state_dir / "svcd.sqlite"
-    path = Path(url.removeprefix("sqlite:///")) if url else usual
-    return Place(settings=database, path=path.absolute())
+    return Place(settings=database, path=database.file(settings.server.state_dir))
 
 
 @contextlib.contextmanager
