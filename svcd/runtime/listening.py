@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -142,43 +143,45 @@ def file_of(text: str) -> Path | None:
 
 def endpoint_of(reactor: Any, setting: str, text: str) -> Any:
     """The endpoint of the `setting`, without opening it. Raises ListenError."""
-    try:
+    with _refused(setting, text):
         return serverFromString(reactor, description(text))
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
-        if text.startswith("systemd:") and not isinstance(error, ValueError | TypeError):
-            raise EndpointError(
-                f"cannot listen on {text}: the service manager has handed over no such socket;"
-                " start svcd by a unit with a .socket unit beside it (FileDescriptorName is the"
-                f" name in {setting}), or write {setting} as tcp:HOST:PORT"
-            ) from None
-        raise EndpointError(
-            f"cannot listen on {text}: {_short(error)}; write {setting} as tcp:HOST:PORT"
-        ) from None
-    except OSError as error:
-        raise ListenError(f"cannot listen on {text}: {error}; choose another {setting}") from None
 
 
 async def listen(reactor: Any, setting: str, text: str, factory: Any) -> IListeningPort:
     """Open the port of the `setting`. Raises ListenError."""
     endpoint = endpoint_of(reactor, setting, text)
-    try:
+    with _refused(setting, text):
         port: IListeningPort = await shielded(endpoint.listen(factory))
+        return port
+
+
+@contextmanager
+def _refused(setting: str, text: str) -> Iterator[None]:
+    """Name what a person has to change. Raises ListenError."""
+    try:
+        yield
     except CannotListenError as error:
         raise ListenError(
             f"cannot listen on {text}: {error.socketError};"
             f" stop the program that uses the port (ss -ltnp), or choose another {setting}"
         ) from None
-    except (ValueError, TypeError, OverflowError) as error:
+    except (LookupError, AttributeError) as error:
+        if not text.startswith("systemd:"):
+            raise _no_endpoint(setting, text, error) from None
         raise EndpointError(
-            f"cannot listen on {text}: {_short(error)}; write {setting} as tcp:HOST:PORT"
+            f"cannot listen on {text}: the service manager has handed over no such socket;"
+            " start svcd by a unit with a .socket unit beside it (FileDescriptorName is the"
+            f" name in {setting}), or write {setting} as tcp:HOST:PORT"
         ) from None
+    except (ValueError, TypeError, OverflowError) as error:
+        raise _no_endpoint(setting, text, error) from None
     except OSError as error:
         raise ListenError(f"cannot listen on {text}: {error}; choose another {setting}") from None
-    return port
 
 
-def _short(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
+def _no_endpoint(setting: str, text: str, error: Exception) -> EndpointError:
+    why = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return EndpointError(f"cannot listen on {text}: {why}; write {setting} as tcp:HOST:PORT")
 
 
 def url_of(port: IListeningPort, text: str) -> str:
