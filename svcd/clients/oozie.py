@@ -51,19 +51,14 @@ def engine_error(service: str, kind: Fault, text: str, _: float | None) -> Engin
 class OozieClient:
     """One client for all engines; `base` of each call names one, for example http://h:11000/oozie.
 
-    user: sent as `user.name` with every call, for engines that refuse anonymous callers. log_bytes:
-    the bytes that are kept of the end of a log; of a longer one also its beginning, a quarter.
+    log_bytes: the bytes that are kept of the end of a log; of a longer one also its beginning, a
+    quarter.
     """
 
     def __init__(
-        self,
-        http: HttpClient,
-        user: str = "",
-        timeout_s: float = 30.0,
-        log_bytes: int = 1_048_576,
+        self, http: HttpClient, timeout_s: float = 30.0, log_bytes: int = 1_048_576
     ) -> None:
         self._http = http
-        self._user = user
         self._timeout_s = timeout_s
         self._log_bytes = log_bytes
 
@@ -109,8 +104,8 @@ class OozieClient:
         if not _UNRESERVED.match("".join(job_ids)):
             job_ids = [quote(job_id, safe="") for job_id in job_ids]
         filters = "id%3D" + "%3Bid%3D".join(job_ids)
-        query = {"len": str(len(job_ids))}
-        answer = await self._call("GET", base, "/v1/jobs", query, encoded=f"filter={filters}")
+        path = f"/v1/jobs?filter={filters}&len={len(job_ids)}"  # encoded already
+        answer = await self._call("GET", base, path)
         listed = foreign.typed(answer.body, _LISTED)
         if listed is not None:
             return listed.workflows
@@ -125,8 +120,7 @@ class OozieClient:
 
     async def log(self, base: Location, job_id: str) -> FileEnds:
         path = f"/v1/job/{quote(job_id, safe='')}"
-        asked = {"show": "log", **self._me()}
-        url = f"{base.url.rstrip('/')}{path}?{urlencode(asked)}"
+        url = f"{base.url.rstrip('/')}{path}?show=log"
         collected = Ends(self._log_bytes // 4, self._log_bytes)
         async with self._http.stream_get(
             url,
@@ -144,9 +138,6 @@ class OozieClient:
             raise fault_of(f"GET {path}", answer)
         return ends
 
-    def _me(self) -> Mapping[str, str]:
-        return {"user.name": self._user} if self._user else {}
-
     async def _json(
         self, method: str, base: Location, path: str, query: Mapping[str, str] | None = None
     ) -> Mapping[str, object]:
@@ -159,14 +150,11 @@ class OozieClient:
         path: str,
         query: Mapping[str, str] | None = None,
         *,
-        encoded: str = "",
         body: bytes | None = None,
         timeout_s: float | None = None,
         secrets: Sequence[Secret] = (),
     ) -> Answer:
-        """encoded: a part of the query that is URL-encoded already."""
-        asked = "&".join(filter(None, (encoded, urlencode({**(query or {}), **self._me()}))))
-        url = base.url.rstrip("/") + path + (f"?{asked}" if asked else "")
+        url = base.url.rstrip("/") + path + (f"?{urlencode(query)}" if query else "")
         answer = await self._http.request(
             method,
             url,
@@ -178,7 +166,7 @@ class OozieClient:
             through=base.machine,
         )
         if answer.status >= 300:
-            raise fault_of(f"{method} {path}", answer)
+            raise fault_of(f"{method} {path.partition('?')[0]}", answer)
         return answer
 
 

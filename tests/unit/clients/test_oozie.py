@@ -198,9 +198,3 @@ class Nonsense(Case):
             self.assertEqual(
                 self.result(client.log(AT, "0-W")), FileEnds(head=head, tail=tail, size=size)
             )
-
-    def test_the_user_goes_with_every_call(self) -> None:
-        self.http = Replay(replay(answer("admin-status")))
-        client = OozieClient(self.http, user="svcd")  # type: ignore[arg-type]
-        self.result(client.status(AT))
-        self.assertEqual(self.http.asked[0][1], f"{BASE}/v1/admin/status?user.name=svcd")
