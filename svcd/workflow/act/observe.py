@@ -17,7 +17,7 @@ from attrs import define, evolve, field
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from svcd.model.ids import ClusterId, ExecutionId
+from svcd.model.ids import ClusterId
 from svcd.model.job import Execution
 from svcd.ports.engine import Engine, EngineError, JobLine
 from svcd.ports.lease import Lease
@@ -31,7 +31,6 @@ from svcd.workflow.decide.masking import masked_text
 from svcd.workflow.decide.planner import Look, Memory
 from svcd.workflow.decide.progress import progress_of, with_progress
 from svcd.workflow.decide.stalls import ClusterMetrics
-from svcd.workflow.decide.steps import Outage
 
 log = Logger()
 
@@ -114,14 +113,9 @@ class Observer:
                 return Look()
             return self._silent(cluster_id, error)
         now, state = self._clock.seconds(), self._state(cluster_id)
-        memory = state.memory
-        if memory.unread:
-            ids = {row.id for row in rows}
-            unread = {id_: since for id_, since in memory.unread.items() if id_ in ids}
-            memory = evolve(memory, unread=unread)
-        steps, quiet = stalls.consider(memory.steps, rows, now)
+        steps, quiet = stalls.consider(state.memory.steps, rows, now)
         steps, running = stalls.to_measure(steps, rows, now, bool(quiet))
-        state.memory = evolve(memory, silent_since=None, steps=steps)
+        state.memory = evolve(state.memory, silent_since=None, steps=steps)
         if running:
             state.question = place, quiet, running
             self._rounds.wake(cluster_id)
@@ -147,27 +141,6 @@ class Observer:
             log.warn("Engine of cluster {id} does not answer: {why}", id=cluster_id, why=error.text)
         state.memory = evolve(state.memory, silent_since=outage.since)
         return Look(outage=outage, memory=state.memory)
-
-    def unread(self, cluster_id: ClusterId, id_: ExecutionId, error: EngineError) -> Outage:
-        """Remember that the record of one execution cannot be read."""
-        now, deadline_s = self._clock.seconds(), self._settings.unreachable_deadline_s
-        memory = self._state(cluster_id).memory
-        outage = planner.unread(memory, id_, error.text, now, deadline_s)
-        self._remember(cluster_id, id_, outage.since)
-        return outage
-
-    def was_read(self, cluster_id: ClusterId, id_: ExecutionId) -> None:
-        """Forget the same."""
-        self._remember(cluster_id, id_, None)
-
-    def _remember(self, cluster_id: ClusterId, id_: ExecutionId, since: float | None) -> None:
-        state = self._engines.get(cluster_id)
-        if state is None or state.memory.unread.get(id_) == since:
-            return
-        unread = {key: at for key, at in state.memory.unread.items() if key != id_}
-        if since is not None:
-            unread[id_] = since
-        state.memory = evolve(state.memory, unread=unread)
 
     def _state(self, cluster_id: ClusterId) -> _EngineState:
         return self._engines.setdefault(cluster_id, _EngineState())
@@ -213,7 +186,7 @@ class Observer:
             verdict = evolve(verdict, failure=evolve(verdict.failure, text=text))
         judged = partial(
             stalls.judged,
-            asked=stalls.step_of(known),
+            asked=known.running,
             found=verdict,
             now=self._clock.seconds(),
             deadline_s=self._settings.unreachable_deadline_s,

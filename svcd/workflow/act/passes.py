@@ -216,11 +216,8 @@ class Passes:
             after = await self.absorb(row, place, await work(row, place))
         except EngineError as error:
             log.warn("Execution {id} could not be read: {why}", id=row.id, why=error.text)
-            outage = self._observer.unread(place.cluster.id, row.id, error)
-            if planner.shows_outage(row, outage, self._clock.seconds()):
-                return await self._mark(row, outage)
-            return Rest()
-        self._observer.was_read(place.cluster.id, row.id)
+            now, deadline_s = self._clock.seconds(), self._settings.unreachable_deadline_s
+            return await self._mark(row, planner.unread(row, error.text, now, deadline_s))
         return after if is_read or after is None or lifecycle.is_over(after) else Rest()
 
     async def absorb(self, row: Execution, place: Place, answer: Answer) -> Execution | None:

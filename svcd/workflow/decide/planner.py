@@ -55,12 +55,10 @@ _S = ExecutionStatus
 class Memory:
     """The memory of one daemon about one cluster's engine; a restart may lose it.
 
-    silent_since: the time of the first request in a row without an answer. unread: executions whose
-    records cannot be read, and since when, although the engine answers. steps: see `stalls`.
+    silent_since: the time of the first request in a row without an answer. steps: see `stalls`.
     """
 
     silent_since: float | None = None
-    unread: Mapping[ExecutionId, float] = field(factory=dict)
     steps: stalls.Memory = field(factory=stalls.Memory)
 
 
@@ -319,9 +317,11 @@ def outage(memory: Memory, text: str, now: float, deadline_s: float) -> Outage:
     return Outage(since=since, until=since + deadline_s, text=text)
 
 
-def unread(memory: Memory, id_: ExecutionId, text: str, now: float, deadline_s: float) -> Outage:
-    """The same for one execution, whose record cannot be read. text: the reason."""
-    since = memory.unread.get(id_, now)
+def unread(row: Execution, text: str, now: float, deadline_s: float) -> Outage:
+    """The same for one execution, whose record cannot be read. Its row shows since when."""
+    waiting = row.waiting
+    waits = waiting is not None and waiting.code == Code.ENGINE_UNREACHABLE
+    since = seconds_of(waiting.since) if waiting is not None and waits else now
     return Outage(since=since, until=since + deadline_s, text=text)
 
 

@@ -172,13 +172,8 @@ def is_ours(row: Execution) -> bool:
 
 def kept(row: Execution, record: Record) -> Waiting | None:
     """The wait of `row` that its new record does not end: the same step still runs."""
-    same = step_of(row.engine_record) == step_of(record)
+    same = row.engine_record.running == record.running
     return row.waiting if same and is_ours(row) else None
-
-
-def step_of(record: Record) -> StepKey | None:
-    """The key of the step that runs in YARN."""
-    return record.running
 
 
 def consider(
@@ -193,7 +188,7 @@ def consider(
     for row in rows:
         if row.status is not ExecutionStatus.RUNNING or row.cancel_requested:
             continue
-        step = step_of(row.engine_record)
+        step = row.engine_record.running
         if step is None:
             continue
         known = memory.steps.get(row.id)
@@ -295,7 +290,7 @@ def judged(
     ours = row.waiting is None or is_ours(row)
     if not ours or row.cancel_requested or row.status is not ExecutionStatus.RUNNING:
         return row
-    if step_of(row.engine_record) != asked:
+    if row.engine_record.running != asked:
         return row
     return evolve(row, waiting=_waiting(row, found, timestamp(now), deadline_s))
 
