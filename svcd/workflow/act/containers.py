@@ -29,6 +29,7 @@ from svcd.model import foreign
 from svcd.model.engine_record import Action, Record
 from svcd.model.execution_log import ReadFile
 from svcd.model.redaction import last_lines
+from svcd.model.secret import Secret
 from svcd.ports.machines import Probe, ProbeError
 from svcd.workflow.act.rows import Place
 from svcd.workflow.act.yarn import manager_of, rows_of
@@ -66,9 +67,11 @@ class Output:
 
     missed: why some of it could not be read now, or "". may_grow: not all of it is proven to be
     whole, because a program may still write. left_out: files that svcd does not read, or "".
+    secrets: the files hold them unmasked.
     """
 
     files: Sequence[ReadFile] = ()
+    secrets: Sequence[Secret] = ()
     missed: str = ""
     may_grow: bool = False
     left_out: str = ""

@@ -32,7 +32,8 @@ from svcd.model.job import Execution, ExecutionStatus
 from svcd.ports.store import Store
 from svcd.runtime.slices import Slices
 from svcd.runtime.tasks import DeadlineExceeded, with_deadline
-from svcd.workflow.act.logs import Files, Logs
+from svcd.workflow.act.containers import Output
+from svcd.workflow.act.logs import Logs
 from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.decide import log_growth, planner
 from svcd.workflow.decide.program_output import program_lines
@@ -140,9 +141,9 @@ class KeptLogs:
             if place is not None:
                 files = await self._files(row, place)
             elif row.workflow_job_id is None:
-                files = Files()
+                files = Output()
             else:
-                files = Files(missed="the cluster is gone, or its deletion has begun")
+                files = Output(missed="the cluster is gone, or its deletion has begun")
             is_over = place is None or planner.leaves_folder(row, self._clock.seconds())
             if (files.missed and not is_over) or (files.may_grow and not settled):
                 await self._grow(before, files)
@@ -176,17 +177,17 @@ class KeptLogs:
         place = await self._rows.place(row)
         return None if place is None or place.cluster.status is ClusterStatus.DELETING else place
 
-    async def _files(self, row: Execution, place: Place) -> Files:
+    async def _files(self, row: Execution, place: Place) -> Output:
         try:
             secrets = await self._rows.secrets(row)
             work = self._logs.files(row, place, secrets)
             return await with_deadline(self._clock, _READ_S, "log", work)
         except DeadlineExceeded:
-            return Files(missed=f"the cluster did not send it within {_READ_S:g} s")
+            return Output(missed=f"the cluster did not send it within {_READ_S:g} s")
         except NotFound as error:  # without its data sources its credentials cannot be masked
-            return Files(missed=error.message)
+            return Output(missed=error.message)
 
-    async def _grow(self, before: ExecutionLog, files: Files) -> None:
+    async def _grow(self, before: ExecutionLog, files: Output) -> None:
         """Append the new lines of `files`. before: the state from before they were read."""
         after, text = log_growth.grown(before, files.files, files.secrets, whole=False)
         if after != before and not before.complete:

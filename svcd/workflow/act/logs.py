@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve
 
 from svcd.model.execution_log import FileEnds, ReadFile
 from svcd.model.job import Execution
@@ -23,20 +23,6 @@ _MOST_ID: Final = 200
 """Characters of the engine's first line, by which svcd knows its log again."""
 _CONTAINERS_S: Final = 10.0
 """Time for reading the output of all programs."""
-
-
-@frozen(kw_only=True)
-class Files:
-    """The files of an execution now, as they are. secrets: to be masked in them.
-
-    missed: why some text could not be read, or "". may_grow, left_out: see `containers.Output`.
-    """
-
-    files: Sequence[ReadFile] = ()
-    secrets: Sequence[Secret] = ()
-    missed: str = ""
-    may_grow: bool = False
-    left_out: str = ""
 
 
 class Logs:
@@ -68,22 +54,20 @@ class Logs:
         )
         return (_head(row) + masked_text(text, secrets)).encode()[-room:]
 
-    async def files(self, row: Execution, place: Place, secrets: Sequence[Secret]) -> Files:
-        """The files of an execution whose cluster exists."""
+    async def files(self, row: Execution, place: Place, secrets: Sequence[Secret]) -> Output:
+        """The output of an execution whose cluster exists, and the engine's log, as they are.
+
+        Only `missed` is masked. secrets: see Output.
+        """
         if row.workflow_job_id is None:
-            return Files()
+            return Output()
         output, engine, fault = await self._read(row, place)
         files = list(output.files)
         if not fault:
             files.append(ReadFile(title=ENGINE, id=_first_line(engine, secrets), ends=engine))
         missed = "; ".join(filter(None, (output.missed, fault)))
-        return Files(
-            files=files,
-            secrets=secrets,
-            missed=masked_text(missed, secrets),
-            may_grow=output.may_grow,
-            left_out=output.left_out,
-        )
+        hidden = masked_text(missed, secrets)
+        return evolve(output, files=files, missed=hidden, secrets=secrets)
 
     async def _read(self, row: Execution, place: Place) -> tuple[Output, FileEnds, str]:
         """The programs' output; the engine's log, or why it is missing."""

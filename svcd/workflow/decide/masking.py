@@ -65,10 +65,7 @@ def reading(raw: Mapping[str, object], secrets: Sequence[Secret]) -> Generator[N
 
     The status of the workflow is a word of the engine; a secret of the same letters leaves it.
     """
-    return _record(raw, (yield from masking(raw, secrets)))
-
-
-def _record(raw: Mapping[str, object], tree: Mapping[str, object]) -> Record:
+    tree = yield from masking(raw, secrets)
     return evolve(parsed(tree), status=text_in(raw, "status"))
 
 
