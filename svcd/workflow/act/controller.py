@@ -101,6 +101,7 @@ class Controller:
         self.rows = Rows(store, engines, clock, self._lease, sealer, noticed, metrics)
         self.credentials = JobCredentials(
             store=store,
+            rows=self.rows,
             cloud=credentials,
             clock=clock,
             lease=self._lease,

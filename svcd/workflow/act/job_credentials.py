@@ -14,17 +14,16 @@ from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from svcd.model.cluster import ClusterEvent
 from svcd.model.failures import Code
-from svcd.model.ids import ExecutionId, iso_seconds, seconds_of, timestamp
+from svcd.model.ids import ExecutionId, iso_seconds, seconds_of
 from svcd.model.job import Credentials, Execution
 from svcd.model.job_credential import JobCredential
-from svcd.model.step_kind import JOB
 from svcd.ports.cloud import ApplicationCredentials, CloudError
 from svcd.ports.faults import Fault
 from svcd.ports.lease import Lease
 from svcd.ports.store import Store, Tx
 from svcd.runtime.tasks import Loop, gather
+from svcd.workflow.act.rows import Rows
 from svcd.workflow.decide import job_credentials as decide
 from svcd.workflow.decide import lifecycle
 from svcd.workflow.decide.job_credentials import Login, Logins, Refused
@@ -49,6 +48,7 @@ class JobCredentials:
         self,
         *,
         store: Store,
+        rows: Rows,
         cloud: ApplicationCredentials | None,
         clock: IReactorTime,
         lease: Lease,
@@ -56,12 +56,11 @@ class JobCredentials:
         life_s: float,
     ) -> None:
         self._store = store
+        self._rows = rows
         self._cloud = cloud
         self._clock = clock
         self._installation = installation
         self._life_s = life_s
-        self._forbidden: set[str] = set()
-        """Projects whose users may not delete application credentials; see the log."""
         name = "application credentials of jobs"
         self._loop = Loop(clock, name, decide.LOOK_S, self._turn, lease)
 
@@ -190,7 +189,6 @@ class JobCredentials:
             found = await self._deleted(row)
         except CloudError as error:
             refused = error.kind is Fault.UNAUTHORIZED
-            forbidden = error.kind is Fault.FORBIDDEN
             after = decide.after_fault(row, error.text, self._clock.seconds(), refused)
             log.warn(
                 "The application credential {name} of a job could not be deleted"
@@ -200,19 +198,14 @@ class JobCredentials:
                 end=iso_seconds(row.expires_at),
                 text=error.text,
             )
-            if forbidden and row.tenant_id not in self._forbidden:
-                self._forbidden.add(row.tenant_id)
-                log.warn(
-                    "The identity service forbids project {project} to delete application"
-                    " credentials: those of jobs stay until they end. Its policy must allow"
-                    " identity:delete_application_credential to the owner of one; svcd doctor"
-                    " checks that with the login of a user of the project",
-                    project=row.tenant_id,
+            if error.kind in decide.LASTING and not row.trouble:
+                text = (
+                    f"the application credential of job execution {row.execution_id} could not be"
+                    f" deleted; it ends at {iso_seconds(row.expires_at)}: {error.text}"
                 )
-            if (refused or forbidden) and not row.trouble:
-                await self._record(row, error.text)
+                code = Code.JOB_CREDENTIAL.value
+                await self._rows.record(row.cluster_id, "retry", code, text)
         else:
-            self._forbidden.discard(row.tenant_id)
             after = decide.after_deletion(row, found, self._clock.seconds())
         if after is None:
             await self._store.tx(lambda tx: tx.job_credentials.forget(row.name))
@@ -228,30 +221,6 @@ class JobCredentials:
         return await self._cloud.delete_application_credential(
             row.tenant_id, row.account, row.name, id_
         )
-
-    async def _record(self, row: JobCredential, why: str) -> None:
-        """An event of the cluster: the application credential outlives its job."""
-        now = timestamp(self._clock.seconds())
-        text = (
-            f"the application credential of job execution {row.execution_id} could not be deleted;"
-            f" it ends at {iso_seconds(row.expires_at)}: {why}"
-        )
-
-        async def write(tx: Tx) -> None:
-            cluster = await tx.clusters.find(row.cluster_id)
-            if cluster is None:
-                return
-            event = ClusterEvent(
-                at=now,
-                generation=cluster.generation,
-                step=JOB,
-                outcome="retry",
-                code=Code.JOB_CREDENTIAL.value,
-                text=text,
-            )
-            await tx.clusters.add_events(row.cluster_id, [event])
-
-        await self._store.tx(write)
 
 
 async def _is_open(tx: Tx, id_: ExecutionId) -> bool:

@@ -272,7 +272,7 @@ class Rows:
             del self._shown[cluster_id, old.code]
             lasted = self._clock.seconds() - seconds_of(old.since)
             text = f"job execution {before.id} waits no longer, after {lasted:.0f} s"
-            await self._record(cluster_id, "done", "", text)
+            await self.record(cluster_id, "done", "", text)
         if new is not None:
             self._notice(cluster_id)
         if new is not None and not await self._is_shown(cluster_id, new.code, before.id):
@@ -281,7 +281,7 @@ class Rows:
             self._shown[cluster_id, new.code] = before.id
             limit = "" if new.until is None else f" (until {iso_seconds(new.until)})"
             text = f"job execution {before.id} waits{limit}: {new.text}"
-            await self._record(cluster_id, "retry", new.code, text)
+            await self.record(cluster_id, "retry", new.code, text)
 
     async def _is_shown(self, cluster_id: ClusterId, code: str, id_: ExecutionId) -> bool:
         """Whether the events show the wait of another execution than `id_`, which still waits.
@@ -295,7 +295,8 @@ class Rows:
         waits = row is not None and row.waiting is not None and row.waiting.code == code
         return waits or self._shown.get((cluster_id, code)) != shown
 
-    async def _record(self, cluster_id: ClusterId, outcome: str, code: str, text: str) -> None:
+    async def record(self, cluster_id: ClusterId, outcome: str, code: str, text: str) -> None:
+        """Write an event of the cluster, if that exists."""
         now = timestamp(self._clock.seconds())
 
         async def write(tx: Tx) -> None:

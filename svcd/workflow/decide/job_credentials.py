@@ -46,6 +46,10 @@ UNSURE: Final = frozenset({Fault.TIMEOUT, Fault.SERVER_ERROR})
 """Faults of a request to create one after which it may exist."""
 
 
+LASTING: Final = frozenset({Fault.UNAUTHORIZED, Fault.FORBIDDEN})
+"""Faults of a deletion that only a person can end, such as a changed password."""
+
+
 @frozen(kw_only=True)
 class Login:
     """The login of a job for one account. expires: ISO 8601."""
