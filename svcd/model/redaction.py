@@ -218,6 +218,8 @@ def without_named(text: str, *patterns: re.Pattern[str]) -> str:
     Oozie's XML, and lines `name=value`. One pass for each: a caller's values may be as long as a
     definition.
     """
+    if "<" not in text and "=" not in text:
+        return text  # each of the forms has one of them
     for pattern in patterns or (PROPERTY, PAIR, _LINE):
         text = pattern.sub(_masked, text)
     return text

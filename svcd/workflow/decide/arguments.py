@@ -101,15 +101,19 @@ _NOT_A_TEXT: Final = re.compile("[\x00\ud800-\udfff]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
+def ending(name: str) -> str:
+    """The ending of a file's name in small letters, such as `.jar`; "" without one."""
+    return PurePath(name).suffix.lower()
+
+
 def path(job_type: JobType, name: str, number: int, main: bool) -> str:
     """The path of a file in the execution's folder. number: see `staged`. main: no library."""
     if job_type is JobType.SHELL:
         return staged(number)
     if job_type is JobType.SPARK:
-        ending = PurePath(name).suffix.lower()
-        if ending not in SEARCHED:
+        if ending(name) not in SEARCHED:
             return staged(number)
-        return name if _SAFE_NAME.match(name) else f"{staged(number)}{ending}"
+        return name if _SAFE_NAME.match(name) else f"{staged(number)}{ending(name)}"
     is_jar = name.endswith(".jar") or "." not in name  # Java passes over a .jar that is none
     if job_type is JobType.JAVA:
         return f"{LIB}{staged(number)}{'.jar' if is_jar else ''}"
@@ -270,9 +274,7 @@ def script_fault(job_type: JobType, head: bytes, main: bool) -> str:
 
 def is_process(job_type: JobType, main: str) -> bool:
     """Whether Linux starts the program, so that its texts have limits; a main class has none."""
-    return job_type is JobType.SHELL or (
-        job_type is JobType.SPARK and PurePath(main).suffix.lower() == ".py"
-    )
+    return job_type is JobType.SHELL or (job_type is JobType.SPARK and ending(main) == ".py")
 
 
 def program_fault(text: str, limited: bool) -> str:

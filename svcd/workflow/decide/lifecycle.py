@@ -163,6 +163,13 @@ def advance(
     return execution if after == execution else evolve(after, updated_at=now)
 
 
+def failed(execution: Execution, failure: Failure, now: Timestamp) -> Execution:
+    """`execution` after its end by a failure, which is a kill when a cancel was requested."""
+    if execution.cancel_requested:
+        return advance(execution, _S.KILLED, now)
+    return advance(execution, _S.FAILED, now, failure=failure)
+
+
 def wished(execution: Execution, delete: bool, now: Timestamp) -> Execution:
     """`execution` after a cancel or a delete. One that was never submitted ends at once."""
     if delete:
@@ -241,11 +248,7 @@ def give_up(
     """End the execution. Its submit keeps its state; svcd watches it until `watch_until`."""
     if is_over(execution):
         return execution
-    if execution.cancel_requested:
-        over = advance(execution, _S.KILLED, now)
-    else:
-        over = advance(execution, _S.FAILED, now, failure=failure)
-    over = evolve(over, retry_at=None)
+    over = evolve(failed(execution, failure, now), retry_at=None)
     if not execution.submitting:
         return over
     doubt = evolve(execution.doubt or Doubt(), watch_until=watch_until)

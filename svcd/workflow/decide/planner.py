@@ -278,11 +278,9 @@ def _waiting(
 
 def lost(row: Execution, now: float) -> Execution:
     """`row` after the engine has answered that it does not know the job."""
-    if row.cancel_requested:
-        return lifecycle.advance(row, _S.KILLED, timestamp(now))
     text = f"the engine does not know workflow {row.workflow_job_id} any more"
     failure = failures.failure(Code.ENGINE_LOST_JOB, "workflow", text)
-    return lifecycle.advance(row, _S.FAILED, timestamp(now), failure=failure)
+    return lifecycle.failed(row, failure, timestamp(now))
 
 
 def overdue(row: Execution, memory: Memory, now: float, manual_deadline_s: float) -> Failure | None:
@@ -347,11 +345,9 @@ def marked(row: Execution, outage: Outage, now: float) -> Execution:
 
 def without_engine(row: Execution, outage: Outage, now: float) -> Execution:
     """`row` after an outage that lasted too long."""
-    if row.cancel_requested:
-        return lifecycle.advance(row, _S.KILLED, timestamp(now))
     text = f"no answer for {now - outage.since:.0f} s: {outage.text}"
     failure = failures.failure(Code.ENGINE_UNREACHABLE, "workflow", text)
-    return lifecycle.advance(row, _S.FAILED, timestamp(now), failure=failure)
+    return lifecycle.failed(row, failure, timestamp(now))
 
 
 # ---- after an end -------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePath
 from typing import Final
 
 from attrs import field, frozen
@@ -24,7 +23,7 @@ from attrs import field, frozen
 from svcd.model.choices import listed
 from svcd.model.cluster import Cluster
 from svcd.model.job import JobConfigs
-from svcd.workflow.decide import spark_values, stalls
+from svcd.workflow.decide import arguments, spark_values, stalls
 from svcd.workflow.decide.arguments import (
     START_CLASS,
     START_JAR,
@@ -81,7 +80,7 @@ class Program:
 
 def ending(name: str) -> str:
     """`.jar`, `.py` or `.sql`; "" for any other name."""
-    found = PurePath(name).suffix.lower()
+    found = arguments.ending(name)
     return found if found in ENDINGS else ""
 
 

@@ -30,7 +30,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
-from pathlib import PurePath
 from typing import Final
 
 from svcd.model.job import JobType
@@ -57,14 +56,14 @@ def path(name: str, number: int) -> str:
 
 def options(program: str, libs: Sequence[str], folder: str) -> Mapping[str, Sequence[str]]:
     """The options of Spark that name the files, with their URLs. folder: the execution's, a URL."""
-    kind = _ending(program)
+    kind = arguments.ending(program)
     is_python = kind == _MODULE
     found: dict[str, list[str]] = {}
     if not is_python:
         found["spark.yarn.dist.jars"] = [f"{folder}/{START_JAR}"]
         found["spark.yarn.dist.files"] = [f"{folder}/{VALUES}"]
     for number, name in enumerate((program, *libs)):
-        url, ending = f"{folder}/{path(name, number)}", _ending(name)
+        url, ending = f"{folder}/{path(name, number)}", arguments.ending(name)
         if not number and kind == _SCRIPT:
             continue
         if ending == _JAR:
@@ -104,15 +103,11 @@ def sql_values(variables: Mapping[str, str]) -> bytes:
 
 def _places(program: str, libs: Sequence[str]) -> Iterator[tuple[int, str, str]]:
     """Each file: its number, the name under which a container has it, and its own name."""
-    is_python = _ending(program) == _MODULE
+    is_python = arguments.ending(program) == _MODULE
     for number, name in enumerate((program, *libs)):
-        ending = _ending(name)
+        ending = arguments.ending(name)
         searched = ending == _JAR or (is_python and ending in _ARCHIVES)
         yield number, path(name, number) if searched else name, name
-
-
-def _ending(name: str) -> str:
-    return PurePath(name).suffix.lower()
 
 
 @functools.cache
