@@ -12,7 +12,6 @@ from svcd.model.shapes import Shape
 from svcd.resources._answers import Answer, Download, encode
 from svcd.resources._body_rules import raw_body, refuse_if_gone
 from svcd.resources._call import Call
-from svcd.resources._exchange import Exchange
 from svcd.resources._keyed import Kept
 from svcd.resources._route import Raw, Route
 from svcd.resources._streams import Stream
@@ -21,7 +20,7 @@ Reply: TypeAlias = Answer | Download | Stream
 
 
 async def act(
-    x: Exchange, route: Route, call: Call, values: Mapping[str, str], body: Any, limits: Limits
+    call: Call, route: Route, values: Mapping[str, str], body: Any, limits: Limits
 ) -> object:
     """The result of the handler, or of the method that plans in its place, after the last checks.
 
@@ -32,27 +31,29 @@ async def act(
         await route.exists(call, **values)
     if body is not None:  # the connection may be lost since it has come
         refuse_if_gone(body)
-    call.query = route.spec.queries.read(x.request.args, route.version, x.request.requestHeaders)
+    call.query = route.spec.queries.read(
+        call.request.args, route.version, call.request.requestHeaders
+    )
     arguments: dict[str, Any] = dict(values)
     shape = route.spec.body
     if isinstance(shape, Shape):
         arguments["body"] = shape.decode(body.read() if body else b"", limits)
     elif isinstance(shape, Raw):
-        arguments["body"] = raw_body(x.request)
-    if x.dry and route.plan is not None:
+        arguments["body"] = raw_body(call.request)
+    if call.dry and route.plan is not None:
         return await route.plan(call, **arguments)
     result = route.run(call, **arguments)
     return await result if isinstance(result, Deferred) else result
 
 
-def reply_of(x: Exchange, route: Route, call: Call, result: object) -> Reply:
+def reply_of(call: Call, route: Route, result: object) -> Reply:
     """The answer for the result of a request."""
     if isinstance(result, Kept):
-        x.replayed = True
+        call.replayed = True
         return _wrapped(result.text, route, {"Idempotent-Replayed": "true"})
-    if x.writes:
-        x.made = getattr(result, "id", "")
-    if x.dry:
+    if call.writes:
+        call.made = getattr(result, "id", "")
+    if call.dry:
         return Answer(200, b'{"plan":' + encode(result) + b"}")
     if isinstance(result, (Download, Stream)):
         return result

@@ -13,7 +13,7 @@ from svcd.resources._route import Raw, Route
 from svcd.resources._site import ApiRequest, too_large
 
 
-def body_of(request: Any, route: Route, suffix: bool, max_json_bytes: int) -> Any:
+def body_of(request: Any, route: Route, suffix: bool) -> Any:
     """The file of the body, after the checks of its size and of the media types; None: no body.
 
     Raises NotAcceptable, ContentTooLarge, LengthRequired, UnsupportedMediaType, Disconnected, and
@@ -42,11 +42,10 @@ def body_of(request: Any, route: Route, suffix: bool, max_json_bytes: int) -> An
             {"Accept-Encoding": "identity"},
         )
     if not spec.streams:
-        most = max_json_bytes if route.limit is None else route.limit
         size = content.seek(0, 2)
         content.seek(0)
-        if size > most:
-            raise too_large(most)
+        if size > route.limit:
+            raise too_large(route.limit)
     if isinstance(request, ApiRequest) and not (
         headers.hasHeader(b"Content-Length") or headers.hasHeader(b"Transfer-Encoding")
     ):

@@ -1,38 +1,90 @@
-"""A request as its handler sees it."""
+"""One request on its way through the door, and its record in the audit log."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.interfaces import IDelayedCall
 
 from svcd.model.cloud import Caller
 from svcd.model.idempotency import KeyedRequest
 from svcd.model.ids import TenantId
 from svcd.ports.store import Page
-from svcd.resources._addresses import Origin
-from svcd.resources._callers import Callers
-from svcd.resources._exchange import Exchange
+from svcd.resources._addresses import Addresses, Origin
+from svcd.resources._answers import shown
 from svcd.resources._route import Route
+
+if TYPE_CHECKING:
+    from svcd.resources._callers import Callers
+
+REFUSALS: Final = (401, 403)
+"""Statuses of refusals of authority."""
+_METHODS: Final = {
+    name.encode(): name
+    for name in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE")
+}
+"""Methods that metrics count by name; every other method counts as "other"."""
+_NOBODY: Final = Caller(tenant_id=TenantId(""), user_id="", user_name="")
+"""The caller before the token is checked, and of an OPEN request."""
 
 
 class Call:
-    """A request as its handler sees it, without the path and the body.
+    """One request.
 
-    key: of its answer, for the command that makes a record; None without an Idempotency-Key.
-    query: the values of the query parameters that the
-    route declares. headers: of the answer, in addition to those of every answer.
+    For handlers: caller. key: of the answer, for the command that makes a record; None without an
+    Idempotency-Key. query: the values of the query parameters that the route declares. headers: of
+    the answer, in addition to those of every answer.
+
+    For the door: method: for metrics. pattern: of the path in the tree. tenant: for the log, once
+    the token is checked. route: None before it is known. dry: only the plan is asked for. made: the
+    id of the record that the handler has returned, else "". replayed: the answer is that of an
+    earlier request with the same Idempotency-Key. own_id: svcd's id of the request; request_id: the
+    one that the caller sees, its own choice when it has sent one. timer: of the time limit.
     """
 
-    __slots__ = ("_callers", "_exchange", "_route", "caller", "headers", "key", "query")
+    __slots__ = (
+        "_callers",
+        "answered",
+        "caller",
+        "dry",
+        "headers",
+        "key",
+        "made",
+        "method",
+        "own_id",
+        "pattern",
+        "query",
+        "replayed",
+        "request",
+        "request_id",
+        "route",
+        "started",
+        "tenant",
+        "timer",
+    )
 
-    def __init__(self, x: Exchange, callers: Callers, route: Route, caller: Caller) -> None:
-        self.caller = caller
+    def __init__(
+        self, request: Any, callers: Callers, own_id: str, given_id: str, started: float
+    ) -> None:
+        self.request = request
+        self.own_id = own_id
+        self.request_id = given_id or own_id
+        self.started = started
+        self.method = _METHODS.get(request.method, "other")
+        self.pattern = "unknown"
+        self.tenant = ""
+        self.answered = False
+        self.caller = _NOBODY
+        self.route: Route | None = None
         self.key: KeyedRequest | None = None
         self.query: Mapping[str, Any] = {}
         self.headers: dict[str, str] = {}
-        self._exchange = x
+        self.dry = False
+        self.made = ""
+        self.replayed = False
+        self.timer: IDelayedCall | None = None
         self._callers = callers
-        self._route = route
 
     @property
     def tenant_id(self) -> TenantId:
@@ -47,22 +99,29 @@ class Call:
     @property
     def page(self) -> Page:
         """The page that a request for a list asks for."""
-        return self._route.spec.queries.page(self.query)
+        assert self.route is not None
+        return self.route.spec.queries.page(self.query)
 
     @property
     def head(self) -> bool:
         """Whether the caller asks only for the headers of the answer."""
-        return bool(self._exchange.request.method == b"HEAD")
+        return bool(self.request.method == b"HEAD")
+
+    @property
+    def writes(self) -> bool:
+        """Whether the audit log has the request when it is accepted."""
+        route = self.route
+        return route is not None and route.changes and route.spec.audited and not self.dry
 
     # ---- the connection ----
 
     def gone(self) -> bool:
         """Whether the caller has disconnected."""
-        return bool(self._exchange.request._disconnected)
+        return bool(self.request._disconnected)
 
     def when_left(self, work: Callable[[], None]) -> None:
         """Call `work` when the caller disconnects, or when the request has been answered."""
-        self._exchange.request.notifyFinish().addBoth(lambda _: work())
+        self.request.notifyFinish().addBoth(lambda _: work())
 
     # ---- the caller ----
 
@@ -71,21 +130,61 @@ class Call:
 
         Raises Unauthorized, Forbidden, ServiceUnavailable.
         """
-        caller = await self._callers.authenticate(self._exchange, self.tenant_id)
-        self._callers.authorize(self._exchange, self._route, caller)
-        self.caller = caller
+        assert self.route is not None
+        await self._callers.authenticate(self, self.tenant_id)
+        self._callers.authorize(self, self.route)
 
     async def bearer(self) -> Caller:
         """The owner of the token of an OPEN request. The token may be of any tenant or of none.
 
         Raises Unauthorized, Forbidden, ServiceUnavailable.
         """
-        return await self._callers.authenticate(self._exchange, None)
-
-    def act_as(self, caller: Caller) -> None:
-        """Name the user of an OPEN request for the audit log."""
-        self._exchange.caller = caller
+        await self._callers.authenticate(self, None)
+        return self.caller
 
     def origin(self) -> Origin:
         """Where the request comes from."""
-        return self._callers.addresses.origin(self._exchange.request)
+        return self._callers.addresses.origin(self.request)
+
+
+def record_of(call: Call, status: int, addresses: Addresses) -> dict[str, object]:
+    """The audit record of `call`, answered with `status`.
+
+    outcome: accepted; refused, for want of authority; unknown, when the change may have happened.
+    """
+    caller, target = call.caller, shown(call.request.path)
+    record: dict[str, object] = {
+        "request": call.own_id,
+        "user": caller.user_id,
+        "user_name": caller.user_name,
+        "project": caller.tenant_id,
+        "address": addresses.of(call.request),
+        "action": f"{call.method} {call.pattern}",
+        "target": target,
+        "outcome": "refused" if status in REFUSALS else "accepted" if status < 400 else "unknown",
+        "status": status,
+    }
+    if call.request_id != call.own_id:
+        record["caller_request"] = call.request_id
+    if call.made and call.made not in target:
+        record["made"] = call.made
+    if call.replayed:
+        record["replayed"] = True
+    return record
+
+
+def access_fields(
+    call: Call, status: int, seconds: float, addresses: Addresses
+) -> dict[str, object]:
+    """The fields of the JSON line of the access log about `call`."""
+    fields: dict[str, object] = {
+        "method": call.method,
+        "path": shown(call.request.path),
+        "route": call.pattern,
+        "status": status,
+        "duration_s": round(seconds, 6),
+        "address": addresses.of(call.request),
+    }
+    if call.caller.user_id:
+        fields["user"] = call.caller.user_id
+    return fields

@@ -12,17 +12,12 @@ from svcd.model.secret import Secret
 from svcd.ports.cloud import Identity
 from svcd.resources._addresses import Addresses
 from svcd.resources._answers import shown
-from svcd.resources._exchange import Exchange
+from svcd.resources._call import Call
 from svcd.resources._policy import Policy
 from svcd.resources._route import Route
 from svcd.runtime import logs
 
 _TENANT: Final = re.compile(r"[A-Za-z0-9._:@-]{1,64}\Z")
-
-
-def anonymous(tenant: str) -> Caller:
-    """A caller without a token."""
-    return Caller(tenant_id=TenantId(tenant), user_id="anonymous", user_name="anonymous")
 
 
 class Callers:
@@ -33,13 +28,16 @@ class Callers:
         self.addresses = addresses
         self._identity = identity
 
-    async def authenticate(self, x: Exchange, tenant: str | None) -> Caller:
-        """The caller of `x`; its tenant is that of the path. tenant: None for a path without one.
+    async def authenticate(self, call: Call, tenant: str | None) -> None:
+        """Set the caller of `call`. tenant: of the path; None for a path without one.
 
         Raises Unauthorized, Forbidden, ServiceUnavailable, and NotFound for a tenant that cannot be
         with `auth.mode=none`.
         """
-        caller = self._of_path(x, tenant) if self._identity is None else await self._of_token(x)
+        caller = (
+            self._of_path(call, tenant) if self._identity is None else await self._of_token(call)
+        )
+        call.caller = caller
         if caller.is_job:
             raise Forbidden(
                 "the token is of the application credential of a job, which is for the object"
@@ -49,35 +47,32 @@ class Callers:
             raise Forbidden(
                 f"the token is not for tenant {shown(tenant)}: get a token for that project"
             )
-        x.tenant = caller.tenant_id
+        call.tenant = caller.tenant_id
         logs.tenant.set(caller.tenant_id)
-        return caller
 
-    def _of_path(self, x: Exchange, tenant: str | None) -> Caller:
+    def _of_path(self, call: Call, tenant: str | None) -> Caller:
         if tenant is None or not _TENANT.match(tenant):
-            raise NotFound(f"path {shown(x.request.path)} not found")
-        x.caller = caller = anonymous(tenant)
-        return caller
+            raise NotFound(f"path {shown(call.request.path)} not found")
+        return Caller(tenant_id=TenantId(tenant), user_id="anonymous", user_name="anonymous")
 
-    async def _of_token(self, x: Exchange) -> Caller:
+    async def _of_token(self, call: Call) -> Caller:
         assert self._identity is not None
-        given = x.request.requestHeaders.getRawHeaders(b"X-Auth-Token")
+        given = call.request.requestHeaders.getRawHeaders(b"X-Auth-Token")
         token = given[0].decode("latin-1").strip() if given else ""
         if not token:
             raise Unauthorized(
                 "the header X-Auth-Token is missing: get a token from the identity service"
             )
-        x.caller = caller = await self._identity.authenticate(
-            Secret(token), lambda: self.addresses.of(x.request)
+        return await self._identity.authenticate(
+            Secret(token), lambda: self.addresses.of(call.request)
         )
-        return caller
 
-    def authorize(self, x: Exchange, route: Route, caller: Caller) -> None:
-        """Raises Forbidden when the roles of `caller` do not satisfy the need of `route`."""
-        needs = route.spec.needs
-        if not self.policy.allows(needs, caller.roles):
-            request = f"{shown(x.request.method)} {route.pattern}"
-            raise self.policy.refusal(needs, caller.roles, request)
+    def authorize(self, call: Call, route: Route) -> None:
+        """Raises Forbidden when the roles of the caller do not satisfy the need of `route`."""
+        needs, roles = route.spec.needs, call.caller.roles
+        if not self.policy.allows(needs, roles):
+            request = f"{shown(call.request.method)} {route.pattern}"
+            raise self.policy.refusal(needs, roles, request)
 
     def challenge(self) -> dict[str, str]:
         """The headers of a 401."""

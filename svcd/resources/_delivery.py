@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 
 from svcd.resources._answers import INERT, REASONS, Answer, Download
 from svcd.resources._bodies import PIECE_BYTES, Disconnected
-from svcd.resources._exchange import Exchange
+from svcd.resources._call import Call
 from svcd.resources._negotiate import takes_gzip
 from svcd.resources._running import Running
 from svcd.resources._site import LARGE_ANSWER_BYTES, ApiRequest
@@ -78,7 +78,7 @@ def _begin(request: Any, status: int, headers: Mapping[str, str]) -> None:
 class Delivery:
     """Sends the answers that take time, and counts them as running.
 
-    finished: called with the exchange and the status, when a download ends and when a stream
+    finished: called with the call and the status, when a download ends and when a stream
     begins. stall_s: see `Options`.
     """
 
@@ -86,7 +86,7 @@ class Delivery:
         self,
         clock: IReactorTime,
         running: Running,
-        finished: Callable[[Exchange, int], None],
+        finished: Callable[[Call, int], None],
         stall_s: float,
     ) -> None:
         self._clock = clock
@@ -100,14 +100,14 @@ class Delivery:
         for stream in list(self._streams):
             stream.end()
 
-    def download(self, x: Exchange, download: Download) -> None:
+    def download(self, call: Call, download: Download) -> None:
         """Start a download. It runs until it is complete or the caller disconnects."""
-        request = x.request
+        request = call.request
         if request._disconnected:
-            self._finished(x, 200)
+            self._finished(call, 200)
             return
         kind = _kind(download.content_type, download.size)
-        _begin(request, 200, {**kind, "X-Request-Id": x.request_id, **INERT})
+        _begin(request, 200, {**kind, "X-Request-Id": call.request_id, **INERT})
         request.write(b"")  # sends the headers
         self._running.begun()
 
@@ -119,18 +119,18 @@ class Delivery:
                     request.loseConnection()
             elif not request._disconnected:
                 request.finish()
-            self._finished(x, 200)
+            self._finished(call, 200)
             self._running.ended()
 
         Deferred.fromCoroutine(self._pump(request, download)).addBoth(done)
 
-    def stream(self, x: Exchange, stream: Stream) -> None:
+    def stream(self, call: Call, stream: Stream) -> None:
         """Start a stream. It counts as answered now, and as running until its end."""
-        request = x.request
-        self._finished(x, 200)
+        request = call.request
+        self._finished(call, 200)
         if request._disconnected:
             return
-        kind = {"Content-Type": stream.content_type.decode(), "X-Request-Id": x.request_id}
+        kind = {"Content-Type": stream.content_type.decode(), "X-Request-Id": call.request_id}
         _begin(request, 200, {**kind, **_LIVE})
         if request.clientproto == b"HTTP/1.1":  # Twisted does not say it to HEAD
             request.setHeader(b"Transfer-Encoding", b"chunked")

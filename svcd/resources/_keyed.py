@@ -14,7 +14,6 @@ from svcd.errors import ServiceUnavailable, SvcdError
 from svcd.model.idempotency import KeyedRequest
 from svcd.ports.store import Store
 from svcd.resources._call import Call
-from svcd.resources._exchange import Exchange
 from svcd.resources._route import Route
 
 T = TypeVar("T")
@@ -27,16 +26,14 @@ class Kept:
     text: bytes
 
 
-def keyed(
-    x: Exchange, route: Route, call: Call, values: Mapping[str, str], now: float
-) -> KeyedRequest | None:
+def keyed(call: Call, route: Route, values: Mapping[str, str], now: float) -> KeyedRequest | None:
     """The request with its Idempotency-Key; None without one, and where there is nothing to keep.
 
     now: epoch seconds. Raises ValidationError.
     """
-    request = x.request
+    request = call.request
     keys = request.requestHeaders.getRawHeaders(b"Idempotency-Key")
-    if keys is None or x.dry or not route.spec.creates:
+    if keys is None or call.dry or not route.spec.creates:
         return None
     content = b""
     if request.content is not None:

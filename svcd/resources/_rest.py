@@ -29,7 +29,6 @@ from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET
 
 from svcd.errors import Forbidden, InternalError, PlatformTimeout, ServiceUnavailable
-from svcd.model.cloud import Caller
 from svcd.model.requests import Limits
 from svcd.ports.cloud import Identity
 from svcd.ports.store import Store
@@ -38,16 +37,15 @@ from svcd.resources._addresses import Addresses
 from svcd.resources._answers import JSON, Answer, Download, encode, error_answer, shown
 from svcd.resources._bodies import Disconnected
 from svcd.resources._body_rules import body_of
-from svcd.resources._call import Call
-from svcd.resources._callers import Callers, anonymous
+from svcd.resources._call import REFUSALS, Call, access_fields, record_of
+from svcd.resources._callers import Callers
 from svcd.resources._delivery import Delivery, packed, respond, unless_known
-from svcd.resources._exchange import REFUSALS, Exchange, access_fields, record_of
 from svcd.resources._faults import as_answerable
 from svcd.resources._keyed import keyed, once
-from svcd.resources._places import Place, find, place_of, route_at
+from svcd.resources._paths import find, route_at, target_of
 from svcd.resources._policy import Needs, Policy
 from svcd.resources._query import MOST_WAIT_S, is_dry_run
-from svcd.resources._route import Route, bound, route
+from svcd.resources._route import JSON_BODY, Route, bound, route
 from svcd.resources._running import Running
 from svcd.resources._site import LARGE_ANSWER_BYTES, ApiRequest
 from svcd.resources._streams import Stream
@@ -77,14 +75,13 @@ class Options:
 
     policy: Policy
     same_origin: SameOrigin
+    sizes: Mapping[str, int]
     addresses: Addresses = field(factory=Addresses)
     audit: Audit | None = None
     request_timeout_s: float = 60.0
     stall_s: float = 60.0
-    max_json_bytes: int = 1_048_576
     limits: Limits = field(factory=Limits)
     access_log: bool = True
-    sizes: Mapping[str, int] = field(factory=dict)
 
 
 class Rest(Routed[Route]):
@@ -134,14 +131,11 @@ class Rest(Routed[Route]):
 
     def body_rule(self, method: bytes, uri: bytes) -> tuple[int, bool]:
         """Most bytes of the body of such a request, and whether the handler streams it."""
-        if method in (b"GET", b"HEAD", b"DELETE"):
-            return self._options.max_json_bytes, False
         found = find(self.tree, uri.partition(b"?")[0], method)
         route = found[0].methods.get(method) if found else None
         if route is None:
-            return self._options.max_json_bytes, False
-        limit = self._options.max_json_bytes if route.limit is None else route.limit
-        return limit, route.spec.streams
+            return self._options.sizes[JSON_BODY], False
+        return route.limit, route.spec.streams
 
     def end_streams(self) -> None:
         """End all answers that would go on without an end."""
@@ -155,35 +149,41 @@ class Rest(Routed[Route]):
 
     def render(self, request: Any) -> Any:
         """Answer `request`, at once or when its handler has ended."""
-        x = Exchange(request, self.new_request_id(), _given_id(request), self._clock.seconds())
+        call = Call(
+            request,
+            self._callers,
+            self.new_request_id(),
+            _given_id(request),
+            self._clock.seconds(),
+        )
         self.metrics.request_started()
         self._running.begun()
-        work = Deferred.fromCoroutine(self._serve(x))
+        work = Deferred.fromCoroutine(self._serve(call))
         if not work.called and not getattr(request, "early", False):
-            x.timer = self._clock.callLater(self._options.request_timeout_s, self._late, x)
-        work.addBoth(self._ended, x)
+            call.timer = self._clock.callLater(self._options.request_timeout_s, self._late, call)
+        work.addBoth(self._ended, call)
         return NOT_DONE_YET
 
-    def _ended(self, result: Reply | Failure, x: Exchange) -> None:
-        if x.timer is not None and x.timer.active():
-            x.timer.cancel()
+    def _ended(self, result: Reply | Failure, call: Call) -> None:
+        if call.timer is not None and call.timer.active():
+            call.timer.cancel()
         try:
-            with logs.about(request=x.request_id, tenant=x.tenant):
+            with logs.about(request=call.request_id, tenant=call.tenant):
                 if isinstance(result, Failure):
-                    self._fail(x, cast("BaseException", result.value))
+                    self._fail(call, cast("BaseException", result.value))
                 else:
-                    self._answer(x, result)
+                    self._answer(call, result)
         finally:
             self._running.ended()
 
-    def _late(self, x: Exchange, waited: bool = False) -> None:
+    def _late(self, call: Call, waited: bool = False) -> None:
         """The time is over. A request that may wait for something newer has that time too."""
-        if not waited and x.route is not None and x.route.spec.waits:
-            x.timer = self._clock.callLater(MOST_WAIT_S, self._late, x, True)
+        if not waited and call.route is not None and call.route.spec.waits:
+            call.timer = self._clock.callLater(MOST_WAIT_S, self._late, call, True)
             return
         seconds = self._options.request_timeout_s
         self._answer(
-            x,
+            call,
             error_answer(
                 PlatformTimeout(
                     f"the request took longer than {seconds:g} s and may still succeed: "
@@ -194,31 +194,32 @@ class Rest(Routed[Route]):
 
     # ---- the stages ----
 
-    async def _serve(self, x: Exchange) -> Reply:
-        """Take `x` through the stages, in the order of the checks, in a context of its own."""
+    async def _serve(self, call: Call) -> Reply:
+        """Take `call` through the stages, in the order of the checks, in a context of its own."""
         options = self._options
-        logs.request_id.set(x.request_id)
+        logs.request_id.set(call.request_id)
         logs.tenant.set("")
-        self._refuse_foreign_page(x)
-        place = self._locate(x)
-        caller = await self._authenticate(x, place)
-        found = route_at(place, x.request)
-        if isinstance(found, Answer):
-            return found
-        x.route = found
-        self._callers.authorize(x, found, caller)
-        body = body_of(x.request, found, place.suffix, options.max_json_bytes)
-        call = Call(x, self._callers, found, caller)
-        if found.changes:
-            x.dry = is_dry_run(x.request.args, found.plan is not None, found.version)
-        call.key = key = keyed(x, found, call, place.values, self._clock.seconds())
-        work = partial(act, x, found, call, place.values, body, options.limits)
+        self._refuse_foreign_page(call)
+        target = target_of(self.tree, call.request.path, call.request.method)
+        call.pattern = target.pattern
+        if not target.is_open:
+            await self._callers.authenticate(call, target.tenant)
+        route = route_at(target, call.request)
+        if isinstance(route, Answer):  # to OPTIONS
+            return route
+        call.route = route
+        self._callers.authorize(call, route)
+        body = body_of(call.request, route, target.suffix)
+        if route.changes:
+            call.dry = is_dry_run(call.request.args, route.plan is not None, route.version)
+        call.key = key = keyed(call, route, target.values, self._clock.seconds())
+        work = partial(act, call, route, target.values, body, options.limits)
         result = await (work() if key is None else once(self._store, key, work))
-        return reply_of(x, found, call, result)
+        return reply_of(call, route, result)
 
-    def _refuse_foreign_page(self, x: Exchange) -> None:
+    def _refuse_foreign_page(self, call: Call) -> None:
         """Raises Forbidden for a request that a web page of others has sent."""
-        request = x.request
+        request = call.request
         fault = self._options.same_origin.fault(
             request.requestHeaders,
             isinstance(request, ApiRequest),
@@ -227,26 +228,15 @@ class Rest(Routed[Route]):
         if fault:
             raise Forbidden(fault)
 
-    def _locate(self, x: Exchange) -> Place:
-        place = place_of(self.tree, x.request.path, x.request.method)
-        x.pattern = place.pattern
-        return place
-
-    async def _authenticate(self, x: Exchange, place: Place) -> Caller:
-        """The caller; anonymous where no token is needed."""
-        if place.is_open:
-            return anonymous("")
-        return await self._callers.authenticate(x, place.tenant)
-
     # ---- the answer ----
 
-    def _answer(self, x: Exchange, answer: Reply) -> None:
-        if x.answered:
+    def _answer(self, call: Call, answer: Reply) -> None:
+        if call.answered:
             return
-        x.answered = True
-        request = x.request
+        call.answered = True
+        request = call.request
         if isinstance(answer, Stream):
-            self._delivery.stream(x, answer)
+            self._delivery.stream(call, answer)
             return
         if isinstance(answer, Answer):
             answer = packed(request, unless_known(request, answer))
@@ -258,27 +248,27 @@ class Rest(Routed[Route]):
                 ServiceUnavailable("too many large answers wait for slow readers; try again", 5)
             )
         status = 200 if isinstance(answer, Download) else answer.status
-        if x.writes or status in REFUSALS:
-            self._audit(x, status)
+        if call.writes or status in REFUSALS:
+            self._audit(call, status)
         if isinstance(answer, Download):
-            self._delivery.download(x, answer)
+            self._delivery.download(call, answer)
             return
-        respond(request, answer, x.request_id)
-        self._finished(x, answer.status)
+        respond(request, answer, call.request_id)
+        self._finished(call, answer.status)
 
-    def _audit(self, x: Exchange, status: int) -> None:
+    def _audit(self, call: Call, status: int) -> None:
         audit = self._options.audit
         if audit is None:
             return
         if status in REFUSALS:
-            audit.refusal(record_of(x, status, self._options.addresses))
+            audit.refusal(record_of(call, status, self._options.addresses))
         elif not 400 <= status < 500:  # a wrong request has changed nothing
-            audit.change(record_of(x, status, self._options.addresses))
+            audit.change(record_of(call, status, self._options.addresses))
 
-    def _fail(self, x: Exchange, error: BaseException) -> None:
+    def _fail(self, call: Call, error: BaseException) -> None:
         if isinstance(error, Disconnected):
-            x.answered = True
-            self._finished(x, 499)
+            call.answered = True
+            self._finished(call, 499)
             return
         answerable = as_answerable(error)
         if answerable is None:
@@ -286,8 +276,8 @@ class Rest(Routed[Route]):
             log.failure(
                 "Request {method} {pattern} failed, incident {incident}",
                 failure=Failure(error),
-                method=x.method,
-                pattern=x.pattern,
+                method=call.method,
+                pattern=call.pattern,
                 incident=incident,
             )
             answerable = InternalError(
@@ -296,19 +286,19 @@ class Rest(Routed[Route]):
         answer = error_answer(answerable)
         if answer.status == 401:
             answer.headers = {**self._callers.challenge(), **answerable.headers}
-        self._answer(x, answer)
+        self._answer(call, answer)
 
-    def _finished(self, x: Exchange, status: int) -> None:
-        seconds = self._clock.seconds() - x.started
-        self.metrics.request_finished(x.pattern, x.method, status, seconds)
+    def _finished(self, call: Call, status: int) -> None:
+        seconds = self._clock.seconds() - call.started
+        self.metrics.request_finished(call.pattern, call.method, status, seconds)
         if self._options.access_log:
             log.info(
                 "{method} {path} answered {status} in {ms:.1f} ms",
-                method=x.method,
-                path=shown(x.request.path),
+                method=call.method,
+                path=shown(call.request.path),
                 status=status,
                 ms=seconds * 1000.0,
-                fields=lambda: access_fields(x, status, seconds, self._options.addresses),
+                fields=lambda: access_fields(call, status, seconds, self._options.addresses),
             )
 
 

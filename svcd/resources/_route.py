@@ -20,6 +20,8 @@ from svcd.web.routing import Endpoint, HasRoutes, endpoints
 F = TypeVar("F", bound=Callable[..., Awaitable[object]])
 
 VERSIONS = ("1.0", "1.1")
+JSON_BODY: Final = "json"
+"""The limit of a body that a route does not name."""
 _SUCCESS = {"GET": 200, "POST": 202, "PUT": 202, "DELETE": 204}
 
 
@@ -49,14 +51,14 @@ class route:
     body: a class of `svcd.model.requests` (argument `body`), RAW, or None when the door ignores the
     body. returns: the key that wraps the result, None for an unwrapped result. success: the status.
     exists: the method that the door awaits before it checks the body; raises NotFound. limit: the
-    name of the body's limit in `Options.sizes`, None for `max_json_bytes`. streams: the handler
+    name of the body's limit in `Options.sizes`. streams: the handler
     reads the body while it arrives. plain: the handler returns an `Answer` or a `Download`. needs:
     what the policy asks of the caller; an OPEN route has no tenant. suffix: whether `.json` may
     follow the last segment. creates: a caller may send an Idempotency-Key, and the command keeps
     the answer under `Call.key`. plan: the method that serves the request with `?dry_run=true`
     (v1.1) in place of the handler; it returns a plan and changes nothing. query: the query
-    parameters. login: the handler logs a user in or out: it names the user by `Call.act_as` or
-    `Call.bearer`, and the audit log has its result. audited: the audit log has each accepted WRITE.
+    parameters. login: the handler logs a user in or out: it sets `Call.caller`, and
+    the audit log has its result. audited: the audit log has each accepted WRITE.
 
     For the description alone: operation: the id of the operation, "" for one made of the handler's
     name. raises: errors beside those that the door itself raises. media: the media type of a plain
@@ -71,7 +73,7 @@ class route:
     success: int = Factory(lambda self: _SUCCESS[self.method], takes_self=True)
     since: str = "1.0"
     exists: str | None = None
-    limit: str | None = None
+    limit: str = JSON_BODY
     streams: bool = False
     plain: bool = False
     needs: Needs = Factory(
@@ -120,7 +122,7 @@ _ROUTE: Final = "__svcd_route__"
 class Route(Endpoint):
     """A route of the door. handler, exists, plan: bound methods.
 
-    limit: most bytes of a body, None for `max_json_bytes`. wrapper: the JSON text before and after
+    limit: most bytes of a body. wrapper: the JSON text before and after
     the result. version: "1.1" or "1.0".
     """
 
@@ -128,7 +130,7 @@ class Route(Endpoint):
     handler: Callable[..., Awaitable[object]]
     exists: Callable[..., Awaitable[None]] | None
     plan: Callable[..., Awaitable[View]] | None
-    limit: int | None
+    limit: int
     wrapper: tuple[bytes, bytes]
     version: str
 
@@ -157,7 +159,7 @@ def bound(resource: HasRoutes, sizes: Mapping[str, int]) -> Iterator[Route]:
             handler=handler,
             exists=getattr(resource, spec.exists) if spec.exists else None,
             plan=getattr(resource, spec.plan) if spec.plan else None,
-            limit=sizes[spec.limit] if spec.limit else None,
+            limit=sizes[spec.limit],
             wrapper=(b"", b"") if key is None else (b'{"' + key.encode() + b'":', b"}"),
             version="1.1" if each.pattern.startswith("/v1.1") else "1.0",
         )

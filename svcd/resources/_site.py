@@ -65,12 +65,15 @@ class ApiRequest(Request):
 
     def gotLength(self, length: int | None) -> None:
         """The headers have arrived: refuse, stream or store the body."""
+        if length == 0:
+            self.content = io.BytesIO()
+            return
         channel = self.channel
         self._limit, streams = channel.site.door.body_rule(channel._command, channel._path)
         if length is not None and length > self._limit:
             self.too_large = self._limit
             self._begin()
-        elif streams and length != 0:
+        elif streams:
             network = channel._networkProducer
             self.body = StreamedBody(
                 length,

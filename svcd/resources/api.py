@@ -8,7 +8,7 @@ from svcd.model.requests import Limits
 from svcd.resources._addresses import Addresses
 from svcd.resources._policy import Needs, Policy
 from svcd.resources._rest import Options, Rest
-from svcd.resources._route import rows_of
+from svcd.resources._route import JSON_BODY, rows_of
 from svcd.resources._site import ApiSite
 from svcd.resources.cloud_offer import CloudOffers
 from svcd.resources.cluster_templates import ClusterTemplates
@@ -103,10 +103,10 @@ def _built(services: ApiServices, families: Iterable[type], listens: str) -> tup
             audit=services.audit,
             request_timeout_s=server.request_timeout_s,
             stall_s=server.idle_timeout_s,
-            max_json_bytes=server.max_json_bytes,
             limits=Limits(groups=provisioning.max_groups, nodes=provisioning.max_nodes),
             access_log=services.settings.log.access,
             sizes={
+                JSON_BODY: server.max_json_bytes,
                 "binary": server.max_binary_bytes,
                 "convert": _CONVERT_BYTES,
                 "login": _LOGIN_BYTES,

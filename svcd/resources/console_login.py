@@ -55,7 +55,7 @@ class ConsoleLogin:
                 "login not found: passwords are switched off here (setting"
                 " console.password_login); log in with a token"
             )
-        call.act_as(Caller(tenant_id=TenantId(""), user_id="", user_name=body.user))
+        call.caller = Caller(tenant_id=TenantId(""), user_id="", user_name=body.user)
         origin = call.origin()
         if not origin.is_secure:
             raise Forbidden(
@@ -64,7 +64,7 @@ class ConsoleLogin:
             )
         found = await self._identity.log_in(body, origin.address)
         tenant = TenantId("") if found.project is None else found.project.id
-        call.act_as(Caller(tenant_id=tenant, user_id=found.user_id, user_name=found.user_name))
+        call.caller = Caller(tenant_id=tenant, user_id=found.user_id, user_name=found.user_name)
         call.headers["Cache-Control"] = "no-store"
         return wire_service.ConsoleLogin(
             token=found.token.reveal(),

@@ -19,8 +19,8 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f]")
 
 
 @frozen
-class Place:
-    """The place of a path in the tree.
+class Target:
+    """What a path leads to.
 
     tenant: of the path, None without one. pattern: of the routes. routes: by their methods; empty
     for an unknown path, and for one with a malformed value. values: of the other names in the path.
@@ -52,30 +52,30 @@ def find(
     return None if found is None else (*found, False)
 
 
-def place_of(tree: Tree[Route], path: bytes, method: bytes) -> Place:
-    """The place of `path`. An unknown path may have a tenant too: its token is checked first."""
+def target_of(tree: Tree[Route], path: bytes, method: bytes) -> Target:
+    """The target of `path`. An unknown path may have a tenant too: its token is checked first."""
     found = find(tree, path, method)
     if found is None:
-        return Place(_tenant_in(path))
+        return Target(_tenant_in(path))
     leaf, raw, suffix = found
     route = leaf.methods.get(method) or next(iter(leaf.methods.values()))
     is_open = route.spec.needs is Needs.OPEN
     values = _decoded(route.names, raw)
     if values is None:
-        return Place(None, route.pattern, is_open=is_open)
+        return Target(None, route.pattern, is_open=is_open)
     tenant = None if is_open else values.pop("tenant_id")
-    return Place(tenant, route.pattern, leaf.methods, values, is_open, suffix)
+    return Target(tenant, route.pattern, leaf.methods, values, is_open, suffix)
 
 
-def route_at(place: Place, request: Any) -> Route | Answer:
+def route_at(target: Target, request: Any) -> Route | Answer:
     """The route of `request`, or the answer to OPTIONS. Raises NotFound, MethodNotAllowed."""
-    if not place.routes:
+    if not target.routes:
         raise NotFound(f"path {shown(request.path)} not found")
     method: bytes = request.method
-    route = place.routes.get(method)
+    route = target.routes.get(method)
     if route is not None:
         return route
-    allow = {"Allow": allowed(place.routes)}
+    allow = {"Allow": allowed(target.routes)}
     if method == b"OPTIONS":
         return Answer(200, headers=allow)
     raise MethodNotAllowed(f"{shown(method)} is not a method of this path", allow)
