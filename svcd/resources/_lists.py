@@ -18,6 +18,7 @@ from svcd.model.wire import View
 from svcd.ports.store import Page, Place, Rendered, Store, Tx
 from svcd.resources._answers import encode
 from svcd.resources._bodies import Disconnected
+from svcd.resources._call import Call
 from svcd.runtime.slices import Slices
 
 R = TypeVar("R")
@@ -50,6 +51,21 @@ class Lists:
             yield reading
         finally:
             self._open.remove(reading)
+
+    async def rendered(self, call: Call, family: str) -> list[bytes]:
+        """The stored JSON objects of the page that `call` asks for. family: its name in `Tx`."""
+        with self.begin(call.gone) as reading:
+            return await reading.rendered(
+                call.page,
+                lambda tx, *part: getattr(tx, family).rendered_page(call.tenant_id, *part),
+            )
+
+    async def encoded(self, call: Call, family: str, view: Callable[[Any], View]) -> list[bytes]:
+        """As `rendered`, of records. view: the answer for a record."""
+        with self.begin(call.gone) as reading:
+            return await reading.encoded(
+                call.page, lambda tx, part: getattr(tx, family).page(call.tenant_id, part), view
+            )
 
 
 class Reading:

@@ -33,11 +33,7 @@ class ClusterTemplates:
     @route(app, "GET", "/cluster-templates", returns="cluster_templates", query=_LIST)
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.ClusterTemplate]]:
         """List the cluster templates of the tenant, in the order of their creation."""
-        with self._lists.begin(call.gone) as reading:
-            return await reading.rendered(
-                call.page,
-                lambda tx, *part: tx.cluster_templates.rendered_page(call.tenant_id, *part),
-            )
+        return await self._lists.rendered(call, "cluster_templates")
 
     @route(app, "GET", "/cluster-templates/<template_id>", returns="cluster_template")
     async def get(self, call: Call, template_id: str) -> Annotated[bytes, wire.ClusterTemplate]:

@@ -51,11 +51,8 @@ class Clusters:
     @route(app, "GET", "/clusters", returns="clusters", query=_LIST)
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.Cluster]]:
         """List the clusters of the tenant, in the order of their creation."""
-        with self._lists.begin(call.gone) as reading:
-            found = await reading.rendered(
-                call.page, lambda tx, *part: tx.clusters.rendered_page(call.tenant_id, *part)
-            )
-            return [self._shown(call, each) for each in found]
+        found = await self._lists.rendered(call, "clusters")
+        return [self._shown(call, each) for each in found]
 
     @route(app, "GET", "/clusters/<cluster_id>", returns="cluster")
     async def get(self, call: Call, cluster_id: str) -> Annotated[bytes, wire.Cluster]:

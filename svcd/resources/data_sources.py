@@ -34,12 +34,9 @@ class DataSources:
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.DataSource]]:
         """List the data sources of the tenant, in the order of their creation."""
         hide = call.hides_credentials
-        with self._lists.begin(call.gone) as reading:
-            return await reading.encoded(
-                call.page,
-                lambda tx, part: tx.data_sources.page(call.tenant_id, part),
-                lambda each: wire_jobs.DataSource.of(each, hide),
-            )
+        return await self._lists.encoded(
+            call, "data_sources", lambda record: wire_jobs.DataSource.of(record, hide)
+        )
 
     @route(app, "GET", "/data-sources/<data_source_id>", returns="data_source", since="1.1")
     async def get(self, call: Call, data_source_id: str) -> wire_jobs.DataSource:

@@ -47,12 +47,9 @@ class JobBinaries:
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.JobBinary]]:
         """List the job binaries of the tenant, in the order of their creation."""
         hide = call.hides_credentials
-        with self._lists.begin(call.gone) as reading:
-            return await reading.encoded(
-                call.page,
-                lambda tx, part: tx.job_binaries.page(call.tenant_id, part),
-                lambda each: wire_jobs.JobBinary.of(each, hide),
-            )
+        return await self._lists.encoded(
+            call, "job_binaries", lambda record: wire_jobs.JobBinary.of(record, hide)
+        )
 
     @route(app, "GET", "/job-binaries/<binary_id>", returns="job_binary", since="1.1")
     async def get(self, call: Call, binary_id: str) -> wire_jobs.JobBinary:

@@ -55,12 +55,7 @@ class JobBinaryInternals:
     @route(app, "GET", "/job-binary-internals", returns="binaries", since="1.1", query=_LIST)
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.JobBinaryInternal]]:
         """List the job binary internals of the tenant, in the order of their creation."""
-        with self._lists.begin(call.gone) as reading:
-            return await reading.encoded(
-                call.page,
-                lambda tx, part: tx.internals.page(call.tenant_id, part),
-                wire_jobs.JobBinaryInternal.of,
-            )
+        return await self._lists.encoded(call, "internals", wire_jobs.JobBinaryInternal.of)
 
     @route(
         app, "GET", "/job-binary-internals/<binary_id>", returns="job_binary_internal", since="1.1"

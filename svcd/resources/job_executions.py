@@ -40,10 +40,7 @@ class JobExecutions:
     @route(app, "GET", "/job-executions", returns="job_executions", since="1.1", query=_LIST)
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.JobExecution]]:
         """List the job executions of the tenant, in the order of their creation."""
-        with self._lists.begin(call.gone) as reading:
-            return await reading.rendered(
-                call.page, lambda tx, *part: tx.executions.rendered_page(call.tenant_id, *part)
-            )
+        return await self._lists.rendered(call, "executions")
 
     @route(app, "GET", "/job-executions/<execution_id>", since="1.1")
     async def get(self, call: Call, execution_id: str) -> Annotated[bytes, wire_jobs.JobExecution]:

@@ -33,11 +33,7 @@ class NodeGroupTemplates:
     @route(app, "GET", "/node-group-templates", returns="node_group_templates", query=_LIST)
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.NodeGroupTemplate]]:
         """List the node group templates of the tenant, in the order of their creation."""
-        with self._lists.begin(call.gone) as reading:
-            return await reading.rendered(
-                call.page,
-                lambda tx, *part: tx.node_group_templates.rendered_page(call.tenant_id, *part),
-            )
+        return await self._lists.rendered(call, "node_group_templates")
 
     @route(app, "GET", "/node-group-templates/<template_id>", returns="node_group_template")
     async def get(self, call: Call, template_id: str) -> Annotated[bytes, wire.NodeGroupTemplate]:
