@@ -126,7 +126,7 @@ class DaemonService:
             if keeper is not None:
                 await keeper.begin()
             await daemon.start()
-            daemon.resource.compile()  # a route that exists twice ends the start
+            daemon.resource.routes()  # a route that exists twice ends the start
             urls = {"api": await self._listen("server.listen", settings.server.listen, daemon.site)}
             if daemon.admin_site is not None:
                 urls["admin"] = await self._listen(

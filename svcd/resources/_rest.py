@@ -96,7 +96,9 @@ class Rest(Routed[Route]):
         identity: Identity | None,
         store: Store,
         options: Options,
+        resources: Iterable[HasRoutes] = (),
     ) -> None:
+        """resources: those that the door serves beside its own description."""
         self.metrics = metrics
         self._clock = clock
         self._callers = Callers(identity, options.policy, options.addresses)
@@ -107,7 +109,7 @@ class Rest(Routed[Route]):
         self._running = Running()
         self._delivery = Delivery(clock, self._running, self._finished, options.stall_s)
         self._description: bytes | None = None
-        super().__init__(self)
+        super().__init__(self, *resources)
 
     # ---- routes ----
 

@@ -112,9 +112,8 @@ def _built(services: ApiServices, families: Iterable[type], listens: str) -> tup
                 "login": _LOGIN_BYTES,
             },
         ),
+        [family(services) for family in families],
     )
-    for family in families:
-        rest.add(family(services))
     site = ApiSite(
         rest,
         services.clock,

@@ -4,7 +4,7 @@
 A resource class holds `app = Klein()`, and `route` registers its methods as handlers. `Routed`
 serves exactly the routes that Klein knows: it compiles its tree from the public `url_map` of each
 app and runs a handler by `execute_endpoint`. It replaces only the matching of Klein's resource. It
-compiles the tree when the first request needs it, or when `compile` asks for it.
+compiles the tree when the first request needs it.
 
 A handler gets the `call` that its resource makes from the request, and not Klein's request. So a
 handler cannot write an answer without its resource.
@@ -86,14 +86,14 @@ E = TypeVar("E", bound=Endpoint)
 
 
 class Routed(KleinResource, ABC, Generic[E]):
-    """A resource that serves the routes of `first` and of every object that is added.
+    """A resource that serves the routes of `first` and of `others`.
 
     The `render` of a subclass finds an endpoint in the tree and runs it.
     """
 
-    def __init__(self, first: HasRoutes) -> None:
+    def __init__(self, first: HasRoutes, *others: HasRoutes) -> None:
         super().__init__(first.app)
-        self._resources = [first]
+        self._resources = (first, *others)
 
     @functools.cached_property
     def tree(self) -> Tree[E]:
@@ -104,18 +104,9 @@ class Routed(KleinResource, ABC, Generic[E]):
                 tree.add(endpoint.pattern, endpoint.methods, endpoint)
         return tree
 
-    def compile(self) -> None:
-        """Make the tree now. Raises ValueError for a route that exists twice."""
-        _ = self.tree
-
     def routes(self) -> Sequence[E]:
-        """All endpoints, in the order in which they were added."""
+        """All endpoints, in the order of the resources. Raises ValueError as `tree`."""
         return self.tree.endpoints
-
-    def add(self, resource: HasRoutes) -> None:
-        """Serve the routes of `resource` too. The next request or `compile` makes the tree anew."""
-        self._resources.append(resource)
-        vars(self).pop("tree", None)
 
     @abstractmethod
     def endpoints_of(self, resource: HasRoutes) -> Iterable[E]:

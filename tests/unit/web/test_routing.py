@@ -106,16 +106,14 @@ class RoutingTests(SynchronousTestCase):
             app = Klein()
 
         Loose.app.route("/a")(lambda self, call: None)
-        self.assertRaises(ValueError, Serving(Loose()).compile)
+        self.assertRaises(ValueError, Serving(Loose()).routes)
 
-    def test_two_objects_with_one_route_before_the_tree_fail_at_its_compilation(self) -> None:
+    def test_two_objects_with_one_route_fail(self) -> None:
         """One of them would never be asked."""
-        self.serving.add(Shelf())
-        self.assertRaises(ValueError, self.serving.compile)
-        self.assertRaises(ValueError, self.serving.routes)
+        self.assertRaises(ValueError, Serving(self.shelf, Shelf()).routes)
 
-    def test_an_object_that_comes_after_the_tree_is_served(self) -> None:
-        """Its routes follow those of the first object."""
+    def test_several_objects_are_served(self) -> None:
+        """Their routes follow those of the first object."""
 
         class Late:
             app = Klein()
@@ -124,8 +122,7 @@ class RoutingTests(SynchronousTestCase):
             def late(self, call: str) -> str:
                 return f"late for {call}"
 
-        self.serving.compile()
-        self.serving.add(Late())
+        self.serving = Serving(self.shelf, Late())
         self.assertEqual(self.run_(b"GET", b"late"), "late for me")
         self.assertEqual([r.pattern for r in self.serving.routes()][-1], "/late")
 
