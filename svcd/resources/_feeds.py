@@ -20,8 +20,6 @@ from typing import Final, TypeAlias
 
 from attrs import evolve, frozen
 from twisted.internet.interfaces import IReactorTime
-from twisted.logger import Logger
-from twisted.python.failure import Failure
 
 from svcd.errors import QuotaExceeded, ServiceUnavailable, SvcdError
 from svcd.model.backoff import Backoff
@@ -32,9 +30,7 @@ from svcd.ports.store import Store, Tx
 from svcd.resources._answers import encode
 from svcd.resources._change_records import Rendered, rendered
 from svcd.resources._streams import Outlet
-from svcd.runtime.tasks import KeyedTasks, gather, incident_id
-
-log = Logger()
+from svcd.runtime.tasks import KeyedTasks
 
 GAP_S: Final = 0.07
 """Shortest time between two reads of a tenant's feed: changes within it share a read."""
@@ -42,7 +38,7 @@ POLL_S: Final = 10.0
 """Time between two reads without a signal: the signal of another daemon may have been lost."""
 HEARTBEAT_S: Final = 15.0
 _TICK_S: Final = 5.0
-"""Time between two looks at the tokens of the watchers and at those who do not read."""
+"""Time between two looks at a watcher: at its token, and whether it reads."""
 _STALL_S: Final = 60.0
 """A watcher that reads nothing for so long is dropped."""
 _UNCHECKED_S: Final = 60.0
@@ -99,13 +95,12 @@ class _Feed:
     """The watchers of one tenant.
 
     queue: the watchers, the one that was served last at the end. next_at: earliest time of the next
-    read. beat_at: of the next comment line. end: ends the signals of the store.
+    read. end: ends the signals of the store.
     """
 
     def __init__(self, end: Callable[[], None], now_s: float) -> None:
         self.queue: dict[Watcher, None] = {}
         self.next_at = now_s
-        self.beat_at = now_s + HEARTBEAT_S
         self.end = end
 
     def by_cursor(self) -> dict[Cursor | None, list[Watcher]]:
@@ -135,11 +130,11 @@ class Feeds:
         self._turns: KeyedTasks[TenantId] = KeyedTasks(
             clock, "changes", self._turn, limit=_AT_ONCE, backoff=_BACKOFF
         )
-        self._ticks: KeyedTasks[TenantId] = KeyedTasks(
-            clock, "watchers", self._tick, limit=_AT_ONCE
+        self._beats: KeyedTasks[TenantId] = KeyedTasks(
+            clock, "comment lines", self._beat, limit=_AT_ONCE
         )
-        self._checks: KeyedTasks[TenantId] = KeyedTasks(
-            clock, "tokens of watchers", self._check_all, limit=_AT_ONCE
+        self._checks: KeyedTasks[Watcher] = KeyedTasks(
+            clock, "watcher", self._check, limit=_AT_ONCE, failed=_end_failed
         )
 
     def count(self) -> int:
@@ -168,26 +163,26 @@ class Feeds:
         if feed is None:
             end = self._store.on_change(tenant_id, partial(self._wake, tenant_id))
             feed = self._feeds[tenant_id] = _Feed(end, self._clock.seconds())
-            self._ticks.wake(tenant_id, _TICK_S)
-            self._checks.wake(tenant_id, _TICK_S)
+            self._beats.wake(tenant_id, HEARTBEAT_S)
         feed.queue[watcher] = None
+        self._checks.wake(watcher, _TICK_S)
         self._wake(tenant_id)
 
     def left(self, tenant_id: TenantId, watcher: Watcher) -> None:
         """`watcher` has ended."""
         feed = self._feeds[tenant_id]
         del feed.queue[watcher]
+        self._checks.rest(watcher)
         if not feed.queue:
             del self._feeds[tenant_id]
             feed.end()
             self._turns.rest(tenant_id)
-            self._ticks.rest(tenant_id)
-            self._checks.rest(tenant_id)
+            self._beats.rest(tenant_id)
 
     async def stop(self) -> None:
         """End all reads. The door has ended the watchers before."""
         await self._turns.stop()
-        await self._ticks.stop()
+        await self._beats.stop()
         await self._checks.stop()
 
     def _wake(self, tenant_id: TenantId) -> None:
@@ -252,54 +247,48 @@ class Feeds:
 
     # ---- tokens and silence ----
 
-    async def _tick(self, tenant_id: TenantId) -> float | None:
+    async def _beat(self, tenant_id: TenantId) -> float | None:
+        """Write a comment line to all watchers, so that a connection that broke is noticed."""
         feed = self._feeds.get(tenant_id)
         if feed is None:
             return None
-        now_s = self._clock.seconds()
-        if now_s >= feed.beat_at:
-            feed.beat_at = now_s + HEARTBEAT_S
-            for cursor, group in feed.by_cursor().items():
-                beat = b":\n%b\n" % _id(cursor)
-                for watcher in group:
-                    watcher.outlet.write(beat)
-        for watcher in list(feed.queue):
-            if not watcher.outlet.paused:
-                watcher.paused_at = None
-            elif watcher.paused_at is None:
-                watcher.paused_at = now_s
-            elif now_s - watcher.paused_at >= _STALL_S:
-                watcher.outlet.abort()
-        return _TICK_S
+        for cursor, group in feed.by_cursor().items():
+            beat = b":\n%b\n" % _id(cursor)
+            for watcher in group:
+                watcher.outlet.write(beat)
+        return HEARTBEAT_S
 
-    async def _check_all(self, tenant_id: TenantId) -> float | None:
-        """Check all tokens. It is no part of `_tick`, for the identity service may be slow."""
-        feed = self._feeds.get(tenant_id)
-        if feed is None:
+    async def _check(self, watcher: Watcher) -> float | None:
+        """End a watcher that does not read, and one whose token is not valid any more.
+
+        A watcher goes on for a while when its token cannot be checked.
+        """
+        now_s, outlet = self._clock.seconds(), watcher.outlet
+        if not outlet.paused:
+            watcher.paused_at = None
+        elif watcher.paused_at is None:
+            watcher.paused_at = now_s
+        elif now_s - watcher.paused_at >= _STALL_S:
+            outlet.abort()
+        if not outlet.open:
             return None
-        watchers = list(feed.queue)
-        checks = await gather([partial(self._check, watcher) for watcher in watchers], _AT_ONCE)
-        for watcher, error in zip(watchers, checks, strict=True):
-            if isinstance(error, Exception):
-                incident = incident_id()
-                failure = Failure(error)
-                log.failure("A token was not checked, incident {i}", failure=failure, i=incident)
-                watcher.outlet.end(bye(f"internal error, incident {incident}"))
-        return _TICK_S
-
-    async def _check(self, watcher: Watcher) -> None:
-        """End a watcher whose token is not valid any more, or cannot be checked for a while."""
         try:
             hides = await watcher.access()
         except ServiceUnavailable as error:
             if self._clock.seconds() - watcher.checked_at >= _UNCHECKED_S:
-                watcher.outlet.end(bye(error.message))
+                outlet.end(bye(error.message))
         except SvcdError as error:
-            watcher.outlet.end(bye(error.message))
+            outlet.end(bye(error.message))
         else:
             watcher.checked_at = self._clock.seconds()
             if hides != watcher.view.hides:
                 watcher.view = evolve(watcher.view, hides=hides)
+        return _TICK_S if outlet.open else None
+
+
+def _end_failed(watcher: Watcher, count: int, incident: str, error: Exception) -> None:
+    """End a watcher whose check has failed: its token may not be valid."""
+    watcher.outlet.end(bye(f"internal error, incident {incident}"))
 
 
 _LOST: Final = "the cursor is too old, or of another database: list anew"
