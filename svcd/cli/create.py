@@ -23,6 +23,7 @@ from svcd.cli.exits import NOT_FOUND, USAGE, CommandError, OutOfTime
 from svcd.cli.local_images import register, unregistered
 from svcd.cli.names import CLUSTER_TEMPLATE, IMAGE, chosen, find
 from svcd.cli.output import write
+from svcd.cli.plugins import detail
 from svcd.cli.session import Session
 from svcd.cli.show import as_text, get
 from svcd.model.controls import visible
@@ -158,33 +159,14 @@ def _of_plugin(
     extra: Sequence[str],
     flavor: str | None,
 ) -> dict[str, Any]:
-    api = session.api
-    known = api.get(f"/plugins/{safe(plugin)}")
-    if known is None:
-        chosen_rows = api.listed("/plugins")["plugins"]
-        known = {"plugin": chosen(_named(chosen_rows), _PLUGIN, plugin, api.door.tenant)}
-    title = get(known["plugin"], "name")
-    versions = known["plugin"].get("versions") or []
-    version = version or (str(versions[-1]) if versions else "")
-    detail = api.get(f"/plugins/{safe(title)}/{safe(version)}")
-    if detail is None:
-        text = f"plugin {title} has no version {version!r}; its versions are"
-        raise CommandError(f"{text} {', '.join(map(str, versions)) or 'none'}", NOT_FOUND)
-    groups = layout(detail["plugin"], _DEFAULT_WORKERS if workers is None else workers, extra)
+    version, body = detail(session.api, plugin, version)
+    groups = layout(body["plugin"], _DEFAULT_WORKERS if workers is None else workers, extra)
     flavor_id = _flavor(session, flavor)
     return {
-        "plugin_name": title,
+        "plugin_name": get(body["plugin"], "name"),
         "engine_version": version,
         "node_groups": [{**group, "flavor_id": flavor_id} for group in groups],
     }
-
-
-_PLUGIN: Final = CLUSTER_TEMPLATE._replace(path="/plugins", noun="plugin", many="plugins")
-
-
-def _named(rows: Sequence[Any]) -> Sequence[Any]:
-    """Plugins have no id: their name is one."""
-    return [{"id": get(row, "name"), **row} for row in rows]
 
 
 def layout(
@@ -245,8 +227,8 @@ def default_image(session: Session, body: Mapping[str, Any]) -> tuple[str, Mappi
     """
     api = session.api
     plugin, version = str(body["plugin_name"]), str(body["engine_version"])
-    detail = api.get(f"/plugins/{safe(plugin)}/{safe(version)}")
-    tags = [] if detail is None else list(detail["plugin"].get("required_image_tags") or [])
+    known = api.get(f"/plugins/{safe(plugin)}/{safe(version)}")
+    tags = [] if known is None else list(known["plugin"].get("required_image_tags") or [])
     query = "&".join(f"tags={safe(tag)}" for tag in tags)
     images = api.listed(f"/images?{query}" if query else "/images")["images"]
     if len(images) == 1:

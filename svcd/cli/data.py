@@ -17,7 +17,7 @@ from svcd.cli.client import safe
 from svcd.cli.command import Group
 from svcd.cli.exits import REFUSED, USAGE, CommandError
 from svcd.cli.names import Kind, find
-from svcd.cli.question import confirm, yes_option
+from svcd.cli.question import delete, yes_option
 from svcd.cli.session import Session
 from svcd.cli.show import Column, Table, ago, field, get
 
@@ -138,7 +138,7 @@ def _password(session: Session, user: str) -> str:
 @click.pass_obj
 def remove_sources(session: Session, what: Sequence[str], yes: bool) -> None:
     """Delete data sources. The data stays."""
-    _remove(session, SOURCE, [find(session.api, SOURCE, each) for each in what], yes)
+    delete(session, SOURCE.noun, [(SOURCE, find(session.api, SOURCE, each)) for each in what], yes)
 
 
 @source.command("get")
@@ -251,8 +251,9 @@ def remove_binaries(session: Session, what: Sequence[str], unused: bool, yes: bo
         used = {each["id"] for job in jobs for key in ("mains", "libs") for each in job[key]}
         known = session.api.listed(BINARY.path)[BINARY.many]
         found = [row for row in later_binaries(known) if row["id"] not in used]
-    for url in _remove(session, BINARY, found, yes):
-        forget(session, url)
+    delete(session, BINARY.noun, [(BINARY, row) for row in found], yes)
+    for row in found:
+        forget(session, str(row["url"]))
 
 
 @binary.command("get")
@@ -282,15 +283,6 @@ def named_or_unused(
     if unused == bool(what):
         raise CommandError(f"give the {kind.noun}s, or --unused", USAGE)
     return [find(session.api, kind, each) for each in what]
-
-
-def _remove(session: Session, kind: Kind, found: Sequence[Any], yes: bool) -> Sequence[str]:
-    """Delete rows, and return their URLs."""
-    confirm(f"delete {kind.noun}", [str(row["name"]) for row in found], yes)
-    for row in found:
-        session.api.delete(f"{kind.path}/{safe(str(row['id']))}")
-        session.note(f"deleted {kind.noun} {row['name']}")
-    return [str(row["url"]) for row in found]
 
 
 def _save(pieces: Iterator[bytes], file: Path) -> None:

@@ -13,6 +13,7 @@ import click
 from svcd.cli.client import safe
 from svcd.cli.command import Group, settings_of, settings_options
 from svcd.cli.exits import NOT_FOUND, CommandError
+from svcd.cli.local_images import registered
 from svcd.cli.names import IMAGE, find
 from svcd.cli.question import confirm, yes_option
 from svcd.cli.session import Session
@@ -176,9 +177,8 @@ def ls(session: Session, tags: Sequence[str]) -> None:
 @click.pass_obj
 def register(session: Session, what: str, user: str, description: str, tags: Sequence[str]) -> None:
     """Register an image of the cloud, by its id or name, for clusters."""
-    id_ = _image_id(session, what)
-    body = {"username": user, "description": description}
-    _change(session, id_, "", body, tags)
+    answer = registered(session, _image_id(session, what), user, description, tags)
+    session.show(answer, IMAGES)
 
 
 def _image_id(session: Session, what: str) -> str:
@@ -195,21 +195,13 @@ def _image_id(session: Session, what: str) -> str:
     raise CommandError(f"the cloud has {many} of the name {what}: give the id", NOT_FOUND)
 
 
-def _change(session: Session, id_: str, what: str, body: Any, tags: Sequence[str] = ()) -> None:
-    path = f"/images/{safe(id_)}"
-    made = session.api.post(path + what, body)
-    if tags:
-        made = session.api.post(f"{path}/tag", {"tags": list(tags)})
-    session.show(made, IMAGES)
-
-
 @image.command("tag")
 @click.argument("what", metavar="IMAGE")
 @click.argument("tags", metavar="TAG…", nargs=-1, required=True)
 @click.pass_obj
 def tag(session: Session, what: str, tags: Sequence[str]) -> None:
     """Add tags to a registered image."""
-    _change(session, str(find(session.api, IMAGE, what)["id"]), "/tag", {"tags": list(tags)})
+    _retag(session, what, "tag", tags)
 
 
 @image.command("untag")
@@ -218,7 +210,12 @@ def tag(session: Session, what: str, tags: Sequence[str]) -> None:
 @click.pass_obj
 def untag(session: Session, what: str, tags: Sequence[str]) -> None:
     """Remove tags from a registered image."""
-    _change(session, str(find(session.api, IMAGE, what)["id"]), "/untag", {"tags": list(tags)})
+    _retag(session, what, "untag", tags)
+
+
+def _retag(session: Session, what: str, action: str, tags: Sequence[str]) -> None:
+    path = f"/images/{safe(str(find(session.api, IMAGE, what)['id']))}/{action}"
+    session.show(session.api.post(path, {"tags": list(tags)}), IMAGES)
 
 
 @image.command("rm")

@@ -21,7 +21,7 @@ from svcd.cli.data import SOURCE, named_or_unused
 from svcd.cli.exits import FAILED, NOT_FOUND, REFUSED, CommandError
 from svcd.cli.names import Kind
 from svcd.cli.output import write
-from svcd.cli.question import confirm, yes_option
+from svcd.cli.question import delete, yes_option
 from svcd.cli.session import Session
 from svcd.cli.show import Column, Row, Table, ago, field, get, table_lines
 from svcd.cli.times import duration, seconds
@@ -304,11 +304,8 @@ def cancel(session: Session, what: str) -> int:
 @click.pass_obj
 def rm(session: Session, what: Sequence[str], yes: bool) -> None:
     """Delete job executions; a running one is killed. The job itself stays."""
-    ids = [str(execution_of(session.api, each)["id"]) for each in what]
-    confirm("delete job execution", ids, yes)
-    for id_ in ids:
-        session.api.delete(f"/job-executions/{safe(id_)}")
-        session.note(f"deleted job execution {id_}")
+    found = [(EXECUTION, execution_of(session.api, each)) for each in what]
+    delete(session, EXECUTION.noun, found, yes)
 
 
 @job.command("forget")
@@ -330,10 +327,7 @@ def forget(session: Session, what: Sequence[str], unused: bool, yes: bool) -> No
         used = {get(row, "job_id") for row in api.rows(EXECUTION.path, EXECUTION.many)}
         known = later_jobs(api.listed(JOB.path)[JOB.many])
         found = [row for row in known if get(row, "id") not in used]
-    confirm("delete job", [get(each, "name") for each in found], yes)
-    for each in found:
-        api.delete(f"{JOB.path}/{safe(get(each, 'id'))}")
-        session.note(f"deleted job {get(each, 'name')}")
+    delete(session, JOB.noun, [(JOB, row) for row in found], yes)
 
 
 @job.command("rerun", cls=CommandWithOutput)

@@ -22,9 +22,13 @@ def unregistered(session: Session, registered: Collection[object]) -> Sequence[J
 
 def register(session: Session, image: Json) -> Any:
     """Register an image of `unregistered` with its login and tags; the row of the registry."""
-    path = f"/images/{safe(str(image['id']))}"
-    answer = session.api.post(path, {"username": image["username"], "description": ""})
-    if image.get("tags"):
-        answer = session.api.post(f"{path}/tag", {"tags": list(image["tags"])})
+    answer = registered(session, image["id"], image["username"], "", image.get("tags") or [])
     session.note(f"registered image {image['name']} with the login {image['username']}")
     return answer["image"]
+
+
+def registered(session: Session, id_: str, user: str, description: str, tags: Sequence[str]) -> Any:
+    """Register an image of the cloud; the answer of the API."""
+    path = f"/images/{safe(id_)}"
+    answer = session.api.post(path, {"username": user, "description": description})
+    return session.api.post(f"{path}/tag", {"tags": list(tags)}) if tags else answer

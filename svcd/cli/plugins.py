@@ -71,8 +71,8 @@ def ls(session: Session) -> None:
     session.show(session.api.listed("/plugins"), PLUGINS)
 
 
-def detail(api: Api, name: str, version: str | None) -> Any:
-    """The body of a version of a plugin; the newest one for None. Raises CommandError."""
+def detail(api: Api, name: str, version: str | None) -> tuple[str, Any]:
+    """A version of a plugin, and its body; the newest version for None. Raises CommandError."""
     found = _named(api, name)
     versions = [str(each) for each in found["versions"]]
     if version is None:
@@ -80,7 +80,7 @@ def detail(api: Api, name: str, version: str | None) -> Any:
     if version not in versions:
         text = f"plugin {found['name']} has no version {version}; it has {', '.join(versions)}"
         raise CommandError(text, NOT_FOUND)
-    return api.get(f"/plugins/{safe(str(found['name']))}/{safe(version)}")
+    return version, api.get(f"/plugins/{safe(str(found['name']))}/{safe(version)}")
 
 
 def _named(api: Api, name: str) -> Any:
@@ -95,7 +95,7 @@ def _named(api: Api, name: str) -> Any:
 @click.pass_obj
 def show(session: Session, name: str, version: str | None) -> None:
     """Show the processes, image tags and number of options of a version, else of the newest."""
-    session.show(detail(session.api, name, version), DETAIL)
+    session.show(detail(session.api, name, version)[1], DETAIL)
 
 
 @plugin.command("configs")
@@ -108,7 +108,7 @@ def configs(session: Session, name: str, filter_: str | None, version: str | Non
 
     An option is given to a cluster as --set SERVICE.NAME=VALUE.
     """
-    rows = detail(session.api, name, version)["plugin"]["configs"]
+    rows = detail(session.api, name, version)[1]["plugin"]["configs"]
     wanted = (filter_ or "").lower()
     found = [
         row

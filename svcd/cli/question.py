@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from svcd.cli.exits import REFUSED, CommandError
+
+if TYPE_CHECKING:
+    from svcd.cli.names import Kind
+    from svcd.cli.session import Session
 
 _MOST_NAMED: Final = 20
 """Most names in a question."""
@@ -40,3 +44,12 @@ def refuse_unasked(what: str, yes: bool) -> None:
     if not yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
         text = f"{what} needs --yes, because there is no terminal to ask on"
         raise CommandError(text, REFUSED)
+
+
+def delete(session: Session, what: str, rows: Sequence[tuple[Kind, Any]], yes: bool) -> None:
+    """Delete resources of these kinds after the question. what: their noun. Raises CommandError."""
+    names = [str(row.get("name") or row["id"]) for _, row in rows]
+    confirm(f"delete {what}", names, yes)
+    for (kind, row), name in zip(rows, names, strict=True):
+        session.api.delete(f"{kind.path}/{row['id']}")
+        session.note(f"deleted {kind.noun} {name}")

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import click
 
-from svcd.cli.client import Api, safe
+from svcd.cli.client import Api
 from svcd.cli.command import Group
 from svcd.cli.exits import NOT_FOUND, CommandError
 from svcd.cli.names import CLUSTER_TEMPLATE, NODE_GROUP_TEMPLATE, Kind, find
-from svcd.cli.question import confirm, yes_option
+from svcd.cli.question import delete, yes_option
 from svcd.cli.session import Session
 from svcd.cli.show import Column, Row, Table, field, get, plain
 
@@ -97,7 +97,4 @@ def show(session: Session, what: str) -> None:
 def rm(session: Session, what: Sequence[str], yes: bool) -> None:
     """Delete templates."""
     found = [_found(session.api, each) for each in what]
-    confirm("delete template", [str(row["name"]) for _, _, row in found], yes)
-    for kind, _, row in found:
-        session.api.delete(f"{kind.path}/{safe(str(row['id']))}")
-        session.note(f"deleted {kind.noun} {row['name']}")
+    delete(session, "template", [(kind, row) for kind, _, row in found], yes)
