@@ -240,21 +240,6 @@ def settings_of(config: Path | None, flags: Sequence[str], state_dir: str | None
     return load(config, os.environ, (*before, *flags))
 
 
-def door_options(function: F) -> F:
-    """Add the options that find the daemon to an operator's command; `door_given` reads them."""
-    for option in reversed(SHARED):
-        if option.name in ("api", "os_cloud", "token", "tenant"):
-            add = click.option(*option.opts, option.name, metavar=option.metavar, help=option.help)
-            function = add(function)
-    return function
-
-
-def door_given(own: Mapping[str, str | None]) -> Mapping[str, str]:
-    """The values of `door_options`, else those given to `svcd` itself, else ""."""
-    before = click.get_current_context().find_root().params
-    return {name: value or before.get(name) or "" for name, value in own.items()}
-
-
 def version() -> str:
     """The installed release of svcd."""
     from importlib import metadata

@@ -23,7 +23,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from attrs import frozen
 
@@ -34,6 +34,8 @@ from svcd.model.cloud import Flavor, Image, Network, Server
 from svcd.provisioning.decide.checks import ssh_port
 from svcd.provisioning.decide.facts import PROBLEM, SSH_PORT
 from svcd.provisioning.distributions.vanilla.server_image import CLASS_DATA_MIB, PACKAGES_MIB
+
+T = TypeVar("T", Image, Flavor, Network)
 
 MARK: Final = "svcd_bake"
 BEAT: Final = "svcd_bake_beat"
@@ -216,37 +218,25 @@ def choice(
     tree_mib: int,
 ) -> Choice:
     """What the arguments name. tree_mib: size of the software tree. Raises CommandError."""
-    base = chosen_image(wanted.base, images)
+    base = _chosen("base image", wanted.base, images, "--base")
+    if base.status != "ACTIVE":
+        text = f"the base image {wanted.base} is {base.status.lower()}, not active"
+        raise CommandError(f"{text}: wait, or choose another --base")
+    flavor = _chosen("flavor", wanted.flavor, flavors, "--flavor")
+    if reason := _too_small(flavor, base, tree_mib):
+        fitting = [each.name for each in flavors if not _too_small(each, base, tree_mib)]
+        text = f"the flavor {wanted.flavor} {reason}; large enough: {listed(fitting)}"
+        raise CommandError(text)
     if wanted.pool:
-        chosen_network(wanted.pool, networks, external=True)
+        outer = [network for network in networks if network.external]
+        _chosen("external network", wanted.pool, outer, "--floating-network")
     return Choice(
         base=base,
-        flavor_id=chosen_flavor(wanted.flavor, flavors, base, tree_mib).id,
-        network_id=chosen_network(wanted.network, networks),
+        flavor_id=flavor.id,
+        network_id=_network_id(wanted.network, [net for net in networks if not net.external]),
         user=login_user(wanted.user, base),
         port=ssh_port(base.properties.get(SSH_PORT, "")),
     )
-
-
-def chosen_image(word: str, images: Sequence[Image]) -> Image:
-    """The image with this id or name, which is ACTIVE. Raises CommandError."""
-    id_ = _chosen("base image", word, [(each.id, each.name) for each in images], "--base")
-    image = next(each for each in images if each.id == id_)
-    if image.status != "ACTIVE":
-        text = f"the base image {word} is {image.status.lower()}, not active"
-        raise CommandError(f"{text}: wait, or choose another --base")
-    return image
-
-
-def chosen_flavor(word: str, flavors: Sequence[Flavor], base: Image, tree_mib: int) -> Flavor:
-    """The flavor with this id or name, when it has room for base and tree. Raises CommandError."""
-    id_ = _chosen("flavor", word, [(each.id, each.name) for each in flavors], "--flavor")
-    flavor = next(each for each in flavors if each.id == id_)
-    reason = _too_small(flavor, base, tree_mib)
-    if reason:
-        fitting = [each.name for each in flavors if not _too_small(each, base, tree_mib)]
-        raise CommandError(f"the flavor {word} {reason}; large enough: {listed(fitting)}")
-    return flavor
 
 
 def _too_small(flavor: Flavor, base: Image, tree_mib: int) -> str:
@@ -265,31 +255,28 @@ def _too_small(flavor: Flavor, base: Image, tree_mib: int) -> str:
     return ""
 
 
-def chosen_network(word: str, networks: Sequence[Network], external: bool = False) -> str | None:
-    """The id of the inner or external network with this id or name. Raises CommandError.
+def _network_id(word: str, inner: Sequence[Network]) -> str | None:
+    """The id of the inner network with this id or name, of the only one for ""; None without one.
 
-    word: "" means the only inner network; None when there is none.
+    Raises CommandError.
     """
-    option = "--floating-network" if external else "--network"
-    fitting = [(each.id, each.name) for each in networks if each.external == external]
     if word:
-        kind = "external network" if external else "network"
-        return _chosen(kind, word, fitting, option)
-    if len(fitting) > 1:
-        names = listed([name or id_ for id_, name in fitting])
+        return _chosen("network", word, inner, "--network").id
+    if len(inner) > 1:
+        names = listed([network.name or network.id for network in inner])
         raise CommandError(f"the project has several networks: choose one with --network: {names}")
-    return fitting[0][0] if fitting else None
+    return inner[0].id if inner else None
 
 
-def _chosen(kind: str, word: str, rows: Sequence[tuple[str, str]], option: str) -> str:
-    """The id of the only row with this id or name. Raises CommandError."""
-    found = [id_ for id_, _ in rows if id_ == word] or [id_ for id_, name in rows if name == word]
-    if len(found) == 1:
-        return found[0]
-    if found:
+def _chosen(kind: str, word: str, rows: Sequence[T], option: str) -> T:
+    """The only row with this id, else with this name. Raises CommandError."""
+    fits = [row for row in rows if row.id == word] or [row for row in rows if row.name == word]
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
         text = f"the cloud has several {kind}s of the name {word}: give the id"
-        raise CommandError(f"{text} with {option}: {listed(found)}", USAGE)
-    names = [name or id_ for id_, name in rows]
+        raise CommandError(f"{text} with {option}: {listed([row.id for row in fits])}", USAGE)
+    names = [row.name or row.id for row in rows]
     near = nearest(word, names)
     advice = f"did you mean {near}?" if near else f"the cloud has {listed(names)}"
     raise CommandError(f"the cloud has no {kind} {word} ({option}); {advice}", NOT_FOUND)

@@ -7,10 +7,8 @@ ownership tags, and only objects of this installation, unless `--id` or `--unmar
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,23 +16,14 @@ from typing import Any
 import click
 from twisted.web.iweb import IAgent
 
-from svcd.cli import clouds, door, own_reactor
+from svcd.cli import clouds, own_reactor
 from svcd.cli.client import Api
-from svcd.cli.command import (
-    OperatorCommand,
-    door_given,
-    door_options,
-    form_of,
-    form_option,
-    settings_of,
-    settings_options,
-)
-from svcd.cli.door import Given
+from svcd.cli.command import Command, settings_of, settings_options
 from svcd.cli.exits import DONE, FAILED, INTERRUPTED, REFUSED, UNREACHABLE, USAGE, CommandError
-from svcd.cli.http import Http
 from svcd.cli.orphan_search import WAIT_S, YOUNG_S, Outcome, Rows, Rules, Search, rows_of
 from svcd.cli.output import write
 from svcd.cli.question import confirm, refuse_unasked, yes_option
+from svcd.cli.session import Session
 from svcd.cli.show import as_text
 from svcd.clients.ownership_tags import TaggedCloud
 from svcd.model.secret import Secret
@@ -42,7 +31,7 @@ from svcd.ports.cloud import CloudError
 from svcd.settings import Settings
 
 
-@click.command("orphans", cls=OperatorCommand)
+@click.command("orphans", cls=Command)
 @click.option("--delete", is_flag=True, help="remove the objects, after a question")
 @click.option(
     "--id",
@@ -73,80 +62,60 @@ from svcd.settings import Settings
     help="wait at most so long for the removal",
 )
 @yes_option
-@form_option
-@door_options
 @settings_options
+@click.pass_obj
 def command(
+    session: Session,
     delete: bool,
     ids: Sequence[str],
     unmarked: bool,
     younger: float,
     wait: float,
     yes: bool,
-    form: str | None,
     config: Path | None,
     flags: Sequence[str],
-    **options: str | None,
 ) -> int:
     """List or remove objects with svcd's ownership tags that belong to no cluster."""
     if delete:
         refuse_unasked("remove orphans", yes)
-    settings = settings_of(config, flags).settings
-    api, environment = _logged_in(settings, door_given(options))
-    cloud = clouds.settings_of(settings.cloud, api.door.auth_url, environment)
+    session.configure(config, flags)
+    settings: Settings = settings_of(config, flags).settings
+    api = _logged_in(session)
+    cloud = clouds.settings_of(settings.cloud, api.door.auth_url, session.environment)
+    clouds.trust(session.cacert)
     rules = Rules(ids=frozenset(ids), unmarked=unmarked, young_s=max(0.0, younger))
-    shape = form_of(form)
-    lines = sys.stdout if shape == "table" else sys.stderr
+    is_data = session.output in ("json", "yaml")
+    say = session.note if is_data else partial(print, flush=True)
 
     async def rows() -> Rows:
         return rows_of(api)
 
     async def search(reactor: Any, agent: IAgent) -> Outcome:
-        door = api.door
-        tagged = TaggedCloud(agent, reactor, cloud, Secret(door.token), door.tenant)
-        say = partial(print, file=lines, flush=True)
+        token = Secret(api.door.token)
+        tagged = TaggedCloud(agent, reactor, cloud, token, api.door.tenant)
+        whole = Search(tagged, rows, reactor, rules, say, _asks(yes))
         try:
-            return await Search(tagged, rows, reactor, rules, say, _asks(yes)).run(
-                delete, max(0.0, wait)
-            )
+            return await whole.run(delete, max(0.0, wait))
         except CloudError as error:
             raise CommandError(error.text, UNREACHABLE if error.passing else REFUSED) from None
 
     outcome = own_reactor.run(search)
-    if shape != "table":
-        write(as_text(outcome.body, shape))
+    if is_data:
+        write(as_text(outcome.body, session.output))
     return FAILED if outcome.troubles else DONE
 
 
-def _logged_in(settings: Settings, given: Mapping[str, str]) -> tuple[Api, Mapping[str, str]]:
-    """The daemon's API with a login at its cloud, and the variables of the login.
-
-    Raises CommandError.
-    """
-    environment = clouds.chosen(given["os_cloud"], os.environ, Path.cwd(), Path.home())
-    cacert = environment.get("OS_CACERT") or ""
-    clouds.trust(cacert)
-    http = Http(cacert)
-    found = door.find(
-        Given(
-            state_dir=settings.server.state_dir,
-            api=given["api"],
-            tenant=given["tenant"],
-            token=given["token"],
-            auth_url=settings.cloud.auth_url,
-        ),
-        environment,
-        http,
-    )
-    api = Api(found.door, http, found.renewed)
+def _logged_in(session: Session) -> Api:
+    """The daemon's API with a login at its cloud. Raises CommandError."""
+    api = session.api
     rows_of(api)  # a fault of the daemon ends the command before any request to the cloud
-    if not found.door.auth_url:
+    if not api.door.auth_url:
         text = "the URL of the cloud is unknown: set OS_AUTH_URL, or the setting cloud.auth_url"
         raise CommandError(text, USAGE)
-    if not found.door.token:
+    if not api.door.token:
         text = "no token: set OS_TOKEN, or OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME"
         raise CommandError(text, USAGE)
-    return api, environment
+    return api
 
 
 def _asks(yes: bool) -> Callable[[Sequence[str]], None]:
