@@ -8,13 +8,12 @@ from typing import Any, Final
 import yaml
 
 from svcd.cli.bundle import BY_NAME, GROUPS, HEAD, MADE_OF, Item
+from svcd.cli.files import parsed
 from svcd.cli.job_files import Unusable
 from svcd.model.choices import listed, nearest
 
 Json = Mapping[str, Any]
 
-MOST_BYTES: Final = 4 * 2**20
-"""The largest file of a bundle."""
 _MOST_VALUES: Final = 100_000
 """Values in a bundle, aliases counted each time."""
 _IDS: Final = {
@@ -51,16 +50,8 @@ class _Loader(yaml.SafeLoader):
 
 
 def parse(text: bytes, file: str, folder: str, environment: Mapping[str, str]) -> Sequence[Item]:
-    """The objects in a file. Raises Unusable, with the place of the first fault."""
-    if len(text) > MOST_BYTES:
-        raise Unusable(f"{file} is larger than {MOST_BYTES >> 20} MiB")
-    try:
-        documents = list(yaml.load_all(text, _Loader))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = "" if mark is None else f" in line {mark.line + 1}"
-        said = getattr(error, "problem", None)
-        raise Unusable(f"{file} is not valid YAML{line}" + (f": {said}" if said else "")) from None
+    """The objects in a file. Raises CommandError, with the place of the first fault."""
+    documents = parsed(text, file, lambda data: list(yaml.load_all(data, _Loader)), quotes=True)
     _bounded(documents, file)
     found: list[Item] = []
     for document in documents:

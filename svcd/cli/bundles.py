@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from svcd.cli.client import name_taken, safe
 from svcd.cli.clusters import machines, wait_option
 from svcd.cli.command import Command
 from svcd.cli.exits import FAILED, INTERRUPTED, NOT_FOUND, REFUSED, CommandError
+from svcd.cli.files import data_of
 from svcd.cli.job_files import Unusable, with_digest
 from svcd.cli.local_images import register, unregistered
 from svcd.cli.names import CLUSTER, find
@@ -368,15 +368,8 @@ class Work:
 
 
 def _parsed(file: Path) -> Sequence[Item]:
-    try:
-        if str(file) == "-":
-            data = sys.stdin.buffer.read(bundle_file.MOST_BYTES + 1)
-            return bundle_file.parse(data, "stdin", "", os.environ)
-        with file.open("rb") as opened:
-            data = opened.read(bundle_file.MOST_BYTES + 1)
-    except OSError as error:
-        raise Unusable(f"{file} cannot be read: {error.strerror}") from None
-    return bundle_file.parse(data, str(file), str(file.parent), os.environ)
+    name, folder = ("stdin", "") if str(file) == "-" else (str(file), str(file.parent))
+    return bundle_file.parse(data_of(file), name, folder, os.environ)
 
 
 def _program(item: Item) -> Program:

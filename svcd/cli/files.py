@@ -1,8 +1,9 @@
-"""Reads YAML and JSON files that a person writes: bodies of requests, lists of node groups."""
+"""Reads YAML and JSON files that a person writes: bundles, bodies of requests, node groups."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,22 +13,39 @@ _MOST_BYTES: Final = 4 * 2**20
 """Largest file that is read."""
 
 
-def read(file: Path) -> Any:
-    """The content of a file with one YAML or JSON document; `-` is stdin. Raises CommandError."""
-    import yaml
-
+def data_of(file: Path) -> bytes:
+    """The bytes of a file; `-` is stdin. Raises CommandError."""
     try:
         if str(file) == "-":
             data = sys.stdin.buffer.read(_MOST_BYTES + 1)
         else:
             with file.open("rb") as opened:
                 data = opened.read(_MOST_BYTES + 1)
-        if len(data) > _MOST_BYTES:
-            raise CommandError(f"{file} is larger than {_MOST_BYTES >> 20} MiB", USAGE)
-        return yaml.safe_load(data)
     except OSError as error:
         raise CommandError(f"{file} cannot be read: {error.strerror}", USAGE) from None
+    if len(data) > _MOST_BYTES:
+        raise CommandError(f"{file} is larger than {_MOST_BYTES >> 20} MiB", USAGE)
+    return data
+
+
+def parsed(data: bytes, name: str, load: Callable[[bytes], Any], quotes: bool = False) -> Any:
+    """What `load` makes of YAML or JSON. Raises CommandError with the line of the fault.
+
+    name: of the file. quotes: also with the words of the parser, which may quote the file.
+    """
+    import yaml
+
+    try:
+        return load(data)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
+        mark, said = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         line = "" if mark is None else f" in line {mark.line + 1}"
-        raise CommandError(f"{file} is not valid YAML or JSON{line}", USAGE) from None
+        why = f": {said}" if said and quotes else ""
+        raise CommandError(f"{name} is not valid YAML or JSON{line}{why}", USAGE) from None
+
+
+def read(file: Path) -> Any:
+    """The content of a file with one YAML or JSON document; `-` is stdin. Raises CommandError."""
+    import yaml
+
+    return parsed(data_of(file), str(file), yaml.safe_load)

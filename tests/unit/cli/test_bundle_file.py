@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.job_files import Unusable
+from svcd.cli.exits import CommandError
 from tests.unit.cli.test_bundle import read
 
 
 class ParseTests(SynchronousTestCase):
     def refusal(self, text: bytes) -> str:
-        return str(self.assertRaises(Unusable, read, text))
+        return str(self.assertRaises(CommandError, read, text))
 
     def test_bundle(self) -> None:
         """Each object with its place, and variables of the environment filled in."""
@@ -33,7 +33,7 @@ class ParseTests(SynchronousTestCase):
     def test_refusals(self) -> None:
         """Each says the place and what to write."""
         for text, expected in (
-            (b"a: [", "b.yaml is not valid YAML in line 1"),
+            (b"a: [", "b.yaml is not valid YAML or JSON in line 1"),
             (b"- 1", "b.yaml: expected lists of node_group_templates, "),
             (b"job: []", "b.yaml: job: unknown field; did you mean jobs?"),
             (b"jobs: {}", "b.yaml: jobs must be a list"),
