@@ -349,7 +349,7 @@ class Work:
         """The URLs of the contents of new binaries, by name: an upload can still be refused."""
         new = [step.item for step in self.steps if step.change is Change.CREATE]
         return {
-            item.name: stored(self._session, self._programs[item.name]).url
+            item.name: stored(self._session, self._programs[item.name])
             for item in new
             if item.kind.name == "job_binaries" and item.name in self._programs
         }

@@ -223,7 +223,7 @@ def add_binary(session: Session, file: Path, name: str | None) -> None:
 
     program = read(file)
     invocation = uuid.uuid4().hex
-    body = {"name": name or slug(file.name), "url": stored(session, program).url}
+    body = {"name": name or slug(file.name), "url": stored(session, program)}
     if body["name"] != file.name:
         body["file_name"] = file.name
     made = session.api.post(BINARY.path, body, invocation)

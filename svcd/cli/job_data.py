@@ -16,11 +16,11 @@ from svcd.cli import local_input, names, swift
 from svcd.cli.client import safe
 from svcd.cli.data import SOURCE
 from svcd.cli.exits import REFUSED, CommandError
-from svcd.cli.job_files import Unusable, place_type, source
+from svcd.cli.job_files import Reuse, Unusable, place_type, source
 from svcd.cli.local_input import LocalInput
 from svcd.cli.session import Session
 from svcd.cli.uploads import files as count
-from svcd.cli.uploads import size
+from svcd.cli.uploads import reused, size
 from svcd.model.redaction import shown_url
 from svcd.workflow.decide.object_store import container_of
 
@@ -90,20 +90,24 @@ class JobData:
         if place.id or not place.type:
             return place.id
         given = self._account if place.type == "objstore" else {}
-        path = f"/data-sources?url={safe(place.url)}"
-        rows = self._session.api.listed(path)["data_sources"]
-        known = [row for row in rows if row.get("url") == place.url]
         user, password = given.get("user", ""), given.get("password", "")
-        found = source(place.type, place.url, user, password, known, self._invocation)
-        if found.id:
-            return found.id
-        body: dict[str, Any] = {"name": found.name, "type": place.type, "url": place.url}
-        if given:
-            body["credentials"] = given
-        key = f"{self._invocation}-{found.name}"
-        id_ = str(self._session.api.post("/data-sources", body, key)["data_source"]["id"])
-        self.made.append(f"data source {found.name}")
-        return id_
+
+        def look() -> Reuse:
+            path = f"/data-sources?url={safe(place.url)}"
+            rows = self._session.api.listed(path)["data_sources"]
+            known = [row for row in rows if row.get("url") == place.url]
+            return source(place.type, place.url, user, password, known, self._invocation)
+
+        def make(name: str) -> Any:
+            body: dict[str, Any] = {"name": name, "type": place.type, "url": place.url}
+            if given:
+                body["credentials"] = given
+            key = f"{self._invocation}-{name}"
+            row = self._session.api.post("/data-sources", body, key)["data_source"]
+            self.made.append(f"data source {name}")
+            return row
+
+        return reused(look, make).id
 
     def upload(self, place: Place) -> None:
         """Upload the files of this machine that are not there yet."""

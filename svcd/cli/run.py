@@ -8,15 +8,14 @@ so that a request that is sent again never runs a job twice.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-from attrs import evolve
 
 from svcd.cli import local_input, names
-from svcd.cli.client import name_taken, safe
+from svcd.cli.client import safe
 from svcd.cli.command import CommandWithOutput
 from svcd.cli.create import default_image
 from svcd.cli.exits import INTERRUPTED, NOT_FOUND, REFUSED, CommandError
@@ -36,9 +35,9 @@ from svcd.cli.job_files import (
 )
 from svcd.cli.local_images import register
 from svcd.cli.session import Session
-from svcd.cli.uploads import Program, kept, read, stored
+from svcd.cli.uploads import Program, kept, read, reused, stored
 from svcd.model.choices import listed
-from svcd.model.job import JobConfigs, JobType
+from svcd.model.job import INTERNAL_URL, JobConfigs, JobType
 
 
 @click.command("run", cls=CommandWithOutput)
@@ -258,59 +257,38 @@ class Run:
     def _job(self) -> str:
         files = [self._main, *self._libs]
         main = takes_mains(self._kind.type)
-        ids = [self._binary(each, n) for n, each in enumerate(files)]
+        ids = [self._binary(file, number) for number, file in enumerate(files)]
         mains, libs = (ids[:1], ids[1:]) if main else ([], ids)
         name = Path(self._main.name).stem
 
         def look() -> Reuse:
             path = f"/jobs?type={self._kind.type.value}"
             known = self._session.api.listed(path)["jobs"]
-            return job(name, self._kind.type, mains, libs, self._with_taken(known, name))
+            # the job of that name may have another type
+            known = [*known, *self._listed("/jobs", "jobs", name=slug(name))]
+            return job(name, self._kind.type, mains, libs, known)
 
         body = {"type": self._kind.type.value, "mains": mains, "libs": libs}
-        found = self._kept("/jobs", "job", "job", look, body)
+        found = reused(look, lambda name: self._make("/jobs", "job", "job", name, body))
         made = ": made" if f"job {found.name}" in self._made else ""
         self._session.note(f"job {found.name}{made}")
         return found.id
 
-    def _kept(
-        self,
-        path: str,
-        key: str,
-        step: str,
-        look: Callable[[], Reuse],
-        body: Mapping[str, Any],
-        tries: int = 3,
-    ) -> Reuse:
-        """What `look` finds, or what is made of `body` under the name that it says is free.
-
-        Another command may take the name in between: then it looks again.
-        """
-        found = look()
-        if found.id:
-            return found
-        sent = {"name": found.name, **body}
-        if sent.get("file_name") == found.name:
-            del sent["file_name"]
-        try:
-            made = self._post(path, sent, f"{step}-{tries}")
-        except CommandError as error:
-            if tries > 1 and name_taken(error):
-                return self._kept(path, key, step, look, body, tries - 1)
-            raise
-        self._made.append(f"{key.replace('_', ' ')} {found.name}")
-        return evolve(found, id=str(made[key]["id"]))
-
-    def _with_taken(self, known: Sequence[Any], name: str) -> Sequence[Any]:
-        """`known` with the job of that name, whose type may be another."""
-        return [*known, *self._listed("/jobs", "jobs", name=slug(name))]
+    def _make(self, path: str, key: str, step: str, name: str, body: Mapping[str, Any]) -> Any:
+        row = self._post(path, {"name": name, **body}, f"{step}-{name}")[key]
+        self._made.append(f"{key.replace('_', ' ')} {name}")
+        return row
 
     def _binary(self, file: Program, number: int) -> str:
         def look(data_id: str) -> Reuse:
             rows = self._session.api.listed("/job-binaries")["binaries"]
             return binary(file.name, file.digest, data_id, rows)
 
-        look(kept(self._session, file)[0])  # refuses before the upload
-        data = stored(self._session, file)
-        step, body = f"binary-{number}", {"url": data.url, "file_name": file.name}
-        return self._kept("/job-binaries", "job_binary", step, lambda: look(data.id), body).id
+        look(kept(self._session, file).id)  # refuses before the upload
+        url = stored(self._session, file)
+
+        def make(name: str) -> Any:
+            body = {"url": url} if name == file.name else {"url": url, "file_name": file.name}
+            return self._make("/job-binaries", "job_binary", f"binary-{number}", name, body)
+
+        return reused(lambda: look(url.removeprefix(INTERNAL_URL)), make).id

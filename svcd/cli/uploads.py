@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+from attrs import evolve
 
 from svcd.cli.client import name_taken, safe
 from svcd.cli.exits import CommandError
-from svcd.cli.job_files import Unusable, internal
+from svcd.cli.job_files import Reuse, Unusable, internal
 from svcd.cli.session import Session
 from svcd.model.job import INTERNAL_URL
 
 _MOST_BYTES: Final = 512 * 2**20
 """The largest file that is read; the daemon's limit is `server.max_binary_bytes`."""
+_TRIES: Final = 3
+"""Looks for a free name, while other commands take names."""
 _MANIFEST: Final = "META-INF/MANIFEST.MF"
 _MOST_MANIFEST: Final = 1 << 20
 _INTERNALS: Final = "/job-binary-internals"
@@ -31,16 +35,6 @@ class Program(NamedTuple):
 
     def __repr__(self) -> str:
         return f"Program({self.name})"
-
-
-class Stored(NamedTuple):
-    """Data that svcd keeps."""
-
-    id: str
-
-    @property
-    def url(self) -> str:
-        return INTERNAL_URL + self.id
 
 
 def program(name: str, data: bytes, main_class: str = "") -> Program:
@@ -95,30 +89,37 @@ def _manifest_class(file: Path) -> str:
     return ""
 
 
-def kept(session: Session, file: Program) -> tuple[str, str]:
-    """The id of the data of `file` at svcd, "" when it is not there, and its name."""
-    known = session.api.listed(_INTERNALS)["binaries"]
-    found = internal(file.name, file.digest, len(file.data), known)
-    return found.id, found.name
+def reused(look: Callable[[], Reuse], make: Callable[[str], Any], tries: int = _TRIES) -> Reuse:
+    """What `look` finds, or what `make` makes under the name that `look` says is free.
 
-
-def stored(session: Session, file: Program) -> Stored:
-    """The data of `file` at svcd, which is uploaded if it is not there. Raises CommandError."""
-    id_, name = kept(session, file)
-    if id_:
-        return Stored(id_)
-    api = session.api
+    make: returns the row. Another command may take the name in between: then it looks again.
+    """
+    found = look()
+    if found.id:
+        return found
     try:
-        made = api.put(f"{_INTERNALS}/{safe(name)}", file.data)["job_binary_internal"]
+        return evolve(found, id=str(make(found.name)["id"]))
     except CommandError as error:
-        if not name_taken(error):
-            raise
-        again, _ = kept(session, file)  # another command has uploaded it at the same moment
-        if not again:
-            raise
-        return Stored(again)
-    session.note(f"uploaded {file.name}: {size(len(file.data))}")
-    return Stored(str(made["id"]))
+        if tries > 1 and name_taken(error):
+            return reused(look, make, tries - 1)
+        raise
+
+
+def kept(session: Session, file: Program) -> Reuse:
+    """The data of `file` at svcd, or the free name for it."""
+    known = session.api.listed(_INTERNALS)["binaries"]
+    return internal(file.name, file.digest, len(file.data), known)
+
+
+def stored(session: Session, file: Program) -> str:
+    """The URL of the data of `file` at svcd, which is uploaded if it is not there."""
+
+    def upload(name: str) -> Any:
+        answer = session.api.put(f"{_INTERNALS}/{safe(name)}", file.data)
+        session.note(f"uploaded {file.name}: {size(len(file.data))}")
+        return answer["job_binary_internal"]
+
+    return INTERNAL_URL + reused(lambda: kept(session, file), upload).id
 
 
 def forget(session: Session, url: str) -> None:
