@@ -17,7 +17,6 @@ from svcd.model.failures import Code
 
 Json = Mapping[str, Any]
 
-_RESTING: Final = frozenset({"Active", "Error"})
 _OVER: Final = frozenset({"SUCCEEDED", "KILLED", "FAILED"})
 _MOST_LINES: Final = 120
 """Lines of one request's history without `--all`."""
@@ -25,8 +24,6 @@ _MOST_MACHINES: Final = 60
 """Machines, or executions of a deleted cluster, that are listed."""
 _MOST_NAMES: Final = 4
 """Machine names in one line; more are shown as a number."""
-_HEALTH: Final = "health"
-"""The step of events that health checks of an Active cluster write."""
 
 
 @frozen(kw_only=True)
@@ -44,26 +41,27 @@ class _Line:
 
 
 def of_cluster(
-    cluster: Json, events: Sequence[Json], now: float | None, whole: bool = False
+    cluster: Json, story: Json, events: Sequence[Json], now: float | None, whole: bool = False
 ) -> Iterator[str]:
     """The history of a cluster. now: the daemon's time in epoch seconds. whole: every line."""
-    status = cluster["status"]
-    yield f"cluster {cluster['name']} ({cluster['id']}): {status}"
+    yield f"cluster {cluster['name']} ({cluster['id']}): {cluster['status']}"
     yield f"  {cluster['plugin_name']} {cluster['engine_version']}, {_sizes(cluster)}"
-    if status not in _RESTING:
-        yield from _progress(cluster, events, now)
-    yield from failure(cluster, events)
-    requests = _requests(events)
-    shown = requests if whole else requests[-1:]
-    if len(requests) > len(shown):
+    yield from _progress(story, now)
+    yield from failure(story)
+    changes = story["changes"]
+    shown = changes if whole else changes[-1:]
+    if len(changes) > len(shown):
         yield ""
         yield "earlier requests (--all shows their events)"
-        for begin, mine in requests[: -len(shown)]:
-            yield f"  {moment(begin)}  {_request_title(mine)}: {_request_outcome(mine)}"
-    for begin, mine in shown:
+        for change in changes[: -len(shown)]:
+            yield f"  {moment(seconds(change['at']))}  {_title(change)}: {_outcome(change)}"
+    for change in shown:
+        mine = [event for event in events if event["generation"] == change["generation"]]
+        begin = seconds(change["at"]) or 0.0
         yield ""
-        yield f"{_request_title(mine)}, {moment(begin)}"
-        yield from _history_lines(mine, begin, None if whole else _MOST_LINES)
+        yield f"{_title(change)}, {moment(begin)}"
+        if mine:
+            yield from _history_lines(mine, begin, None if whole else _MOST_LINES)
     yield from _machines(cluster, events)
 
 
@@ -74,53 +72,42 @@ def _sizes(cluster: Json) -> str:
     )
 
 
-def _requests(events: Sequence[Json]) -> list[tuple[float, Sequence[Json]]]:
-    """Events by request, with the moment of each request."""
-    found: dict[int, list[Json]] = {}
-    for event in events:
-        found.setdefault(event["generation"], []).append(event)
-    return [(seconds(mine[0]["at"]) or 0.0, mine) for mine in found.values()]
+def _title(change: Json) -> str:
+    """The text of the request, or its number: its event may not be kept any more."""
+    return (
+        f"request: {change['request']}" if change["request"] else f"request {change['generation']}"
+    )
 
 
-def _request_title(events: Sequence[Json]) -> str:
-    """The text of the request, or its number."""
-    first = events[0]
-    if first["step"] == "request":
-        return f"request: {first['text']}"
-    return f"request {first['generation']}"  # its first event is no longer stored
+def _outcome(change: Json) -> str:
+    """How a request that is not the newest one ended."""
+    if change["outcome"] == "failed":
+        return f"failed with {change['code'] or 'an error without a code'}"
+    return "done" if change["outcome"] == "done" else "replaced by the next request"
 
 
-def _request_outcome(events: Sequence[Json]) -> str:
-    """How the request ended."""
-    for event in reversed(events):
-        if event["step"] == _HEALTH:
-            continue  # a health check found it later; it is not the outcome of the request
-        if event["outcome"] == "failed":
-            return f"failed with {event['code'] or 'an error without a code'}"
-        if event["step"] == "Active":
-            return "done"
-    return "replaced by the next request"
-
-
-def _progress(cluster: Json, events: Sequence[Json], now: float | None) -> Iterator[str]:
+def _progress(story: Json, now: float | None) -> Iterator[str]:
     """The present status with its begin and deadline, and its unfinished steps."""
-    status = cluster["status"]
-    since = next((e for e in reversed(events) if _begins(e, status)), None)
-    if since is None:
+    work = story["work"]
+    if work is None:
         return
-    began, until = seconds(since["at"]), seconds(since.get("until"))
+    began = seconds(work["since"])
     spent = duration(None if now is None or began is None else now - began)
-    limit = _limit(until, now)
-    yield f"  {status} since {moment(began)}, for {spent}{limit}"
-    yield from _missing_servers(cluster)
-    for each in _unfinished(events[events.index(since) :]):
-        where = f" on {each['machine']}" if each["machine"] else ""
-        times = f" ({each['attempt']} times so far)" if each["attempt"] else ""
-        code = f"{each['code']}: " if each["code"] else ""
-        text = f": {code}{_first(each['text'])}" if each["text"] else ""
-        at = seconds(each["at"])
+    limit = _limit(seconds(work["until"]), now)
+    yield f"  {story['status']} since {moment(began)}, for {spent}{limit}"
+    for server in work["servers"]:
+        yield f"    server {server['machine']} is {server['status'] or 'not created yet'}"
+    more = work["servers_in_all"] - len(work["servers"])
+    if more:
+        yield f"    and {more} more servers"
+    for event in work["waits"]:
+        where = f" on {event['machine']}" if event["machine"] else ""
+        times = f" ({event['attempt']} times so far)" if event["attempt"] else ""
+        code = f"{event['code']}: " if event["code"] else ""
+        text = f": {code}{_first(event['text'])}" if event["text"] else ""
+        at = seconds(event["at"])
         ago = "" if now is None or at is None else f", {duration(now - at)} ago"
-        yield f"    {step_title(each)}{where}{text}{times}{ago}"
+        yield f"    {step_title(event)}{where}{text}{times}{ago}"
 
 
 def _limit(until: float | None, now: float | None) -> str:
@@ -131,73 +118,25 @@ def _limit(until: float | None, now: float | None) -> str:
     return f"; svcd gives up at {moment(until)}{left}"
 
 
-def _missing_servers(cluster: Json) -> Iterator[str]:
-    """Servers that do not run yet, while the cluster waits for them; at most ten."""
-    if cluster["status"] not in ("Waiting", "Spawning"):
-        return
-    instances = [i for g in cluster["node_groups"] for i in g["instances"]]
-    found = [i for i in instances if i.get("status") != "ACTIVE"]
-    for each in found[:10]:
-        yield f"    server {each['instance_name']} is {each.get('status', 'not created yet')}"
-    if len(found) > 10:
-        yield f"    and {len(found) - 10} more servers"
-
-
-def _begins(event: Json, status: str) -> bool:
-    """Whether the cluster entered `status` with this event."""
-    if status in ("Waiting", "Validating", "Deleting"):
-        return bool(event["step"] == "request")
-    return bool(event["step"] == status and event["outcome"] == "started")
-
-
-def _unfinished(events: Sequence[Json]) -> Sequence[Json]:
-    """Steps that started, waited or failed for now, without a later end; the newest ten."""
-    found: dict[tuple[str, str], Json] = {}
-    for event in events[1:]:
-        key = (event["step"], event["machine"])
-        if event["outcome"] in ("started", "retry", "waiting"):
-            found[key] = event
-        else:
-            found.pop(key, None)
-    return list(found.values())[-10:]
-
-
-def failure(cluster: Json, events: Sequence[Json]) -> Iterator[str]:
+def failure(story: Json) -> Iterator[str]:
     """The failure that the cluster shows, with its meaning and advice."""
-    if not cluster["status_description"]:
+    failed = story["failure"]
+    if failed is None:
         return
-    text = cluster["status_description"]
-    failed = [e for e in events if e["outcome"] == "failed" and e["code"] and e["code"] in text]
     yield ""
-    by_check = failed and failed[-1]["step"] == _HEALTH
-    yield "failure that a health check found" if by_check else "failure"
-    text = _without_advice(text, failed[-1]["code"]) if failed else text
-    yield from _indented(in_commands(text), "  ")
-    if failed:
-        last = failed[-1]
-        where = next((e["machine"] for e in reversed(failed) if e["machine"]), "")
-        if where:
-            yield f"  machine: {where}"
-        yield from explained(last["code"])
+    yield "failure that a health check found" if failed["by_health_check"] else "failure"
+    yield from _indented(in_commands(failed["text"]), "  ")
+    if failed["machine"]:
+        yield f"  machine: {failed['machine']}"
+    if failed["meaning"]:
+        yield from _explained(failed["code"], failed["meaning"], failed["advice"])
 
 
-def _without_advice(text: str, code: str) -> str:
-    """A text of the API without the advice at its end, which `explained` shows."""
-    if code not in Code.__members__:
-        return text
-    advice = Code(code).advice
-    if not advice:
-        return text
-    return text.removesuffix(f" ({advice})").removesuffix(f"; {advice}")
-
-
-def explained(code: str) -> Iterator[str]:
-    """Lines with the meaning of a code, and its advice if it has one; none for an unknown code."""
-    if code in Code.__members__:
-        known = Code(code)
-        yield f"  {code} means: {known.meaning}"
-        if known.advice:
-            yield f"  what to do: {in_commands(known.advice)}"
+def _explained(code: str, meaning: str, advice: str) -> Iterator[str]:
+    """Lines with the meaning of a code, and its advice if it has one."""
+    yield f"  {code} means: {meaning}"
+    if advice:
+        yield f"  what to do: {in_commands(advice)}"
 
 
 def _history_lines(events: Sequence[Json], begin: float, most: int | None) -> Iterator[str]:
@@ -307,13 +246,14 @@ def of_execution(
     execution: Json,
     job: Json | None,
     cluster: Json | None,
-    events: Sequence[Json],
+    story: Json | None,
     now: float | None,
     base: str,
 ) -> Iterator[str]:
     """The history of an execution.
 
-    job, cluster: None after their deletion. events: the cluster's. base: URL of the tenant.
+    job, cluster: None after their deletion. story: the cluster's, if the execution waits for it.
+    base: URL of the tenant.
     """
     info = execution["info"]
     status = info["status"]
@@ -329,7 +269,7 @@ def of_execution(
             after = "" if created is None else f", {duration(at - created)} later"
             yield f"  {word} at {moment(at)}{after}"
     if status not in _OVER:
-        yield from _waiting(execution, cluster, events, now)
+        yield from _waiting(execution, cluster, story, now)
     if info.get("failure"):
         yield ""
         yield from failure_of(info)
@@ -355,7 +295,7 @@ def _place(execution: Json, cluster: Json | None) -> str:
 
 
 def _waiting(
-    execution: Json, cluster: Json | None, events: Sequence[Json], now: float | None
+    execution: Json, cluster: Json | None, story: Json | None, now: float | None
 ) -> Iterator[str]:
     """The reason why an execution has not ended yet."""
     info = execution["info"]
@@ -365,12 +305,13 @@ def _waiting(
         spent = "" if now is None or since is None else f", for {duration(now - since)}"
         limit = _limit(until, now)
         yield f"  waits in step {waiting['step']} since {moment(since)}{spent}{limit}"
-        text = _without_advice(waiting["text"], waiting["code"])
+        text, lines = _of_code(waiting)
         yield f"    {waiting['code']}: {text}"
-        yield from explained(waiting["code"])
+        yield from lines
     elif info["status"] == "Pending" and cluster is not None and cluster["status"] != "Active":
         yield f"  waits for the cluster to become Active; it is {cluster['status']}"
-        yield from (f"  {line}" for line in _progress(cluster, events, now))
+        if story is not None:
+            yield from (f"  {line}" for line in _progress(story, now))
     elif now is not None and seconds(execution["start_time"]) is not None:
         yield f"  running for {duration(now - (seconds(execution['start_time']) or now))}"
     elif info["status"] == "Pending":
@@ -383,8 +324,18 @@ def failure_of(info: Json) -> Iterator[str]:
     if not failure:
         return
     yield f"failure: {failure['code']} in step {failure['step']}"
-    yield from _indented(in_commands(_without_advice(failure["text"], failure["code"])), "  ")
-    yield from explained(failure["code"])
+    text, lines = _of_code(failure)
+    yield from _indented(in_commands(text), "  ")
+    yield from lines
+
+
+def _of_code(failure: Json) -> tuple[str, Iterator[str]]:
+    """The text of a failure or wait without the advice in it, and the lines that explain it."""
+    code = failure["code"]
+    if code not in Code.__members__:
+        return failure["text"], iter(())
+    known = Code(code)
+    return known.without_advice(failure["text"]), _explained(code, known.meaning, known.advice)
 
 
 def _engine(execution: Json, info: Json) -> Iterator[str]:

@@ -100,33 +100,44 @@ class ClusterFollower:
     def __init__(self, session: Session, id_: str) -> None:
         self._session = session
         self._path = f"/clusters/{safe(id_)}"
-        self._events: list[Json] = []
-        self._shown = ""
+        self._last: Json | None = None
+        self._story: Json | None = None
+        self._noted = ""
         self.pause_s = _LOOK_S
 
     def look(self) -> Any:
         """The body, None when the cluster is gone. Without a terminal it notes what is new."""
-        api, events = self._session.api, self._events
-        body = api.get(self._path)
-        if body is None:
-            return None
-        first = not events
-        fresh = newer(api, f"{self._path}/events", events[-1] if events else None) or []
-        events += fresh
-        if first:
-            del events[: _newest_request(events)]
-            fresh = list(events)
-        self.pause_s = _LOOK_S if fresh else min(self.pause_s * 1.5, _SLOW_S)
-        if not self._session.interactive:
-            for text in news(fresh):
-                if text != self._shown:
-                    self._session.note(f"{get(body['cluster'], 'name')}: {text}")
-                self._shown = text
+        body = self._session.api.get(self._path)
+        if body is not None and not self._session.interactive:
+            self._note_news(get(body["cluster"], "name"))
         return body
 
     def draw(self, body: Any) -> None:
-        """Draw the line of progress."""
-        self._session.draw(progress(body["cluster"], self._events, self._session.now()))
+        """Draw the line of progress on a terminal."""
+        session = self._session
+        if not session.interactive:
+            return
+        answer = session.api.get(f"{self._path}/story")
+        if answer is None:
+            return
+        story = answer["story"]
+        self._slow_down(story == self._story)
+        self._story = story
+        session.draw(progress(body["cluster"], story, session.now()))
+
+    def _note_news(self, name: str) -> None:
+        fresh = newer(self._session.api, f"{self._path}/events", self._last) or []
+        if self._last is None:
+            fresh = fresh[_newest_request(fresh) :]
+        self._last = fresh[-1] if fresh else self._last
+        self._slow_down(not fresh)
+        for text in news(fresh):
+            if text != self._noted:
+                self._session.note(f"{name}: {text}")
+            self._noted = text
+
+    def _slow_down(self, nothing_new: bool) -> None:
+        self.pause_s = min(self.pause_s * 1.5, _SLOW_S) if nothing_new else _LOOK_S
 
 
 def news(events: Sequence[Json]) -> Sequence[str]:
@@ -144,76 +155,43 @@ def news(events: Sequence[Json]) -> Sequence[str]:
     return lines
 
 
-def progress(cluster: Json, events: Sequence[Json], now: float) -> str:
+def progress(cluster: Json, story: Json, now: float) -> str:
     """The line of progress: phase, bar, what is waited for, until when. Pure."""
-    status = get(cluster, "status")
-    begin = _phase_begin(events, status)
-    here = events[begin:] if begin is not None else []
-    machines = [
-        get(each, "instance_name")
-        for group in cluster.get("node_groups") or []
-        for each in group.get("instances") or []
-    ]
-    done = {get(e, "machine") for e in here if get(e, "outcome") == "done" and get(e, "machine")}
-    ready = len(done & set(machines))
+    status, work = get(story, "status"), story["work"]
+    machines = sum(len(group["instances"]) for group in cluster["node_groups"])
     parts = [status]
     if status in PHASES:
-        share = ready / len(machines) if machines else 0.0
+        ready = work["machines_done"] if work else 0
+        share = ready / machines if machines else 0.0
         whole = (PHASES.index(status) + share) / len(PHASES)
         filled = min(int(whole * _BAR), _BAR - 1)
         parts.append(f"[{'#' * filled}{'.' * (_BAR - filled)}]")
-        parts.append(f"{ready}/{len(machines)} machines")
-    waiting = _waited_for(cluster, here)
-    if waiting:
-        parts.append(waiting)
-    until = seconds(get(events[begin], "until")) if begin is not None else None
-    if until is not None:
-        parts.append(f"gives up in {duration(until - now)}")
+        parts.append(f"{ready}/{machines} machines")
+    if work:
+        parts += filter(None, [_waited_for(work)])
+        until = seconds(work["until"])
+        if until is not None:
+            parts.append(f"gives up in {duration(until - now)}")
     return "  ".join(parts)
+
+
+def _waited_for(work: Json) -> str:
+    """The step that has not ended, else the servers that do not run. Pure."""
+    if work["waits"]:
+        event = work["waits"][-1]
+        where, number = event["machine"], work["waits_in_all"]
+        name = f"{step_title(event)}{f' on {where}' if where else ''}"
+    elif work["servers"]:
+        name, number = f"waiting for server {work['servers'][0]['machine']}", work["servers_in_all"]
+    else:
+        return ""
+    return name + (f" and {number - 1} more" if number > 1 else "")
 
 
 def _newest_request(events: Sequence[Json]) -> int:
     """The index of the event of the newest request."""
-    found = [n for n, event in enumerate(events) if get(event, "step") == "request"]
-    return found[-1] if found else 0
-
-
-def _phase_begin(events: Sequence[Json], status: str) -> int | None:
-    """The index of the event with which the present phase began."""
-    for number in range(len(events) - 1, -1, -1):
-        step = get(events[number], "step")
-        if step == status and get(events[number], "outcome") == "started":
-            return number
-        if step == "request":
-            return number
-    return None
-
-
-def _waited_for(cluster: Json, events: Sequence[Json]) -> str:
-    """The step that has not ended, else the servers that do not run. Pure."""
-    unfinished: dict[tuple[str, str], Json] = {}
-    for event in events[1:]:
-        key = (get(event, "step"), get(event, "machine"))
-        if get(event, "outcome") in ("started", "retry", "waiting"):
-            unfinished[key] = event
-        else:
-            unfinished.pop(key, None)
-    if unfinished:
-        (_, machine), event = list(unfinished.items())[-1]
-        more = f" and {len(unfinished) - 1} more" if len(unfinished) > 1 else ""
-        return f"{step_title(event)}{f' on {machine}' if machine else ''}{more}"
-    if get(cluster, "status") not in ("Waiting", "Spawning"):
-        return ""
-    missing = [
-        get(each, "instance_name")
-        for group in cluster.get("node_groups") or []
-        for each in group.get("instances") or []
-        if get(each, "status") != "ACTIVE"
-    ]
-    if not missing:
-        return ""
-    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-    return f"waiting for server {missing[0]}{more}"
+    numbers = [n for n, event in enumerate(events) if get(event, "step") == "request"]
+    return numbers[-1] if numbers else 0
 
 
 def new_events(api: Api, path: str) -> Iterator[Json]:
@@ -247,8 +225,8 @@ def _explain(session: Session, cluster: Json) -> None:
     """End with the reason and the advice of `svcd why`. Raises CommandError."""
     from svcd.cli.report import failure
 
-    found = session.api.get(f"/clusters/{safe(get(cluster, 'id'))}/events")
-    for text in failure(cluster, [] if found is None else found["events"]):
+    answer = session.api.get(f"/clusters/{safe(get(cluster, 'id'))}/story")
+    for text in failure(answer["story"]) if answer is not None else ():
         if text:
             session.note(text)
     name = get(cluster, "name")

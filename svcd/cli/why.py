@@ -79,19 +79,23 @@ def history(api: Api, what: str, whole: bool = False) -> Iterator[str]:
             ) from None
         yield from of_lost_cluster(what, lost)
         return
-    if cluster is not None:
-        yield from of_cluster(cluster, _events(api, cluster["id"]), api.seconds, whole)
-    else:
+    if cluster is None:
         yield from _execution(api, execution)
+        return
+    story, events = (_part(api, cluster["id"], name) for name in ("story", "events"))
+    if story is None or events is None:
+        raise CommandError(f"cluster {cluster['name']} was deleted meanwhile", NOT_FOUND)
+    yield from of_cluster(cluster, story, events, api.seconds, whole)
 
 
 def _execution(api: Api, execution: Any) -> Iterator[str]:
     job = _one(api, JOB, execution["job_id"])
-    cluster, events = None, []
+    cluster, story = None, None
     if execution["cluster_id"]:
         cluster = _one(api, CLUSTER, execution["cluster_id"])
-        events = _events(api, execution["cluster_id"]) if cluster else []
-    return of_execution(execution, job, cluster, events, api.seconds, api.door.base)
+    if cluster and execution["info"]["status"] == "Pending" and cluster["status"] != "Active":
+        story = _part(api, execution["cluster_id"], "story")
+    return of_execution(execution, job, cluster, story, api.seconds, api.door.base)
 
 
 def _one(api: Api, kind: Kind, id_: str) -> Any:
@@ -99,10 +103,10 @@ def _one(api: Api, kind: Kind, id_: str) -> Any:
     return None if body is None else body[kind.one]
 
 
-def _events(api: Api, cluster_id: str) -> list[Any]:
-    """The events of a cluster; none when it was deleted between the two requests."""
-    body = api.get(f"{CLUSTER.path}/{safe(cluster_id)}/events")
-    return [] if body is None else list(body["events"])
+def _part(api: Api, cluster_id: str, name: str) -> Any:
+    """The story or the events of a cluster; None when it was deleted between two requests."""
+    body = api.get(f"{CLUSTER.path}/{safe(cluster_id)}/{name}")
+    return None if body is None else body[name]
 
 
 def _lost_with(api: Api, cluster_id: str) -> Sequence[Any]:

@@ -45,6 +45,12 @@ class Code(enum.StrEnum):
         code.of, code.meaning, code.advice = of, meaning, advice
         return code
 
+    def without_advice(self, text: str) -> str:
+        """A text of the API without the advice at its end."""
+        if not self.advice:
+            return text
+        return text.removesuffix(f" ({self.advice})").removesuffix(f"; {self.advice}")
+
     # fmt: off
     # the cloud
     QUOTA = ("QUOTA", _CLUSTER,

@@ -203,6 +203,12 @@ class ClusterRows(VersionedRows[Cluster, ClusterId], Protocol):
         """
         ...
 
+    async def with_events(
+        self, tenant_id: TenantId, id_: ClusterId, since: int = 0
+    ) -> tuple[Cluster, Sequence[ClusterEvent]]:
+        """The row, and `events` of it. Raises NotFound."""
+        ...
+
     async def events_at(
         self, keys: Sequence[tuple[ClusterId, int]]
     ) -> Mapping[tuple[ClusterId, int], ClusterEvent]:

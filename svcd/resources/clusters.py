@@ -19,6 +19,8 @@ from svcd.model.cluster import ClusterEvent
 from svcd.model.ids import ClusterId
 from svcd.model.requests import NewCluster, ScaleRequest
 from svcd.model.wire_plans import ClusterPlan
+from svcd.model.wire_story import ClusterStory
+from svcd.provisioning.decide.story import story_of
 from svcd.resources._call import Call
 from svcd.resources._query import WAIT, Query, paged
 from svcd.resources._route import route
@@ -139,6 +141,21 @@ class Clusters:
         if events and events[0].number > since + 1:
             call.headers[_TRIMMED] = str(events[0].number - since - 1)
         return [wire.Event.of(each) for each in events]
+
+    @route(
+        app,
+        "GET",
+        "/clusters/<cluster_id>/story",
+        returns="story",
+        since="1.1",
+        operation="getClusterStory",
+    )
+    async def story(self, call: Call, cluster_id: str) -> ClusterStory:
+        """Tell what svcd does with a cluster, what is wrong, and its changes (additive)."""
+        id_ = ClusterId(cluster_id)
+        return story_of(
+            *await self._store.read(lambda tx: tx.clusters.with_events(call.tenant_id, id_))
+        )
 
     @route(
         app,

@@ -145,9 +145,15 @@ class Clusters(Family[Cluster]):
     async def events(
         self, tenant_id: str, id_: ClusterId, since: int = 0
     ) -> Sequence[ClusterEvent]:
-        await self.get(tenant_id, id_)
+        return (await self.with_events(tenant_id, id_, since))[1]
+
+    async def with_events(
+        self, tenant_id: str, id_: ClusterId, since: int = 0
+    ) -> tuple[Cluster, Sequence[ClusterEvent]]:
+        cluster = await self.get(tenant_id, id_)
         rows = await self._sql.all(_EVENTS, {"cluster_id": id_, "since": since})
-        return [evolve(_event_decoder.decode(row[1]), number=row[0]) for row in rows]
+        events = [evolve(_event_decoder.decode(row[1]), number=row[0]) for row in rows]
+        return cluster, events
 
     async def events_at(
         self, keys: Sequence[tuple[ClusterId, int]]

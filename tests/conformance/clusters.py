@@ -50,6 +50,29 @@ CLUSTER_ADDED = {
     "updated_at": Either((None, STAMP)),
 }
 
+WORK = Only(
+    {
+        "since": STAMP,
+        "until": Either((None, STAMP)),
+        "machines_done": int,
+        "waits": list,
+        "waits_in_all": int,
+        "servers": Each(Only({"machine": str, "status": str})),
+        "servers_in_all": int,
+    }
+)
+FAILURE = Only(
+    {
+        "code": str,
+        "text": str,
+        "machine": str,
+        "by_health_check": bool,
+        "meaning": str,
+        "advice": str,
+    }
+)
+CHANGE = Only({"generation": int, "at": STAMP, "request": str, "outcome": str, "code": str})
+
 CLUSTER_FIELDS = {
     "id": ID,
     "name": "c-{run}",
@@ -306,6 +329,24 @@ CLUSTERS = (
         for query in ("wait=61", "wait=x", "since=-1")
     ),
     unknown("... not under v1.0", "GET", CLUSTERS_AT + "/{c}/events"),
+    Row(
+        says="the story tells the present work, the failure and the changes (additive, v1.1)",
+        path=V1 + "/clusters/{c}/story",
+        body=Only(
+            {
+                "story": Only(
+                    {
+                        "status": str,
+                        "work": Either((None, WORK)),
+                        "failure": Either((None, FAILURE)),
+                        "changes": Each(CHANGE),
+                    }
+                )
+            }
+        ),
+    ),
+    unknown("... not under v1.0 either", "GET", CLUSTERS_AT + "/{c}/story"),
+    unknown("... of an unknown cluster", "GET", V1 + "/clusters/nope/story"),
     Row(
         says="machines show their logins and pinned host keys (additive, v1.1)",
         path=V1 + "/clusters/{c}/machines",

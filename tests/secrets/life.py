@@ -349,11 +349,13 @@ class Life:
         for cluster_id in clusters:
             shown = self.ask("GET", f"/clusters/{cluster_id}")
             events = self.ask("GET", f"/clusters/{cluster_id}/events")
-            if shown.status == events.status == 200:
+            story = self.ask("GET", f"/clusters/{cluster_id}/story")
+            if shown.status == events.status == story.status == 200:
                 record = dict(shown.json["cluster"])
                 now = self.svcd.clock.seconds()
-                lines = of_cluster(record, events.json["events"], now, True)
+                lines = of_cluster(record, story.json["story"], events.json["events"], now, True)
                 self.note("svcd why", "\n".join(lines))
+                self.note("story", story.body.decode())
                 self.note("events", events.body.decode())
                 record.pop("cluster_configs")
                 for group in record["node_groups"]:

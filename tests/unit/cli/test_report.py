@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -35,12 +36,39 @@ def event(second: int, step: str, outcome: str, machine: str = "", **more: Any) 
 
 REQUEST = event(0, "request", "accepted", text="create with vanilla 3.5.0: master 1")
 STARTED = event(1, "Starting", "started")
+WORK = {
+    "since": STARTED["at"],
+    "until": None,
+    "machines_done": 0,
+    "waits": [],
+    "waits_in_all": 0,
+    "servers": [],
+    "servers_in_all": 0,
+}
+STORY: dict[str, Any] = {
+    "work": None,
+    "failure": None,
+    "changes": [
+        {
+            "generation": 1,
+            "at": REQUEST["at"],
+            "request": REQUEST["text"],
+            "outcome": "going on",
+            "code": "",
+        }
+    ],
+}
 
 
 class WaitTests(SynchronousTestCase):
-    def told(self, *events: dict[str, Any], status: str = "Starting") -> list[str]:
+    def told(
+        self, *events: dict[str, Any], status: str = "Starting", waits: Sequence[object] = ()
+    ) -> list[str]:
         cluster = {**CLUSTER, "status": status}
-        return list(of_cluster(cluster, [REQUEST, STARTED, *events], None))
+        story = {**STORY, "status": status}
+        if status == "Starting":
+            story["work"] = {**WORK, "waits": waits, "waits_in_all": len(waits)}
+        return list(of_cluster(cluster, story, [REQUEST, STARTED, *events], None))
 
     def test_answers_that_came(self) -> None:
         """The step has only the name of the thing: the line says that svcd waited for it."""
@@ -70,7 +98,8 @@ class WaitTests(SynchronousTestCase):
         )
 
     def test_answer_that_is_missing(self) -> None:
-        told = self.told(event(2, "Oozie", "waiting", "c-master-001", text="refused"))
+        waiting = event(2, "Oozie", "waiting", "c-master-001", text="refused")
+        told = self.told(waiting, waits=[waiting])
         self.assertIn("    wait for Oozie on c-master-001: refused", told)
         self.assertIn("  +     2.0 s  waiting for Oozie c-master-001: refused", told)
 

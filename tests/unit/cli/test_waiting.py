@@ -19,12 +19,10 @@ def event(step: str, outcome: str = "done", machine: str = "", **more: Any) -> d
 
 CLUSTER = {
     "name": "c",
-    "status": "Preparing",
-    "node_groups": [
-        {"instances": [{"instance_name": f"c-{n}", "status": "ACTIVE"} for n in (1, 2)]}
-    ],
+    "node_groups": [{"instances": [{"instance_name": f"c-{n}"} for n in (1, 2)]}],
 }
 UNTIL = "2026-01-01 00:10:00.000000"
+LOG_IN = event("log in", "retry", machine="c-2", code="SSH_FAILED", text="no\nroute", attempt=2)
 EVENTS = [
     event("request", "accepted", until="2026-01-01 00:30:00"),
     event("Spawning", "started"),
@@ -32,45 +30,57 @@ EVENTS = [
     event("create server", machine="c-2"),
     event("Preparing", "started", until=UNTIL),
     event("log in", machine="c-1"),
-    event("log in", "retry", machine="c-2", code="SSH_FAILED", text="no\nroute", attempt=2),
+    LOG_IN,
 ]
+
+
+def work(**more: Any) -> dict[str, Any]:
+    nothing = {"waits": [], "waits_in_all": 0, "servers": [], "servers_in_all": 0}
+    return {"until": None, "machines_done": 0, **nothing, **more}
 
 
 class ProgressTests(SynchronousTestCase):
     def test_phase_bar_step_and_deadline(self) -> None:
+        now = work(until=UNTIL, machines_done=1, waits=[LOG_IN], waits_in_all=1)
         self.assertEqual(
-            progress(CLUSTER, EVENTS, NOW),
+            progress(CLUSTER, {"status": "Preparing", "work": now}, NOW),
             "Preparing  [#####.....]  1/2 machines  log in on c-2  gives up in 10 min 00 s",
         )
 
     def test_servers_that_boot(self) -> None:
         """Without a step that is under way."""
-        booting = {
-            "status": "Spawning",
-            "node_groups": [{"instances": [{"instance_name": "c-1"}, {"instance_name": "c-2"}]}],
-        }
+        servers = [{"machine": f"c-{n}", "status": "BUILD"} for n in (1, 2)]
         self.assertEqual(
-            progress(booting, EVENTS[:2], NOW),
+            progress(
+                CLUSTER,
+                {"status": "Spawning", "work": work(servers=servers, servers_in_all=2)},
+                NOW,
+            ),
             "Spawning  [###.......]  0/2 machines  waiting for server c-1 and 1 more",
+        )
+
+    def test_many_steps_at_once(self) -> None:
+        """The newest one, and the number of the others."""
+        waits = [event("Oozie", "waiting"), event("start oozie", "started", machine="c-1")]
+        self.assertEqual(
+            progress(
+                CLUSTER, {"status": "Starting", "work": work(waits=waits, waits_in_all=12)}, NOW
+            ),
+            "Starting  [########..]  0/2 machines  start oozie on c-1 and 11 more",
         )
 
     def test_bar_is_full_at_the_end_alone(self) -> None:
         """All machines are ready long before their daemons; the line fits into 80 columns."""
-        events = [
-            event("Starting", "started", until=UNTIL),
-            event("start the daemons", "started"),
-            event("start datanode", machine="c-1"),
-            event("start datanode", machine="c-2"),
-        ]
+        stage = event("start the daemons", "started")
+        now = work(until=UNTIL, machines_done=2, waits=[stage], waits_in_all=1)
         self.assertEqual(
-            progress({**CLUSTER, "status": "Starting"}, events, NOW),
+            progress(CLUSTER, {"status": "Starting", "work": now}, NOW),
             "Starting  [#########.]  2/2 machines  start the daemons  gives up in 10 min 00 s",
         )
 
     def test_statuses_without_a_share(self) -> None:
-        """A deletion, and nonsense."""
-        self.assertEqual(progress({"status": "Deleting"}, [], NOW), "Deleting")
-        self.assertEqual(progress({}, [{}], NOW), "")
+        """A deletion, and a status whose begin is not known."""
+        self.assertEqual(progress(CLUSTER, {"status": "Deleting", "work": None}, NOW), "Deleting")
 
     def test_news_are_phases_and_troubles(self) -> None:
         self.assertEqual(

@@ -318,7 +318,8 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
         events = self.api.get(f"/clusters/{cluster_id}/events")["events"]
         many = [{**events[-1], "step": f"step {n}"} for n in range(500)]
         cluster = self.api.cluster(cluster_id)
-        told = list(why.of_cluster(cluster, [events[0], *many], None))
+        story = self.api.get(f"/clusters/{cluster_id}/story")["story"]
+        told = list(why.of_cluster(cluster, story, [events[0], *many], None))
         self.assertLess(len(told), 135)
         self.assertIn("    … 380 lines left out (--all shows them)", told)
         self.assertTrue(any(line.endswith("done step 499") for line in told))
