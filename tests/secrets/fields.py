@@ -64,7 +64,7 @@ SECRET: Mapping[str, str] = {
     "settings.Database.url": "command database",
     "settings.Embedded.password": "user",
     "store.sealer.Keys.seals": "seal key",
-    "workflow.act.logs.Files.secrets": "source",
+    "workflow.act.containers.Output.secrets": "source",
     "workflow.decide.spark_job.Program.args": "flagged",
     "workflow.decide.spark_job.Program.params": "parameter",
 }
@@ -98,6 +98,7 @@ HARMLESS: Mapping[str, str] = {
     "provisioning.decide.steps.Step.key": "names a step",
     "service.Outside.credentials": "an object without a repr of its own",
     "daemon.Outside.sealer": "an object without a repr of its own",
+    "store.family.Scope.sealer": "an object without a repr of its own",
     "provisioning.distributions.spi.WriteFile.token": "yes or no",
     "resources.dependencies.ApiServices.tokens": "a record without a repr of its key",
     "settings.CloudSettings.job_credentials": "one of two words",

@@ -252,6 +252,7 @@ class ClusterTests(SynchronousTestCase):
                 "at": "2013-10-09 12:37:15.000000",
                 "generation": 1,
                 "step": "spawn",
+                "kind": "files",
                 "machine": "",
                 "outcome": "done",
                 "code": "",
