@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +10,9 @@ import click
 from svcd.cli.database import offline
 from svcd.cli.database_target import of_settings
 from svcd.settings import Settings
-from svcd.store.offline.reseal import reseal, unopened
+from svcd.store.offline.check import Fault, check
+from svcd.store.offline.reseal import reseal
+from svcd.store.offline.session import Session
 from svcd.store.sealer import (
     FernetSealer,
     MemorySealer,
@@ -53,7 +54,7 @@ def _rotate(settings: Settings) -> int:
         raise SealerError(f"there is no {path}: copy the key of {place.shown} there")
     with place.alone("svcd keys rotate") as session:
         before = FernetSealer(path)
-        _refuse_unopened(path, unopened(session, before))
+        _refuse_unopened(path, session, before)
         if before.keys.former:
             newest = fingerprint(before.keys.seals)
             print(f"continuing the rotation to {newest}, which was interrupted")
@@ -63,7 +64,7 @@ def _rotate(settings: Settings) -> int:
         for each in reseal(session, sealer):
             print(f"  {each.table:20} {each.rows:9} rows sealed anew")
         last = sealer.keys.alone()
-        _refuse_unopened(path, unopened(session, MemorySealer(last)))
+        _refuse_unopened(path, session, MemorySealer(last))
         replace(path, last)
     former = kept_key(path, fingerprint(sealer.keys.former[0]))
     print(
@@ -79,10 +80,12 @@ def _rotate(settings: Settings) -> int:
     return 0
 
 
-def _refuse_unopened(path: Path, rows: Sequence[str]) -> None:
-    if rows:
+def _refuse_unopened(path: Path, session: Session, sealer: MemorySealer) -> None:
+    lost = [row for row in check(session, sealer) if isinstance(row, Fault) and row.lost]
+    session.rollback()
+    if lost:
         raise SealerError(
-            f"{len(rows)} stored secrets open with no key of {path} (first: {rows[0]}): use the"
-            " key file of this database, on the host where a rotation was interrupted; or remove"
-            " these rows (svcd db check names them)"
+            f"{len(lost)} stored secrets open with no key of {path} (first: {lost[0].where}):"
+            " use the key file of this database, on the host where a rotation was interrupted; or"
+            " remove these rows (svcd db check names them)"
         )

@@ -21,7 +21,7 @@ from svcd.ports.store import Sealer
 from svcd.store import migrations
 from svcd.store.job_credentials import Sealed
 from svcd.store.offline.session import OfflineError, Session, current
-from svcd.store.offline.shape import TableShape, shape
+from svcd.store.offline.shape import TRANSIENT, TableShape, shape
 from svcd.store.sealer import SealerError
 from svcd.store.store import FAMILIES
 
@@ -37,6 +37,12 @@ _LOST_ANSWER = (
     "restore the seal.key that belongs to this database, or delete the row: a retry of its request"
     " would then be carried out again"
 )
+_SEALED: Mapping[str, tuple[Any, str]] = {
+    "job_credentials": (Sealed, _LOST_LOGIN),
+    "kept_answers": (dict[str, Any], _LOST_ANSWER),
+    "seals": (None, "restore the seal.key that belongs to this database"),
+}
+"""The content of sealed texts outside of records, and the remedy when no key opens one."""
 _SAME = "o.id = r.{column} and o.tenant_id = r.tenant_id"
 _GONE = """
 select r.id, r.tenant_id, r.{column} from {table} r
@@ -70,11 +76,15 @@ _THERE = "select 1 from {other} where id = :id and tenant_id = :tenant_id"
 
 @frozen(kw_only=True)
 class Fault:
-    """One fault. where: a table or a row; what: the fault; remedy: what to do."""
+    """One fault. where: a table or a row; what: the fault; remedy: what to do.
+
+    lost: it is a sealed text that no key opens.
+    """
 
     where: str
     what: str
     remedy: str
+    lost: bool = False
 
 
 @frozen(kw_only=True)
@@ -99,7 +109,9 @@ def check(session: Session, sealer: Sealer | None) -> Iterator[Fault | Counted]:
         )
     for fault in session.faults():
         yield Fault(where="storage", what=fault, remedy="restore a backup (svcd restore)")
-    for table in shape(number).kept:
+    for table in shape(number).every:
+        if table.name in TRANSIENT and table.name != "seals":
+            continue
         rows = 0
         if table.name == "pieces":  # checked with their binaries
             rows = int((session.one("select count(*) from pieces") or (0,))[0])
@@ -107,7 +119,8 @@ def check(session: Session, sealer: Sealer | None) -> Iterator[Fault | Counted]:
             for row in session.rows(table.select):
                 rows += 1
                 yield from _row(session, table, dict(zip(table.columns, row, strict=True)), sealer)
-        yield Counted(table=table.name, rows=rows)
+        if table.name not in TRANSIENT:
+            yield Counted(table=table.name, rows=rows)
     yield from _references(session)
 
 
@@ -117,11 +130,10 @@ def _row(
     where = f"{table.name} " + " ".join(str(row[column]) for column in table.key)
     family = FAMILIES.get(table.name)
     kind = ClusterEvent if family is None else family.table.record
-    if table.name == "job_credentials" and sealer is not None:
-        yield from _sealed(where, row["sealed"], Sealed, sealer, _LOST_LOGIN)
-    if table.name == "kept_answers" and sealer is not None:
-        yield from _sealed(where, row["sealed"], dict[str, Any], sealer, _LOST_ANSWER)
     if "record" not in row:
+        if "sealed" in row and sealer is not None:
+            content, remedy = _SEALED[table.name]
+            yield from _sealed(where, row["sealed"], content, sealer, remedy)
         return
     try:
         record: Any = msgspec.json.decode(row["record"], type=kind)
@@ -173,7 +185,7 @@ def _sealed(where: str, text: str, kind: Any, sealer: Sealer, remedy: str) -> It
         if kind is not None:
             msgspec.json.decode(opened, type=kind)
     except SealerError as error:
-        yield Fault(where=where, what=str(error).split(":")[0], remedy=remedy)
+        yield Fault(where=where, what=str(error).split(":")[0], remedy=remedy, lost=True)
     except (msgspec.MsgspecError, ValueError):
         yield Fault(where=where, what="its sealed text has the wrong content", remedy=remedy)
 

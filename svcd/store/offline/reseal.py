@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
 from attrs import frozen
 
 from svcd.store import migrations
 from svcd.store.offline.session import OfflineError, Session, current
 from svcd.store.offline.shape import TableShape, shape
-from svcd.store.sealer import SEALED_LIKE, MemorySealer, SealerError
+from svcd.store.sealer import SEALED_LIKE, MemorySealer
 
 _AT_ONCE = 100
 """Rows of one transaction."""
@@ -27,27 +26,6 @@ class Resealed:
 
     table: str
     rows: int
-
-
-def unopened(session: Session, sealer: MemorySealer) -> Sequence[str]:
-    """Rows with a secret that no key of `sealer` opens, as `table key`. Raises OfflineError."""
-    found: list[str] = []
-    for table in _tables(session):
-        if "sealed" not in table.columns and table.name != "clusters":
-            continue
-        session.snapshot()
-        for row in session.rows(f"select {', '.join(table.columns)} from {table.name}"):
-            values = dict(zip(table.columns, row, strict=True))
-            sealed = values.get("sealed")
-            if table.name == "clusters":
-                sealed = msgspec.json.decode(values["record"]).get("management_private_key")
-            try:
-                if sealed is not None:
-                    sealer.open(sealed)
-            except SealerError:
-                found.append(f"{table.name} {' '.join(str(values[each]) for each in table.key)}")
-        session.rollback()
-    return found
 
 
 def reseal(session: Session, sealer: MemorySealer) -> Iterator[Resealed]:
