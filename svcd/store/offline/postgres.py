@@ -25,7 +25,7 @@ from svcd.store.database import Row, SchemaError
 from svcd.store.lease.lock import LOCK, LOCK_KEY
 from svcd.store.offline.session import ROWS_AT_ONCE, OfflineError
 from svcd.store.offline.shape import TableShape
-from svcd.store.postgres import translate
+from svcd.store.postgres_statements import translate
 from svcd.store.sessions import (
     AWAKE,
     ENCODING,

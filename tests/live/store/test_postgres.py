@@ -22,7 +22,8 @@ from svcd.settings import Database, Limits
 from svcd.store.changes import _part as feed_part
 from svcd.store.changes import cut, excess
 from svcd.store.database import Sql
-from svcd.store.postgres import FEED, PostgresDatabase, translate
+from svcd.store.postgres import PostgresDatabase
+from svcd.store.postgres_statements import FEED, translate
 from svcd.store.sealer import MemorySealer
 from svcd.store.sessions import Lost, Session, connection_text
 from svcd.store.store import SqlStore

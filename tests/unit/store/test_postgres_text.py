@@ -8,7 +8,7 @@ from svcd.model.redaction import without_passwords
 from svcd.settings import Database
 
 try:
-    from svcd.store.postgres import translate, usable
+    from svcd.store.postgres_statements import translate, usable
     from svcd.store.sessions import connection_text
 except ImportError as error:
     raise SkipTest("psycopg2 is not installed: pip install 'svcd[postgresql]'") from error
