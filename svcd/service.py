@@ -281,12 +281,12 @@ async def _store(
             path.touch(0o600)  # SQLite itself makes the file readable for all users
         return SqlStore(SqliteDatabase(path, clock=reactor), sealer, limits=limits), None
     from svcd.store.lease.keeper import Me, require  # here: their libraries are an extra
-    from svcd.store.postgres import PostgresDatabase, Sharing
+    from svcd.store.postgres import PostgresDatabase
 
     about = f"{socket.gethostname()}, process {os.getpid()}"
-    me = Me(f"svcd-{folder.place}", about, alone=settings.cloud.kind != "openstack")
-    sharing = Sharing(me, steady_seconds, wall_seconds)
-    database = PostgresDatabase(reactor, settings.database, taken, sharing=sharing)
+    alone = settings.cloud.kind != "openstack"
+    me = Me(f"svcd-{folder.place}", about, steady_seconds, wall_seconds, alone)
+    database = PostgresDatabase(reactor, settings.database, taken, me=me)
     await database.open()
     return SqlStore(database, sealer, me.name, require, limits), database.keeper
 

@@ -23,7 +23,6 @@ from collections.abc import (
 from typing import Any, TypeVar
 
 import psycopg2
-from attrs import frozen
 from psycopg2 import errorcodes
 from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
@@ -87,23 +86,11 @@ _ANNOUNCED = 64
 """Most tenants in one announcement: a notification has at most 8,000 bytes."""
 
 
-@frozen
-class Sharing:
-    """The identity and clocks of a daemon on a database.
-
-    steady, wall: see svcd.store.lease.holding. wall None: the reactor's clock.
-    """
-
-    me: Me
-    steady: Callable[[], float]
-    wall: Callable[[], float] | None = None
-
-
 class PostgresDatabase:
     """The database of `settings.url`.
 
     taken: called with one line when another daemon has the database alone, or has upgraded its
-    schema. sharing: the identity of this daemon; None: it has the database alone, under a new name.
+    schema. me: this daemon; None: it has the database alone, under a new name.
     """
 
     where = "the database"
@@ -114,28 +101,20 @@ class PostgresDatabase:
         settings: DatabaseSettings,
         taken: Callable[[str], None],
         rng: random.Random | None = None,
-        sharing: Sharing | None = None,
+        me: Me | None = None,
     ) -> None:
         """Raises SchemaError when the URL cannot be understood."""
         self._clock = reactor
         self._settings = settings
         self._rng = rng or random.Random()
-        if sharing is None:
-            me = Me(f"svcd-{self._rng.randbytes(8).hex()}", "alone", alone=True)
-            sharing = Sharing(me, reactor.seconds)
-        self._me = sharing.me
+        if me is None:
+            name = f"svcd-{self._rng.randbytes(8).hex()}"
+            me = Me(name, "alone", reactor.seconds, alone=True)
+        self._me = me
         self._sessions = Sessions(reactor, settings, self._me.name)
         self._pool = Pool(reactor, self._sessions, max(1, settings.connections), settings.wait_s)
         self._taken = taken
-        self.keeper = LeaseKeeper(
-            reactor,
-            sharing.steady,
-            self._sessions,
-            settings,
-            self._me,
-            self._shut_out,
-            sharing.wall,
-        )
+        self.keeper = LeaseKeeper(reactor, self._sessions, settings, me, self._shut_out)
         self.repeated = 0
         self._turns = DeferredLock()
         self._announced: set[str] = set()

@@ -108,10 +108,9 @@ class Process:
             sessions: Any = Sessions(self._server, line, svcd.faults, self.name)
             keeper = LeaseKeeper(
                 clock,
-                line.steady,
                 sessions,
                 svcd._settings.database,
-                Me(self.name, self.name),
+                Me(self.name, self.name, line.steady),
                 self._world.watch.breach,
             )
             await keeper.open()

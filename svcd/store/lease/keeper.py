@@ -124,14 +124,16 @@ _NOTIFY: Final = f"select pg_notify('{CHANNEL}', %(text)s)"
 
 @frozen
 class Me:
-    """The identity of this daemon.
+    """The identity and the clocks of this daemon.
 
-    name: its name in the database. about: host and process. alone: no other daemon may use the
-    database, see `lock`.
+    name: its name in the database. about: host and process. steady, wall: see Holding. alone: no
+    other daemon may use the database, see `lock`.
     """
 
     name: str
     about: str
+    steady: Callable[[], float]
+    wall: Callable[[], float] | None = None
     alone: bool = False
 
 
@@ -150,26 +152,25 @@ class LeaseKeeper:
 
     notified: called with each notification of another daemon (`Tx.notify`). shut_out: called with
     one line when another daemon owns the database alone, or has upgraded its schema beyond this
-    release. steady, wall: see `Holding`. problem: why the lease
-    cannot be used or taken now, else "".
+    release. problem: why the lease cannot be used or taken now, else "".
     """
 
     def __init__(
         self,
         clock: IReactorTime,
-        steady: Callable[[], float],
         sessions: Sessions,
         settings: DatabaseSettings,
         me: Me,
         shut_out: Callable[[str], None],
-        wall: Callable[[], float] | None = None,
     ) -> None:
         self._clock = clock
         self._sessions = sessions
         self._settings = settings
         self._me = me
         self._shut_out = shut_out
-        self.holding = Holding(clock, steady, me.name, settings.lease_s, settings.grace_s, wall)
+        self.holding = Holding(
+            clock, me.steady, me.name, settings.lease_s, settings.grace_s, me.wall
+        )
         self.notified: Callable[[str], None] = _ignore
         self.problem = "the database was not asked for the lease yet"
         self._session: Session | None = None

@@ -12,7 +12,7 @@ from svcd.runtime.clock import steady_seconds
 from svcd.runtime.tasks import sleep
 from svcd.settings import Database
 from svcd.store.lease.keeper import Me
-from svcd.store.postgres import PostgresDatabase, Sharing
+from svcd.store.postgres import PostgresDatabase
 from svcd.store.sealer import MemorySealer
 from svcd.store.store import SqlStore
 from tests.contract.store.rows import at
@@ -40,10 +40,10 @@ class IdleSessionTests(TestCase):
             raise SkipTest("PostgreSQL ends idle sessions since version 14")
         execute(self.url, f"alter database {name} set idle_session_timeout = '{_IDLE_S}s'")
 
-    async def keep(self, sharing: Sharing | None) -> None:
+    async def keep(self, me: Me | None) -> None:
         """Open a store, and compare its sessions before and after the time-out."""
         taken: list[str] = []
-        database = PostgresDatabase(reactor, Database(url=self.url), taken.append, sharing=sharing)
+        database = PostgresDatabase(reactor, Database(url=self.url), taken.append, me=me)
         await database.open()
         store = SqlStore(database, MemorySealer())
         self.addCleanup(lambda: Deferred.fromCoroutine(store.close()))
@@ -60,4 +60,4 @@ class IdleSessionTests(TestCase):
 
     async def test_a_daemon_that_shares_keeps_its_lease(self) -> None:
         """It renews them less often than the time-out."""
-        await self.keep(Sharing(Me("one", "a test"), steady_seconds))
+        await self.keep(Me("one", "a test", steady_seconds))

@@ -23,7 +23,7 @@ from svcd.runtime.tasks import gather, sleep
 from svcd.settings import Database
 from svcd.store.database import SchemaError
 from svcd.store.lease.keeper import Me, require
-from svcd.store.postgres import PostgresDatabase, Sharing
+from svcd.store.postgres import PostgresDatabase
 from svcd.store.sealer import MemorySealer, SealerError
 from svcd.store.store import SqlStore
 from tests.contract.store.rows import TENANT, at, cluster
@@ -45,11 +45,11 @@ class Member:
 
     def __init__(self, url: str, name: str, sealer: Sealer) -> None:
         settings = evolve(_SETTINGS, url=url)
-        sharing = Sharing(Me(name, f"{name} of the tests"), steady_seconds)
+        me = Me(name, f"{name} of the tests", steady_seconds)
         self.shut_out: list[str] = []
         self.heard: list[str] = []
         self.changes: list[str] = []
-        self.database = PostgresDatabase(reactor, settings, self.shut_out.append, sharing=sharing)
+        self.database = PostgresDatabase(reactor, settings, self.shut_out.append, me=me)
         self.keeper = self.database.keeper
         self.holding = self.keeper.holding
         self.holding.watch(

@@ -23,7 +23,7 @@ from svcd.settings import Database
 from svcd.store.database import Conflict, SchemaError, Sql
 from svcd.store.lease.keeper import Me
 from svcd.store.lease.lock import LOCK_KEY
-from svcd.store.postgres import PostgresDatabase, Sharing
+from svcd.store.postgres import PostgresDatabase
 from svcd.store.sealer import MemorySealer
 from svcd.store.store import SqlStore
 from tests.contract.store.rows import TENANT, at, cluster, internal
@@ -219,9 +219,9 @@ class FreshnessTests(_PostgresCase):
         """What one has acknowledged shows at the other at once, and the other way round."""
         members = []
         for name in ("one", "two"):
-            sharing = Sharing(Me(name, name), reactor.seconds)
+            me = Me(name, name, reactor.seconds)
             settings = evolve(_SETTINGS, url=self.url)
-            database = PostgresDatabase(reactor, settings, self.taken.append, sharing=sharing)
+            database = PostgresDatabase(reactor, settings, self.taken.append, me=me)
             await database.open()
             members.append(SqlStore(database, MemorySealer()))
             self.addCleanup(lambda s=members[-1]: Deferred.fromCoroutine(s.close()))

@@ -18,7 +18,7 @@ from svcd.store.offline.check import Counted, check
 from svcd.store.offline.content import sums
 from svcd.store.offline.postgres import PostgresSession
 from svcd.store.offline.shape import shape
-from svcd.store.postgres import PostgresDatabase, Sharing
+from svcd.store.postgres import PostgresDatabase
 from svcd.store.sealer import FernetSealer
 from tests.contract.store.rows import at
 from tests.live.store.test_postgres import drive, own_reactor
@@ -53,10 +53,10 @@ class UpgradeTests(SynchronousTestCase):
         ran = svcd("db", "copy", "--from", source, "--to", self.url, state=self.state)
         self.assertEqual(ran.code, 0, ran)
 
-    def upgrade(self, sharing: Sharing | None = None) -> int:
+    def upgrade(self, me: Me | None = None) -> int:
         """What a daemon does at its start."""
         settings = Database(url=self.url)
-        database = PostgresDatabase(own_reactor(), settings, self.fail, sharing=sharing)
+        database = PostgresDatabase(own_reactor(), settings, self.fail, me=me)
 
         async def opened() -> int:
             await database.open()
@@ -105,7 +105,7 @@ class UpgradeTests(SynchronousTestCase):
         execute(self.url, f"update schema_version set number = {DEVELOPMENT}")
         execute(self.url, "alter table daemons drop column knows")
         before = content(self.url)
-        shared = Sharing(Me("svcd-0123456789abcdef", "of the test"), own_reactor().seconds)
+        shared = Me("svcd-0123456789abcdef", "of the test", own_reactor().seconds)
         for sharing in (None, shared):
             with self.assertRaises(SchemaError) as raised:
                 self.upgrade(sharing)

@@ -107,7 +107,11 @@ class KeeperTests(SynchronousTestCase):
         self.server = _Server(self.clock)
         sessions: Any = self.server
         self.keeper = LeaseKeeper(
-            self.clock, self.clock.seconds, sessions, _SETTINGS, Me("me", "of the test"), self.fail
+            self.clock,
+            sessions,
+            _SETTINGS,
+            Me("me", "of the test", self.clock.seconds),
+            self.fail,
         )
         self.holding = self.keeper.holding
         self.successResultOf(Deferred.fromCoroutine(self.keeper.open()))
@@ -167,10 +171,9 @@ class ReleaseTests(SynchronousTestCase):
         sessions: Any = self.server
         self.keeper = LeaseKeeper(
             self.clock,
-            self.clock.seconds,
             sessions,
             _SETTINGS,
-            Me("me", "of the test"),
+            Me("me", "of the test", self.clock.seconds),
             self.shut_out.append,
         )
         self.addCleanup(lambda: Deferred.fromCoroutine(self.keeper.stop()))
