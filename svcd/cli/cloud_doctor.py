@@ -28,9 +28,10 @@ from svcd.clients.application_credentials import UserCredentials
 from svcd.clients.cloud import TenantCloud, cloud_error
 from svcd.clients.compute import Compute
 from svcd.clients.http import HttpClient
-from svcd.clients.identity import Keystone, Scope, Token
+from svcd.clients.identity import Keystone, Scope
 from svcd.clients.rest import Rest
 from svcd.clients.sessions import CallerSession, own_session
+from svcd.clients.tokens import Token
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault, PortError

@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 from svcd.cli.finding import Finding, fail, ok, warn
 from svcd.clients.application_credentials import UserCredentials
 from svcd.clients.cloud import TenantCloud
-from svcd.clients.identity import Keystone, Token
+from svcd.clients.identity import Keystone
+from svcd.clients.tokens import Token
 from svcd.clients.trusts import Trusts
 from svcd.model import ownership_tags, wire
 from svcd.model.choices import listed

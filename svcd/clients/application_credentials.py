@@ -13,15 +13,14 @@ from typing import Any
 from urllib.parse import quote
 
 from svcd.clients.http import HttpClient
-from svcd.clients.identity import Keystone, Token
+from svcd.clients.identity import Keystone
 from svcd.clients.rest import Rest, RestError, Session, shaped
+from svcd.clients.tokens import SERVICE, Token
 from svcd.model.job_credential import ApplicationCredential
 from svcd.model.secret import Secret
 from svcd.model.trust import delegated
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
-
-_SERVICE = "identity"
 
 
 class UserCredentials:
@@ -39,7 +38,7 @@ class UserCredentials:
         tenant: str = "",
     ) -> None:
         self._current = current
-        self._rest = Rest(http, session, _SERVICE, (), tenant=tenant, url=keystone.base)
+        self._rest = Rest(http, session, SERVICE, (), tenant=tenant, url=keystone.base)
 
     async def create(
         self, name: str, roles: Sequence[str], expires_at: float
@@ -52,7 +51,7 @@ class UserCredentials:
                 f"user {token.user_name!r} has none of the roles {', '.join(roles)} in project"
                 f" {token.project_id} (setting cloud.job_roles)"
             )
-            raise CloudError(_SERVICE, Fault.FORBIDDEN, text)
+            raise CloudError(SERVICE, Fault.FORBIDDEN, text)
         end = datetime.datetime.fromtimestamp(expires_at, datetime.UTC)
         wanted = {
             "name": name,
@@ -74,7 +73,7 @@ class UserCredentials:
             made = answer["application_credential"]
             return ApplicationCredential(id=str(made["id"]), secret=Secret(str(made["secret"])))
 
-        return shaped(_SERVICE, "an application credential", convert, answer)
+        return shaped(SERVICE, "an application credential", convert, answer)
 
     async def delete(self, name: str, id_: str) -> bool:
         """See ports.ApplicationCredentials. It is gone when a list does not have it either."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from attrs import field, frozen
@@ -15,17 +13,15 @@ from twisted.internet.interfaces import IReactorTime
 from svcd.clients.http import Answer, HttpClient
 from svcd.clients.newest import Newest
 from svcd.clients.rest import RestError, refusal, shaped
-from svcd.model import ownership_tags
+from svcd.clients.tokens import SERVICE, Endpoint, Token, endpoints_of, object_of, token_of
 from svcd.model.cloud import Project
 from svcd.model.ids import TenantId, iso_seconds, timestamp
-from svcd.model.redaction import url_repr
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.runtime.coalesce import Coalescer
 from svcd.settings import CloudSettings
 
-_SERVICE = "identity"
 _RENEW_BEFORE_S = 120.0
 """A kept token is renewed when so little of its life is left."""
 _CATALOG_S = 300.0
@@ -36,37 +32,6 @@ _PAUSE_S: Final = 300.0
 """Time for which svcd does not repeat a login with a password of a user that Keystone refused. It
 doubles with each refusal, because many clouds lock an account after a few wrong passwords."""
 _MOST_PAUSE_S: Final = 6 * 3600.0
-_AGREE_S: Final = 30.0
-"""A smaller difference between Keystone's clock and ours counts as none."""
-
-
-@frozen(kw_only=True)
-class Endpoint:
-    """One URL of the catalog."""
-
-    type: str
-    interface: str
-    region: str
-    url: str = field(repr=url_repr)
-
-
-@frozen(kw_only=True)
-class Token:
-    """A token as Keystone describes it.
-
-    issued_at, expires_at: epoch seconds. is_job: see Caller.
-    """
-
-    text: Secret
-    user_id: str
-    user_name: str
-    project_id: str
-    roles: tuple[str, ...]
-    issued_at: float
-    expires_at: float
-    is_trust: bool
-    is_job: bool
-    catalog: tuple[Endpoint, ...] = field(repr=False)
 
 
 @frozen(kw_only=True)
@@ -152,7 +117,7 @@ class Keystone:
             f"{self._base} refuses user {user!r} in project {tenant_id!r}: unknown user, wrong"
             f" password, or no role there; svcd does not try this password again before {until} UTC"
         )
-        return CloudError(_SERVICE, Fault.UNAUTHORIZED, text)
+        return CloudError(SERVICE, Fault.UNAUTHORIZED, text)
 
     def forget(self, token: Secret) -> None:
         """Drop a token that a service refused: the next caller gets a new one."""
@@ -219,8 +184,8 @@ class Keystone:
         text = answer.header("x-subject-token")
         if not text:
             text = "the answer has no X-Subject-Token header"
-            raise CloudError(_SERVICE, Fault.SERVER_ERROR, text)
-        return _token(Secret(text), answer, self._clock.seconds())
+            raise CloudError(SERVICE, Fault.SERVER_ERROR, text)
+        return token_of(Secret(text), answer, self._clock.seconds())
 
     # ---- logins of users ----
 
@@ -261,7 +226,7 @@ class Keystone:
             ]
             return sorted(found, key=lambda each: (each.name, each.id))
 
-        return shaped(_SERVICE, "projects", convert, object_of(answer))
+        return shaped(SERVICE, "projects", convert, object_of(answer))
 
     # ---- callers' tokens ----
 
@@ -283,7 +248,7 @@ class Keystone:
             if answer.status != 401:
                 break
             self.forget(own.text)
-        return None if answer.status == 404 else _token(subject, answer, self._clock.seconds())
+        return None if answer.status == 404 else token_of(subject, answer, self._clock.seconds())
 
     async def catalog(self, token: Secret, tenant_id: str) -> tuple[Endpoint, ...]:
         """The catalog for a caller's token. It is kept for some minutes per tenant."""
@@ -293,7 +258,7 @@ class Keystone:
             return found[1]
         answer = await self.send("GET", "/auth/catalog", token=token, tenant=tenant_id)
         endpoints = shaped(
-            _SERVICE, "a catalog", lambda body: _endpoints(body["catalog"]), object_of(answer)
+            SERVICE, "a catalog", lambda body: endpoints_of(body["catalog"]), object_of(answer)
         )
         self._catalogs[tenant_id] = (now + _CATALOG_S, endpoints)
         return endpoints
@@ -345,14 +310,14 @@ class Keystone:
             self._base + path,
             headers=sent,
             body=data,
-            service=_SERVICE,
+            service=SERVICE,
             repeatable=repeatable,
             secrets=secrets,
             max_body_bytes=max_body_bytes,
             tenant=tenant,
         )
         if answer.status >= 400 and answer.status not in also:
-            raise refusal(_SERVICE, method, self._base + path, answer)
+            raise refusal(SERVICE, method, self._base + path, answer)
         return answer
 
 
@@ -375,75 +340,6 @@ def _password(user: Mapping[str, Any], password: str) -> dict[str, Any]:
     return {"methods": ["password"], "password": {"user": {**user, "password": password}}}
 
 
-def object_of(answer: Answer) -> dict[str, Any]:
-    """The JSON object of an answer of the identity service. Raises CloudError."""
-    try:
-        parsed = answer.json()
-    except ValueError:
-        parsed = None
-    if not isinstance(parsed, dict):
-        raise CloudError(_SERVICE, Fault.SERVER_ERROR, "the answer is not a JSON object")
-    return parsed
-
-
-def _token(text: Secret, answer: Answer, now: float) -> Token:
-    """The token of an answer that arrived `now`, its times by our clock. Raises CloudError."""
-    ahead_s = _ahead_s(answer, now)
-
-    def convert(answer: Mapping[str, Any]) -> Token:
-        body = answer["token"]
-        made_by = str((body.get("application_credential") or {}).get("name", ""))
-        return Token(
-            text=text,
-            user_id=str(body["user"]["id"]),
-            user_name=str(body["user"].get("name", "")),
-            project_id=str((body.get("project") or {}).get("id", "")),
-            roles=tuple(str(role["name"]) for role in body.get("roles") or ()),
-            issued_at=seconds_of(body["issued_at"]) - ahead_s,
-            expires_at=seconds_of(body["expires_at"]) - ahead_s,
-            is_trust="OS-TRUST:trust" in body,
-            is_job=ownership_tags.of_credential(made_by) is not None,
-            catalog=_endpoints(body.get("catalog")),
-        )
-
-    return shaped(_SERVICE, "a token", convert, object_of(answer))
-
-
-def _ahead_s(answer: Answer, now: float) -> float:
-    """The seconds that Keystone's clock is ahead of ours, by the `Date` of its answer.
-
-    A small difference comes from the network or from rounding and counts as 0.0. So does a missing
-    date.
-    """
-    try:
-        ahead = parsedate_to_datetime(answer.header("date")).timestamp() - now
-    except (ValueError, TypeError):
-        return 0.0
-    return 0.0 if abs(ahead) < _AGREE_S else ahead
-
-
 def _renew_before_s(token: Token) -> float:
     """The rest of its life at which a token is renewed: at most half of its life."""
     return min(_RENEW_BEFORE_S, (token.expires_at - token.issued_at) / 2)
-
-
-def seconds_of(text: str) -> float:
-    """Epoch seconds of `2026-11-21T12:07:31.000000Z`.
-
-    Keystone leaves the zone out when the end of an application credential ends the token.
-    """
-    moment = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
-    return moment.replace(tzinfo=moment.tzinfo or datetime.UTC).timestamp()
-
-
-def _endpoints(catalog: Any) -> tuple[Endpoint, ...]:
-    return tuple(
-        Endpoint(
-            type=str(service.get("type", "")),
-            interface=str(each.get("interface", "")),
-            region=str(each.get("region_id") or each.get("region") or ""),
-            url=str(each.get("url", "")),
-        )
-        for service in catalog or ()
-        for each in service.get("endpoints", ())
-    )

@@ -25,9 +25,10 @@ from typing import Final, TypeAlias
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from svcd.clients.identity import Keystone, Token
+from svcd.clients.identity import Keystone
 from svcd.clients.newest import Newest
 from svcd.clients.token_checks import TokenChecks, no_answer_of_identity, peer_of
+from svcd.clients.tokens import Token
 from svcd.errors import Forbidden, TooManyRequests, Unauthorized
 from svcd.model.cloud import LoggedIn, Project
 from svcd.model.requests import PasswordLogin

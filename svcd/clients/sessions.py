@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable
 
 from twisted.internet.interfaces import IReactorTime
 
-from svcd.clients.identity import Keystone, Scope, Token
+from svcd.clients.identity import Keystone, Scope
 from svcd.clients.logins import Logins
 from svcd.clients.newest import Newest
 from svcd.clients.token_checks import TokenChecks, no_answer_of_identity
+from svcd.clients.tokens import Token
 from svcd.errors import Unauthorized
 from svcd.model.cloud import Caller
 from svcd.model.ids import TenantId

@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from svcd.clients.identity import Keystone, Scope, object_of, seconds_of
+from svcd.clients.identity import Keystone, Scope
 from svcd.clients.rest import RestError, shaped
+from svcd.clients.tokens import SERVICE, object_of, seconds_of
 from svcd.model.cloud import Caller
 from svcd.model.ids import TenantId
 from svcd.model.secret import Secret
@@ -15,7 +16,6 @@ from svcd.model.trust import GivenTrust, delegated
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 
-_SERVICE: Final = "identity"
 _PATH: Final = "/OS-TRUST/trusts"
 _NO_TRUST = (
     "svcd needs a trust from you, and a token of an application credential cannot create one: log "
@@ -45,7 +45,7 @@ class Trusts:
         roles = delegated(caller.roles, self._roles)
         if not roles:
             raise CloudError(
-                _SERVICE,
+                SERVICE,
                 Fault.FORBIDDEN,
                 "the trust for the cluster needs one of the roles"
                 f" {', '.join(self._roles)} (setting cloud.trust_roles), and the"
@@ -66,7 +66,7 @@ class Trusts:
                 "POST", _PATH, token=token, body={"trust": trust}, tenant=caller.tenant_id
             )
             return shaped(
-                _SERVICE, "a trust", lambda body: str(body["trust"]["id"]), object_of(answer)
+                SERVICE, "a trust", lambda body: str(body["trust"]["id"]), object_of(answer)
             )
         except CloudError as error:
             status = error.status if isinstance(error, RestError) else 0
@@ -119,7 +119,7 @@ class Trusts:
                 if row.get("expires_at") and seconds_of(row["expires_at"]) in ends
             ]
 
-        return shaped(_SERVICE, "trusts", convert, object_of(answer))
+        return shaped(SERVICE, "trusts", convert, object_of(answer))
 
     async def delete(self, trust_id: str) -> None:
         """Delete a trust with a token of the trust. A missing trust is no fault. Raises CloudError.
@@ -144,7 +144,7 @@ class Trusts:
                 self._keystone.forget(token.text)
             if answer.status == 404 and await self._is_there(path):
                 text = "a trust that exists could not be deleted: the service did not find it"
-                raise CloudError(_SERVICE, Fault.NOT_FOUND, text)
+                raise CloudError(SERVICE, Fault.NOT_FOUND, text)
             if answer.status != 401:
                 return
 
