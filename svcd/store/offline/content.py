@@ -18,8 +18,6 @@ from svcd.store.offline.session import (
     OfflineError,
     Session,
     current,
-    foreign_tables,
-    occupied,
     schema_of,
     upgrade,
 )
@@ -72,16 +70,21 @@ def refuse_occupied(session: Session, replace: bool | None) -> int:
     replace: whether the user allows this; None when the command has no such option. Raises
     OfflineError when there are rows and the user has not allowed it.
     """
-    foreign = foreign_tables(session)
-    if foreign:
-        raise OfflineError(
-            f"{session.where} has tables of another program ({', '.join(sorted(foreign))}):"
-            " give svcd a database of its own"
-        )
+    names = session.tables()
+    if "schema_version" not in names:
+        foreign = names & {table.name for table in shape(migrations.newest()).every}
+        if foreign:
+            raise OfflineError(
+                f"{session.where} has tables of another program ({', '.join(sorted(foreign))}):"
+                " give svcd a database of its own"
+            )
+        return 0
     number = schema_of(session).number
     if replace and migrations.refusal(migrations.Version(number, number)):
         return 1
-    rows = occupied(session)
+    rows = 0
+    for table in shape(current(session)).kept:
+        rows += (session.one(f"select count(*) from {table.name}") or (0,))[0]
     if rows and not replace:
         way = "" if replace is None else ", or say --replace to delete these rows first"
         raise OfflineError(f"{session.where} holds {rows} rows: name an empty one{way}")

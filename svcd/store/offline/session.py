@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from svcd.store import migrations
 from svcd.store.database import Row
-from svcd.store.offline.shape import TableShape, shape
+from svcd.store.offline.shape import TableShape
 
 ROWS_AT_ONCE = 16
 """Rows of one fetch and of one insert: pieces of binaries have 256 KiB, so 4 MiB."""
@@ -89,24 +89,3 @@ def upgrade(session: Session, at: str, last: int | None = None) -> int:
     for script in migrations.scripts(before, at, last):
         session.script(script)
     return before
-
-
-def foreign_tables(session: Session) -> frozenset[str]:
-    """Tables with names of svcd's tables in a database without a schema of svcd."""
-    names = frozenset(each.name for each in shape(migrations.newest()).every)
-    there = session.tables()
-    return frozenset() if "schema_version" in there else there & names
-
-
-def occupied(session: Session) -> int:
-    """The number of rows that a restore would replace."""
-    number = current(session)
-    if not number:
-        return 0
-    tables = shape(number).kept
-    return sum(_count(session, f"select count(*) from {each.name}") for each in tables)
-
-
-def _count(session: Session, text: str) -> int:
-    row = session.one(text)
-    return int(row[0]) if row else 0
