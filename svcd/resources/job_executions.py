@@ -132,7 +132,9 @@ class JobExecutions:
             if offset is None and is_given:
                 raise ValidationError(f"?{name}: needs ?offset, the value of X-Log-Offset or 0")
         if offset is None and call.head:
-            return Answer(200, (await self._commands.kept_log(call.caller, id_, 0)).text, _TEXT)
+            return Answer(
+                200, (await self._commands.log_part(call.caller, id_, 0, look=False)).text, _TEXT
+            )
         if offset is None:
             return Answer(200, await self._commands.log(call.caller, id_), _TEXT)
 
@@ -141,7 +143,7 @@ class JobExecutions:
             return part.end > offset or part.complete, part
 
         if call.head:
-            part = await self._commands.kept_log(call.caller, id_, offset, programs)
+            part = await self._commands.log_part(call.caller, id_, offset, programs, look=False)
         else:
             part = await self._waits.newer(call, read, _LOOK_S)
         call.headers["X-Log-Start"] = str(part.start)

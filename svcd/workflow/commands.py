@@ -37,19 +37,8 @@ from svcd.model.ids import (
     Timestamp,
     timestamp,
 )
-from svcd.model.job import (
-    DataSource,
-    Execution,
-    Job,
-    JobBinary,
-)
-from svcd.model.requests import (
-    ExecuteRequest,
-    NewCluster,
-    NewDataSource,
-    NewJob,
-    NewJobBinary,
-)
+from svcd.model.job import DataSource, Execution, Job, JobBinary
+from svcd.model.requests import ExecuteRequest, NewCluster, NewDataSource, NewJob, NewJobBinary
 from svcd.model.wire_jobs import JobConfig
 from svcd.model.wire_plans import ClusterPlan, ExecutionPlan
 from svcd.ports.engine import EngineError, Engines
@@ -357,19 +346,19 @@ class Jobs:
         return await self._within(_ENGINE_S, work, late, "the log was not read")
 
     async def log_part(
-        self, caller: Caller, id_: ExecutionId, offset: int, programs: bool = False
+        self,
+        caller: Caller,
+        id_: ExecutionId,
+        offset: int,
+        programs: bool = False,
+        look: bool = True,
     ) -> LogPart:
-        """The log from `offset` on, after a look at its files. Raises NotFound, ValidationError.
+        """The log from `offset` on. Raises NotFound and ValidationError.
 
-        programs: only the lines of the programs.
+        programs: only the lines of the programs. look: read its files before.
         """
-        return await self._kept_logs.part(await self._get(caller, id_), offset, programs)
-
-    async def kept_log(
-        self, caller: Caller, id_: ExecutionId, offset: int, programs: bool = False
-    ) -> LogPart:
-        """The kept text of the log from `offset` on. Raises NotFound and ValidationError."""
-        return await self._kept_logs.kept(await self._get(caller, id_), offset, programs)
+        row = await self._get(caller, id_)
+        return await self._kept_logs.part(row, offset, programs, look)
 
     async def _get(self, caller: Caller, id_: ExecutionId) -> Execution:
         tenant = caller.tenant_id

@@ -70,18 +70,16 @@ class KeptLogs:
         found = await self._store.read(lambda tx: tx.execution_logs.read(id_, 0))
         return found.text if found is not None and found.complete else None
 
-    async def part(self, row: Execution, offset: int, programs: bool = False) -> LogPart:
-        """The text from `offset` on, after a look at the files. Raises ValidationError."""
-        if not (await self._state(row.id)).complete:
-            await self._fill(row)
-        return await self.kept(row, offset, programs)
+    async def part(
+        self, row: Execution, offset: int, programs: bool = False, look: bool = True
+    ) -> LogPart:
+        """The text from `offset` on. Raises ValidationError.
 
-    async def kept(self, row: Execution, offset: int, programs: bool = False) -> LogPart:
-        """The text from `offset` on that is kept already. Raises ValidationError.
-
-        programs: only the lines of the programs.
+        programs: only the lines of the programs. look: read the files before.
         """
         id_ = row.id
+        if look and not (await self._state(id_)).complete:
+            await self._fill(row)
         found = await self._store.read(lambda tx: tx.execution_logs.read(id_, offset))
         if found is None:
             found = LogPart(start=0, end=0, complete=False, text=b"")

@@ -7,8 +7,9 @@ reads `Again`, not before some time (`Rest`), or not at all (None: the row is go
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from attrs import define, frozen
 from twisted.internet.interfaces import IReactorTime
@@ -113,29 +114,30 @@ class Passes:
         state.interrupted = state.interrupted or planner.has_interrupted_start(row, step)
         match step:
             case TidyUp():
-                must_wait = self._ends.is_full
-                async with self._ends:
-                    if must_wait and await self._is_changed(row):
-                        return Again()
-                    return await self._tidy_up(row, place, state)
+                work = partial(self._tidy_up, row, place, state)
+                return await self._in_turn(self._ends, row, work)
             case ReadRecord() | KillJob() | Condemn() if place is not None:
                 async with self._observer.room(place.cluster.id):
                     return await self._at_engine(step, row, place)
             case MarkOutage(outage=outage):
                 return await self._mark(row, outage)
             case Start() | FindJob() | RemoveDefinition() | KillLate() if place is not None:
-                must_wait = self._starts.is_full
-                async with self._starts:
-                    if must_wait and await self._is_changed(row):
-                        return Again()
-                    return await self._start(step, row, place)
+                work = partial(self._start, step, row, place)
+                return await self._in_turn(self._starts, row, work)
             case _:
                 return await self._conclude(step, row, sight.cluster)
 
-    async def _is_changed(self, row: Execution) -> bool:
-        """Whether `row` is another one now, after a wait in which a request may have come."""
-        now = await self._rows.find(row.id)
-        return now is None or now.version != row.version
+    async def _in_turn(
+        self, gate: Gate, row: Execution, work: Callable[[], Coroutine[Any, Any, After]]
+    ) -> After:
+        """Do `work`, unless a request has changed `row` during the wait for the gate."""
+        must_wait = gate.is_full
+        async with gate:
+            if must_wait:
+                now = await self._rows.find(row.id)
+                if now is None or now.version != row.version:
+                    return Again()
+            return await work()
 
     # ---- the submit ----
 
