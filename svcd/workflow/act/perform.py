@@ -35,7 +35,7 @@ from svcd.workflow.binaries import Binaries
 from svcd.workflow.decide import causes, document, failures, lifecycle, planner, submission
 from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.job_configs import launcher_faults
-from svcd.workflow.decide.launchers import Family
+from svcd.workflow.decide.launchers import Family, suspect
 from svcd.workflow.decide.masking import masked_text, reading
 from svcd.workflow.decide.material import secrets_of, work_of
 from svcd.workflow.decide.object_store import ObjectStoreAccess
@@ -290,7 +290,9 @@ class Performer:
         secrets = await self._rows.secrets(row)
         read = await read_record(self._clock, raw, secrets)
         read = with_known_children(read, row.engine_record)
-        action = read.failed if status in _FAILED else None
+        # a cancel, which must be quick, needs no evidence, and seldom the launcher
+        failed = suspect(read) if row.cancel_requested else read.failed
+        action = failed if status in _FAILED else None
         if action is None:
             children = await self._manager.children(place, submitter(read))
             family = Family(children=children or ())

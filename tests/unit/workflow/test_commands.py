@@ -373,6 +373,14 @@ class Cancel(WorkflowCase):
         self.assertIsNotNone(after.end_time)
         self.assertEqual(self.info(row.id)["actions"][1]["status"], "KILLED")
 
+    def test_the_answer_needs_only_the_engine(self) -> None:
+        """A resource manager that does not answer would hold it."""
+        row = self.running()
+        known = len(self.probe.asked)
+        self.run_to_end(self.jobs.cancel(CALLER, row.id))
+        asked = self.probe.asked[known:]
+        self.assertEqual([url for url in asked if "/ws/v1/cluster" in url], [])
+
     def test_a_pending_job_never_starts(self) -> None:
         self.set_cluster(status=ClusterStatus.SPAWNING)
         row = self.execute()
