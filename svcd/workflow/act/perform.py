@@ -37,7 +37,7 @@ from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.job_configs import launcher_faults
 from svcd.workflow.decide.launchers import Family, suspect
 from svcd.workflow.decide.masking import masked_text, reading
-from svcd.workflow.decide.material import secrets_of, work_of
+from svcd.workflow.decide.material import Material, work_of
 from svcd.workflow.decide.object_store import ObjectStoreAccess
 from svcd.workflow.decide.planner import News
 from svcd.workflow.decide.progress import (
@@ -139,7 +139,7 @@ class Performer:
             try:
                 obtained = await self._credentials.obtain(row, material)
             except CloudError as error:
-                return _hidden(_no_credential(error), secrets_of(row, material, {}))
+                return await self._hidden(_no_credential(error), row, material)
             if obtained is None:
                 return Done()
             logins = obtained
@@ -170,8 +170,17 @@ class Performer:
                         return unproven
             return await self._submit(step, row, place, properties)
         except Stop as stop:
-            stored = await self._rows.secrets(row)  # without staging `logins` are samples
-            return _hidden(stop.outcome, [*secrets_of(row, material, logins), *stored])
+            return await self._hidden(stop.outcome, row, material)
+
+    async def _hidden(
+        self, outcome: Retry | Fail, row: Execution, material: Material
+    ) -> Retry | Fail:
+        """`outcome` without secrets that svcd sent to the engine, to HDFS and the object store."""
+        secrets = [*await self._rows.secrets(row), *material.passwords]
+        if isinstance(outcome, Retry):
+            return evolve(outcome, text=masked_text(outcome.text, secrets))
+        failure = outcome.failure
+        return Fail(failure=evolve(failure, text=masked_text(failure.text, secrets)))
 
     async def _submit(
         self, step: Start, row: Execution, place: Place, properties: Mapping[str, str]
@@ -368,14 +377,6 @@ def _no_credential(error: CloudError) -> Retry | Fail:
 
 def _retry(error: EngineError, least_s: float = 0.0) -> Retry:
     return Retry(code=Code.ENGINE_UNREACHABLE, step="submit", text=error.text, least_s=least_s)
-
-
-def _hidden(outcome: Retry | Fail, secrets: Sequence[Secret]) -> Outcome:
-    """`outcome` without secrets that svcd sent to the engine and to HDFS."""
-    if isinstance(outcome, Retry):
-        return evolve(outcome, text=masked_text(outcome.text, secrets))
-    failure = outcome.failure
-    return Fail(failure=evolve(failure, text=masked_text(failure.text, secrets)))
 
 
 async def read_record(

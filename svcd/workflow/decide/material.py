@@ -11,7 +11,7 @@ from svcd.model.job import DataSource, Execution, Job, JobBinary, JobConfigs
 from svcd.model.secret import Secret
 from svcd.model.template import Configs
 from svcd.workflow.decide import document
-from svcd.workflow.decide.job_credentials import Login, Logins
+from svcd.workflow.decide.job_credentials import Logins
 from svcd.workflow.decide.object_store import ObjectStoreAccess
 
 
@@ -25,13 +25,11 @@ class Material:
     input: DataSource | None
     output: DataSource | None
 
-
-def secrets_of(row: Execution, material: Material, logins: Logins) -> Sequence[Secret]:
-    """The secrets that svcd sends to the engine and to HDFS, and the passwords of accounts."""
-    found = [each.credential.secret for each in logins.values() if isinstance(each, Login)]
-    found += document.secrets_of([material.input, material.output], row.job_configs)
-    binaries = (*material.mains, *material.libs)
-    return found + [Secret(b.extra.password) for b in binaries if b.extra is not None]
+    @property
+    def passwords(self) -> Sequence[Secret]:
+        """The passwords of the accounts by which svcd reads the binaries."""
+        accounts = (binary.extra for binary in (*self.mains, *self.libs))
+        return [Secret(account.password) for account in accounts if account is not None]
 
 
 def work_of(

@@ -7,8 +7,9 @@ from attrs import field, frozen
 from svcd.model.job import DataSource, Execution
 from svcd.model.redaction import DEFINITION, masked_document, shown_url
 from svcd.model.wire_plans import ClusterPlan, ExecutionPlan, PlannedBinary, PlannedData
+from svcd.workflow.decide import document
 from svcd.workflow.decide.job_credentials import Logins
-from svcd.workflow.decide.material import Material, secrets_of
+from svcd.workflow.decide.material import Material
 
 
 @frozen(kw_only=True)
@@ -24,7 +25,7 @@ def execution_plan(row: Execution, checked: Checked, cluster: ClusterPlan | None
     """cluster: the plan of its new transient cluster."""
     material = checked.material
     job = material.job
-    secrets = secrets_of(row, material, checked.logins)
+    secrets = document.secrets_of([material.input, material.output], row.job_configs)
     return ExecutionPlan(
         job_id=job.id,
         job_type=job.type.value,
