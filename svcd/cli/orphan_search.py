@@ -9,8 +9,8 @@ before their row, and they carry no tag: the search removes them only by their i
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from attrs import evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
@@ -18,7 +18,7 @@ from twisted.internet.interfaces import IReactorTime
 from svcd.cli.client import Api
 from svcd.cli.exits import UNREACHABLE, CommandError
 from svcd.cli.times import duration, moment
-from svcd.clients.ownership_tags import Kind, Thing
+from svcd.clients.ownership_tags import Kind, TaggedCloud, Thing
 from svcd.model.ids import timestamp
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
@@ -32,16 +32,6 @@ YOUNG_S: Final = 600.0
 """Default of `--younger`: age below which objects are left alone."""
 WAIT_S: Final = 180.0
 """Default of `--wait`: time for the removal of all objects."""
-
-
-class Cloud(Protocol):
-    """The part of `svcd.clients.ownership_tags.TaggedCloud` that the search uses."""
-
-    @property
-    def unlisted(self) -> Mapping[Kind, str]: ...
-    async def check(self) -> None: ...
-    async def things(self) -> Sequence[Thing]: ...
-    async def remove(self, thing: Thing) -> None: ...
 
 
 @frozen(kw_only=True)
@@ -174,8 +164,8 @@ class Search:
 
     def __init__(
         self,
-        cloud: Cloud,
-        rows: Callable[[], Awaitable[Rows]],
+        cloud: TaggedCloud,
+        rows: Callable[[], Rows],
         clock: IReactorTime,
         rules: Rules,
         say: Callable[[str], None],
@@ -191,7 +181,7 @@ class Search:
     async def found(self) -> Sequence[Orphan]:
         """The orphans now. It lists the cloud first, then the rows; see the note."""
         things = await self._cloud.things()
-        return judged(things, await self._rows(), self._rules, self._clock.seconds())
+        return judged(things, self._rows(), self._rules, self._clock.seconds())
 
     async def run(self, delete: bool, wait_s: float = WAIT_S) -> Outcome:
         """Show the orphans, and remove them with `delete`, after the question."""

@@ -20,7 +20,7 @@ from svcd.cli import clouds, own_reactor
 from svcd.cli.client import Api
 from svcd.cli.command import Command, settings_of, settings_options
 from svcd.cli.exits import DONE, FAILED, INTERRUPTED, REFUSED, UNREACHABLE, USAGE, CommandError
-from svcd.cli.orphan_search import WAIT_S, YOUNG_S, Outcome, Rows, Rules, Search, rows_of
+from svcd.cli.orphan_search import WAIT_S, YOUNG_S, Outcome, Rules, Search, rows_of
 from svcd.cli.output import write
 from svcd.cli.question import confirm, refuse_unasked, yes_option
 from svcd.cli.session import Session
@@ -87,13 +87,10 @@ def command(
     is_data = session.output in ("json", "yaml")
     say = session.note if is_data else partial(print, flush=True)
 
-    async def rows() -> Rows:
-        return rows_of(api)
-
     async def search(reactor: Any, agent: IAgent) -> Outcome:
         token = Secret(api.door.token)
         tagged = TaggedCloud(agent, reactor, cloud, token, api.door.tenant)
-        whole = Search(tagged, rows, reactor, rules, say, _asks(yes))
+        whole = Search(tagged, partial(rows_of, api), reactor, rules, say, _asks(yes))
         try:
             return await whole.run(delete, max(0.0, wait))
         except CloudError as error:

@@ -117,7 +117,7 @@ class SearchTests(WatchedCloudTestCase):
         )
         api = reader(self.svcd)
 
-        async def read() -> Rows:
+        def read() -> Rows:
             return rows or rows_of(api)
 
         self.said: list[str] = []
@@ -361,7 +361,7 @@ class SearchTests(WatchedCloudTestCase):
         token = self.svcd.token("alice", project="alpha")
         api = reader(self.svcd, "alpha", token)
 
-        async def read() -> Rows:
+        def read() -> Rows:
             return rows_of(api)
 
         def search(**rules: Any) -> Search:
