@@ -1,13 +1,14 @@
-"""What has changed of a job execution, and its result, as lines for people. Pure."""
+"""The story of a job execution as lines for people: its history, changes, and result. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from svcd.cli.report import failure_of
-from svcd.cli.times import duration, seconds
-from svcd.cli.words import CANCELLED, status_of
+from svcd.cli.cluster_story import explained, indented, limit, progress_lines
+from svcd.cli.times import duration, moment, seconds
+from svcd.cli.words import CANCELLED, in_commands, status_of
+from svcd.model.failures import Code
 
 Json = Mapping[str, Any]
 
@@ -18,6 +19,139 @@ OVER: Final = frozenset({"SUCCEEDED", "KILLED", "FAILED"})
 def is_over(execution: Json) -> bool:
     """Whether the execution has ended."""
     return execution["info"]["status"] in OVER
+
+
+# ---- its history (svcd why) ---------------------------------------------------------------------
+
+
+def of_execution(
+    execution: Json,
+    job: Json | None,
+    cluster: Json | None,
+    story: Json | None,
+    now: float | None,
+    base: str,
+) -> Iterator[str]:
+    """The history of an execution.
+
+    job, cluster: None after their deletion. story: the cluster's, if the execution waits for it.
+    base: URL of the tenant.
+    """
+    info = execution["info"]
+    status = info["status"]
+    created = seconds(execution["created_at"])
+    yield f"job execution {execution['id']}: {status_of(execution)}"
+    if job is not None:
+        yield f"  of job {job['name']} ({job['type']}, {job['id']})"
+    yield f"  on {_place(execution, cluster)}"
+    yield f"  requested at {moment(created)}"
+    for word, key in (("started by the engine", "start_time"), ("ended", "end_time")):
+        at = seconds(execution[key])
+        if at is not None:
+            after = "" if created is None else f", {duration(at - created)} later"
+            yield f"  {word} at {moment(at)}{after}"
+    if status not in OVER:
+        yield from _waiting(execution, cluster, story, now)
+    if info.get("failure"):
+        yield ""
+        yield from failure_of(info)
+    elif status == "KILLED":
+        yield "  cancelled by a request to svcd"
+    yield from _engine(execution, info)
+    yield ""
+    yield "logs"
+    yield f"  {base}/job-executions/{execution['id']}/log"
+    for action in _actions(info):
+        url = action.get("consoleUrl")
+        if url and url != "-":  # YARN's proxy takes applications alone
+            url = url.replace("/proxy/job_", "/proxy/application_")
+            yield f"  {action.get('name')}: {url}"
+
+
+def _place(execution: Json, cluster: Json | None) -> str:
+    if cluster is not None:
+        return f"cluster {cluster['name']} ({cluster['id']}, {cluster['status']})"
+    if execution["cluster_id"]:
+        return f"cluster {execution['cluster_id']}, which no longer exists"
+    return "a cluster that was deleted"
+
+
+def _waiting(
+    execution: Json, cluster: Json | None, story: Json | None, now: float | None
+) -> Iterator[str]:
+    """The reason why an execution has not ended yet."""
+    info = execution["info"]
+    waiting = info.get("waiting")
+    if waiting:
+        since, until = seconds(waiting["since"]), seconds(waiting["until"])
+        spent = "" if now is None or since is None else f", for {duration(now - since)}"
+        until_text = limit(until, now)
+        yield f"  waits in step {waiting['step']} since {moment(since)}{spent}{until_text}"
+        text, lines = _of_code(waiting)
+        yield f"    {waiting['code']}: {text}"
+        yield from lines
+    elif info["status"] == "Pending" and cluster is not None and cluster["status"] != "Active":
+        yield f"  waits for the cluster to become Active; it is {cluster['status']}"
+        if story is not None:
+            yield from (f"  {line}" for line in progress_lines(story, now))
+    elif now is not None and seconds(execution["start_time"]) is not None:
+        yield f"  running for {duration(now - (seconds(execution['start_time']) or now))}"
+    elif info["status"] == "Pending":
+        yield "  svcd is submitting it to the workflow engine"
+
+
+def failure_of(info: Json) -> Iterator[str]:
+    """The failure of an execution with its meaning and advice; no line without one."""
+    failure = info.get("failure")
+    if not failure:
+        return
+    yield f"failure: {failure['code']} in step {failure['step']}"
+    text, lines = _of_code(failure)
+    yield from indented(in_commands(text), "  ")
+    yield from lines
+
+
+def _of_code(failure: Json) -> tuple[str, Iterator[str]]:
+    """The text of a failure or wait without the advice in it, and the lines that explain it."""
+    code = failure["code"]
+    if code not in Code.__members__:
+        return failure["text"], iter(())
+    known = Code(code)
+    return known.without_advice(failure["text"]), explained(code, known.meaning, known.advice)
+
+
+def _engine(execution: Json, info: Json) -> Iterator[str]:
+    """The engine's status of the job, and its actions."""
+    if not execution["workflow_job_id"]:
+        return
+    yield ""
+    yield f"workflow engine: {execution['workflow_job_id']} is {info['status']}"
+    for action in _actions(info):
+        line = f"  action {action.get('name')} ({action.get('type')}): {action.get('status')}"
+        external = action.get("externalId")
+        if external and external != "-":
+            line += f", {external} {action.get('externalStatus') or ''}".rstrip()
+        yield line
+        for key in ("startTime", "endTime"):
+            if action.get(key):
+                word = "started" if key == "startTime" else "ended"
+                yield f"    {word} at {_engine_time(action[key])}"
+        error = " ".join(str(action[k]) for k in ("errorCode", "errorMessage") if action.get(k))
+        if error:
+            yield from indented(error, "    ")
+
+
+def _engine_time(text: object) -> str:
+    """A time of Oozie, such as `Wed, 09 Oct 2013 12:37:15 GMT`, as `moment` writes times."""
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return moment(parsedate_to_datetime(str(text)).timestamp())
+    except ValueError:
+        return str(text)
+
+
+# ---- while a command follows it -----------------------------------------------------------------
 
 
 def changes(before: Json | None, after: Json) -> Iterator[str]:

@@ -223,7 +223,7 @@ def newer(api: Api, path: str, last: Json | None, wait_s: int = 0) -> list[Json]
 
 def _explain(session: Session, cluster: Json) -> None:
     """End with the reason and the advice of `svcd why`. Raises CommandError."""
-    from svcd.cli.report import failure
+    from svcd.cli.cluster_story import failure
 
     answer = session.api.get(f"/clusters/{safe(get(cluster, 'id'))}/story")
     for text in failure(answer["story"]) if answer is not None else ():

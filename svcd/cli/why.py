@@ -13,12 +13,13 @@ from typing import Any
 import click
 
 from svcd.cli.client import Api, safe
+from svcd.cli.cluster_story import of_cluster, of_lost_cluster
 from svcd.cli.command import Command, settings_options
 from svcd.cli.exits import NOT_FOUND, USAGE, CommandError
 from svcd.cli.failures import explained
+from svcd.cli.job_story import of_execution
 from svcd.cli.jobs import EXECUTION, JOB, cluster_or_execution
 from svcd.cli.names import CLUSTER, Kind, is_id
-from svcd.cli.report import of_cluster, of_execution, of_lost_cluster
 from svcd.cli.session import Session
 from svcd.model.failures import Code
 

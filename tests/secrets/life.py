@@ -20,7 +20,7 @@ import attrs
 from twisted.internet.defer import Deferred
 from twisted.logger import globalLogPublisher
 
-from svcd.cli.report import of_cluster
+from svcd.cli.cluster_story import of_cluster
 from svcd.embedded.faults import FaultRule
 from svcd.ports.store import Page
 from svcd.runtime import logs

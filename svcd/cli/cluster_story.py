@@ -1,4 +1,4 @@
-"""The history of a cluster or a job execution as lines of text, made from the API's answers. Pure.
+"""The history of a cluster as lines of text, made from its story and its events. Pure.
 
 The lines show the request, each event with its time after the request and its machines, the
 steps that are not finished and their deadline, the failure with advice, and the remaining objects.
@@ -13,11 +13,9 @@ from attrs import frozen
 
 from svcd.cli.times import duration, moment, seconds
 from svcd.cli.words import in_commands, status_of, step_title
-from svcd.model.failures import Code
 
 Json = Mapping[str, Any]
 
-_OVER: Final = frozenset({"SUCCEEDED", "KILLED", "FAILED"})
 _MOST_LINES: Final = 120
 """Lines of one request's history without `--all`."""
 _MOST_MACHINES: Final = 60
@@ -37,16 +35,13 @@ class _Line:
     event: Json
 
 
-# ---- clusters -----------------------------------------------------------------------------------
-
-
 def of_cluster(
     cluster: Json, story: Json, events: Sequence[Json], now: float | None, whole: bool = False
 ) -> Iterator[str]:
     """The history of a cluster. now: the daemon's time in epoch seconds. whole: every line."""
     yield f"cluster {cluster['name']} ({cluster['id']}): {cluster['status']}"
     yield f"  {cluster['plugin_name']} {cluster['engine_version']}, {_sizes(cluster)}"
-    yield from _progress(story, now)
+    yield from progress_lines(story, now)
     yield from failure(story)
     changes = story["changes"]
     shown = changes if whole else changes[-1:]
@@ -86,15 +81,15 @@ def _outcome(change: Json) -> str:
     return "done" if change["outcome"] == "done" else "replaced by the next request"
 
 
-def _progress(story: Json, now: float | None) -> Iterator[str]:
+def progress_lines(story: Json, now: float | None) -> Iterator[str]:
     """The present status with its begin and deadline, and its unfinished steps."""
     work = story["work"]
     if work is None:
         return
     began = seconds(work["since"])
     spent = duration(None if now is None or began is None else now - began)
-    limit = _limit(seconds(work["until"]), now)
-    yield f"  {story['status']} since {moment(began)}, for {spent}{limit}"
+    until = limit(seconds(work["until"]), now)
+    yield f"  {story['status']} since {moment(began)}, for {spent}{until}"
     for server in work["servers"]:
         yield f"    server {server['machine']} is {server['status'] or 'not created yet'}"
     more = work["servers_in_all"] - len(work["servers"])
@@ -110,7 +105,7 @@ def _progress(story: Json, now: float | None) -> Iterator[str]:
         yield f"    {step_title(event)}{where}{text}{times}{ago}"
 
 
-def _limit(until: float | None, now: float | None) -> str:
+def limit(until: float | None, now: float | None) -> str:
     """The end of a line: when svcd gives up; "" without a deadline."""
     if until is None:
         return ""
@@ -125,14 +120,14 @@ def failure(story: Json) -> Iterator[str]:
         return
     yield ""
     yield "failure that a health check found" if failed["by_health_check"] else "failure"
-    yield from _indented(in_commands(failed["text"]), "  ")
+    yield from indented(in_commands(failed["text"]), "  ")
     if failed["machine"]:
         yield f"  machine: {failed['machine']}"
     if failed["meaning"]:
-        yield from _explained(failed["code"], failed["meaning"], failed["advice"])
+        yield from explained(failed["code"], failed["meaning"], failed["advice"])
 
 
-def _explained(code: str, meaning: str, advice: str) -> Iterator[str]:
+def explained(code: str, meaning: str, advice: str) -> Iterator[str]:
     """Lines with the meaning of a code, and its advice if it has one."""
     yield f"  {code} means: {meaning}"
     if advice:
@@ -239,143 +234,6 @@ def _machines(cluster: Json, events: Sequence[Json]) -> Iterator[str]:
         yield f"  … and {len(instances) - _MOST_MACHINES} more"
 
 
-# ---- job executions -----------------------------------------------------------------------------
-
-
-def of_execution(
-    execution: Json,
-    job: Json | None,
-    cluster: Json | None,
-    story: Json | None,
-    now: float | None,
-    base: str,
-) -> Iterator[str]:
-    """The history of an execution.
-
-    job, cluster: None after their deletion. story: the cluster's, if the execution waits for it.
-    base: URL of the tenant.
-    """
-    info = execution["info"]
-    status = info["status"]
-    created = seconds(execution["created_at"])
-    yield f"job execution {execution['id']}: {status_of(execution)}"
-    if job is not None:
-        yield f"  of job {job['name']} ({job['type']}, {job['id']})"
-    yield f"  on {_place(execution, cluster)}"
-    yield f"  requested at {moment(created)}"
-    for word, key in (("started by the engine", "start_time"), ("ended", "end_time")):
-        at = seconds(execution[key])
-        if at is not None:
-            after = "" if created is None else f", {duration(at - created)} later"
-            yield f"  {word} at {moment(at)}{after}"
-    if status not in _OVER:
-        yield from _waiting(execution, cluster, story, now)
-    if info.get("failure"):
-        yield ""
-        yield from failure_of(info)
-    elif status == "KILLED":
-        yield "  cancelled by a request to svcd"
-    yield from _engine(execution, info)
-    yield ""
-    yield "logs"
-    yield f"  {base}/job-executions/{execution['id']}/log"
-    for action in _actions(info):
-        url = action.get("consoleUrl")
-        if url and url != "-":  # YARN's proxy takes applications alone
-            url = url.replace("/proxy/job_", "/proxy/application_")
-            yield f"  {action.get('name')}: {url}"
-
-
-def _place(execution: Json, cluster: Json | None) -> str:
-    if cluster is not None:
-        return f"cluster {cluster['name']} ({cluster['id']}, {cluster['status']})"
-    if execution["cluster_id"]:
-        return f"cluster {execution['cluster_id']}, which no longer exists"
-    return "a cluster that was deleted"
-
-
-def _waiting(
-    execution: Json, cluster: Json | None, story: Json | None, now: float | None
-) -> Iterator[str]:
-    """The reason why an execution has not ended yet."""
-    info = execution["info"]
-    waiting = info.get("waiting")
-    if waiting:
-        since, until = seconds(waiting["since"]), seconds(waiting["until"])
-        spent = "" if now is None or since is None else f", for {duration(now - since)}"
-        limit = _limit(until, now)
-        yield f"  waits in step {waiting['step']} since {moment(since)}{spent}{limit}"
-        text, lines = _of_code(waiting)
-        yield f"    {waiting['code']}: {text}"
-        yield from lines
-    elif info["status"] == "Pending" and cluster is not None and cluster["status"] != "Active":
-        yield f"  waits for the cluster to become Active; it is {cluster['status']}"
-        if story is not None:
-            yield from (f"  {line}" for line in _progress(story, now))
-    elif now is not None and seconds(execution["start_time"]) is not None:
-        yield f"  running for {duration(now - (seconds(execution['start_time']) or now))}"
-    elif info["status"] == "Pending":
-        yield "  svcd is submitting it to the workflow engine"
-
-
-def failure_of(info: Json) -> Iterator[str]:
-    """The failure of an execution with its meaning and advice; no line without one."""
-    failure = info.get("failure")
-    if not failure:
-        return
-    yield f"failure: {failure['code']} in step {failure['step']}"
-    text, lines = _of_code(failure)
-    yield from _indented(in_commands(text), "  ")
-    yield from lines
-
-
-def _of_code(failure: Json) -> tuple[str, Iterator[str]]:
-    """The text of a failure or wait without the advice in it, and the lines that explain it."""
-    code = failure["code"]
-    if code not in Code.__members__:
-        return failure["text"], iter(())
-    known = Code(code)
-    return known.without_advice(failure["text"]), _explained(code, known.meaning, known.advice)
-
-
-def _engine(execution: Json, info: Json) -> Iterator[str]:
-    """The engine's status of the job, and its actions."""
-    if not execution["workflow_job_id"]:
-        return
-    yield ""
-    yield f"workflow engine: {execution['workflow_job_id']} is {info['status']}"
-    for action in _actions(info):
-        if str(action.get("type", "")).startswith(":"):
-            continue
-        line = f"  action {action.get('name')} ({action.get('type')}): {action.get('status')}"
-        external = action.get("externalId")
-        if external and external != "-":
-            line += f", {external} {action.get('externalStatus') or ''}".rstrip()
-        yield line
-        for key in ("startTime", "endTime"):
-            if action.get(key):
-                word = "started" if key == "startTime" else "ended"
-                yield f"    {word} at {_engine_time(action[key])}"
-        error = " ".join(str(action[k]) for k in ("errorCode", "errorMessage") if action.get(k))
-        if error:
-            yield from _indented(error, "    ")
-
-
-def _engine_time(text: object) -> str:
-    """A time of Oozie, such as `Wed, 09 Oct 2013 12:37:15 GMT`, as `moment` writes times."""
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return moment(parsedate_to_datetime(str(text)).timestamp())
-    except ValueError:
-        return str(text)
-
-
-def _actions(info: Json) -> Sequence[Json]:
-    found = info.get("actions")
-    return [a for a in found if isinstance(a, dict)] if isinstance(found, list) else []
-
-
 def of_lost_cluster(cluster_id: str, executions: Sequence[Json]) -> Iterator[str]:
     """The remains of a deleted cluster. executions: those that its deletion ended."""
     yield f"cluster {cluster_id} was deleted, and its events with it"
@@ -392,7 +250,7 @@ def of_lost_cluster(cluster_id: str, executions: Sequence[Json]) -> Iterator[str
 # ---- texts --------------------------------------------------------------------------------------
 
 
-def _indented(text: str, indent: str) -> Iterator[str]:
+def indented(text: str, indent: str) -> Iterator[str]:
     for line in text.splitlines()[:40]:
         if line.strip():
             yield indent + line.rstrip()

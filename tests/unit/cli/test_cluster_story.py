@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.report import of_cluster
+from svcd.cli.cluster_story import of_cluster
 from svcd.model.step_kind import kind_of
 
 INSTANCE = {"instance_name": "c-master-001", "volumes": []}
