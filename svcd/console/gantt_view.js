@@ -108,7 +108,7 @@ const Phases = ({ phases, place }) => html`
     <span class="who">status</span>
     <div class="track">${phases.map(({ step, begin, end, failed }) => html`
       <span class=${`phase ${failed ? "failed" : ""}`} style=${place(begin, end)}
-        title=${`${step}, ${duration(end - begin)}`}>${plain(step)}</span>`)}
+        title=${`${plain(step)}, ${duration(end - begin)}`}>${plain(step)}</span>`)}
     </div>
   </div>`;
 
