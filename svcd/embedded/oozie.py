@@ -9,6 +9,7 @@ One `ScriptedEngine` is one cluster's engine; `ScriptedEngines` makes one for ea
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
@@ -19,6 +20,7 @@ from klein import Klein
 from twisted.internet.interfaces import IReactorTime
 from twisted.web.resource import IResource
 
+from svcd.embedded.cloud.state import Journal
 from svcd.embedded.faults import Faults
 from svcd.embedded.hdfs import HdfsFault, MemoryFiles
 from svcd.embedded.oozie_jobs import OUTCOMES, Job, Refused, define_job, http_date, properties_of
@@ -191,7 +193,7 @@ class ScriptedEngine:
         return None
 
 
-class ScriptedEngines(Service[Call]):
+class ScriptedEngines(Service):
     """One engine per key: below `/<key>/oozie`, `/<key>/webhdfs/v1` and `/<key>/yarn`."""
 
     app = Klein()
@@ -229,7 +231,9 @@ class ScriptedEngines(Service[Call]):
 
     def resource(self) -> IResource:
         """To be mounted."""
-        resource: IResource = ServiceResource(self, self._clock, self._faults, Call)
+        resource: IResource = ServiceResource(
+            self, self._clock, self._faults, Counter(), Journal(None)
+        )
         return resource
 
     def where_of(self, segments: Sequence[bytes]) -> str:

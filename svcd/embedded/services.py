@@ -1,5 +1,5 @@
 # mypy: allow-untyped-calls
-"""The base of the embedded services: plain classes with Klein routes.
+"""The base of the embedded services: plain classes, each with one table of Klein routes.
 
 Every error, also for unknown paths and methods, has the envelope of the service that answers it.
 
@@ -13,8 +13,9 @@ from __future__ import annotations
 import io
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import IO, Any, ClassVar, Generic, TypeVar
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from functools import cache
+from typing import IO, Any, ClassVar, TypeVar
 from urllib.parse import parse_qs
 
 import msgspec
@@ -28,14 +29,14 @@ from twisted.web.http import Request
 from twisted.web.server import NOT_DONE_YET
 from zope.interface import implementer
 
-from svcd.embedded.faults import GARBAGE, Effect, Fault, Faults
+from svcd.embedded.cloud.records import Token
+from svcd.embedded.cloud.state import Journal
+from svcd.embedded.faults import GARBAGE, Effect, FaultRule, Faults
 from svcd.web.routing import Endpoint, Routed, endpoints
 
 log = Logger()
 
 T = TypeVar("T")
-_PIECE_BYTES = 65536
-"""Size of the pieces in which a file is read and sent."""
 
 
 class Refusal(Exception):
@@ -59,7 +60,7 @@ class Reply:
     body: Any = None
     headers: Mapping[str, str] = field(factory=dict)
     content_type: str = "application/json"
-    pieces: Iterator[bytes] | None = None
+    pieces: Generator[bytes] | None = None
 
     def payload(self) -> bytes:
         """The body's bytes."""
@@ -69,12 +70,13 @@ class Reply:
 
 
 class Call:
-    """One request as a service sees it."""
+    """One request as a service sees it. token: the caller's, at services that ask for one."""
 
-    __slots__ = ("_query", "request")
+    __slots__ = ("_query", "request", "token")
 
     def __init__(self, request: Request) -> None:
         self.request = request
+        self.token: Token | None = None
         self._query: dict[str, list[str]] | None = None
 
     @property
@@ -123,14 +125,21 @@ class Call:
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise Refusal(400, "Malformed request body") from None
 
+    def read_in(self, key: str, kind: type[T]) -> T:
+        """The `kind` in the JSON body `{key: …}`. Raises Refusal 400."""
+        body: T = getattr(self.read(_envelope(key, kind)), key)  # type: ignore[arg-type]
+        return body
 
-C = TypeVar("C", bound=Call)
+
+@cache
+def _envelope(key: str, kind: type[Any]) -> type[msgspec.Struct]:
+    return msgspec.defstruct("Body", [(key, kind)])
 
 
-class Service(ABC, Generic[C]):
+class Service(ABC):
     """Base of the embedded services.
 
-    app: the routes, handlers are `def handler(self, call: C, …) -> Reply`, or async.
+    app: the routes, handlers are `def handler(self, call: Call, …) -> Reply`, or async.
     where: name in fault rules and counters.
     """
 
@@ -149,40 +158,41 @@ class Service(ABC, Generic[C]):
         return found
 
     @abstractmethod
-    def authorize(self, call: C, segments: list[str]) -> None:
+    def authorize(self, call: Call, segments: list[str]) -> None:
         """Authenticate the caller, or raise Refusal."""
 
     @abstractmethod
     def envelope(self, refusal: Refusal) -> Reply:
         """The error body of this service."""
 
-    def refused(self, call: C, error: Exception) -> Reply | None:
+    def refused(self, call: Call, error: Exception) -> Reply | None:
         """The answer for an error of a handler; None for a bug."""
         return self.envelope(error) if isinstance(error, Refusal) else None
 
 
-class ServiceResource(Routed[Endpoint], Generic[C]):
+class ServiceResource(Routed[Endpoint]):
     """Serves a service: plays faults, runs handlers, and makes answers of all they return or raise.
 
-    call: makes the handlers' argument of a request. calls: counts what was asked, by route.
+    calls: counts the requests by route. journal: a change is acknowledged only when it is on the
+    disk; the changes of a handler are one transaction, up to its first wait.
     """
 
     endpoints_of = staticmethod(endpoints)
 
     def __init__(
         self,
-        service: Service[C],
+        service: Service,
         clock: IReactorTime,
         faults: Faults,
-        call: Callable[[Request], C],
-        calls: Counter[str] | None = None,
+        calls: Counter[str],
+        journal: Journal,
     ) -> None:
         super().__init__(service)
         self._service = service
         self._clock = clock
         self._faults = faults
-        self._call = call
-        self._calls = Counter() if calls is None else calls
+        self._calls = calls
+        self._journal = journal
 
     def render(self, request: Any) -> Any:
         """See IResource."""
@@ -198,26 +208,25 @@ class ServiceResource(Routed[Endpoint], Generic[C]):
             self._play(rule, request, segments)
         return NOT_DONE_YET
 
-    def begin(self, call: C, segments: list[bytes]) -> Reply | Deferred[Reply]:
+    def _begin(self, call: Call, segments: list[bytes]) -> Reply | Deferred[Reply]:
         """Run the handler. Raises Refusal, and all that the handler raises."""
         self._service.authorize(call, [s.decode("utf-8", "replace") for s in segments])
         hit = self.tree.find(segments or [b""], call.request.method)
         if hit is None:
             raise Refusal(404, "The resource could not be found.")
         leaf, values = hit
-        made = leaf.methods.get(call.request.method)
-        if made is None:
+        endpoint = leaf.methods.get(call.request.method)
+        if endpoint is None:
             known = ", ".join(sorted(m.decode() for m in leaf.methods))
             text = "The method is not allowed for this resource."
             raise Refusal(405, text, headers={"Allow": known})
-        self._calls[f"{self._service.where} {call.method} {made.pattern}"] += 1
+        self._calls[f"{self._service.where} {call.method} {endpoint.pattern}"] += 1
         texts = [value.decode("utf-8", "replace") for value in values]
-        done: Reply | Deferred[Reply] = made.run(call, **dict(zip(made.names, texts, strict=True)))
+        with self._journal.transaction():
+            done: Reply | Deferred[Reply] = endpoint.run(
+                call, **dict(zip(endpoint.names, texts, strict=True))
+            )
         return done
-
-    def acknowledged(self, call: C, reply: Reply) -> Reply:
-        """Return `reply`, or raise Refusal to replace it."""
-        return reply
 
     def _answer(self, request: Request, segments: list[bytes]) -> None:
         gone: list[object] = []
@@ -227,16 +236,20 @@ class ServiceResource(Routed[Endpoint], Generic[C]):
 
     def _perform(self, request: Request, segments: list[bytes]) -> Deferred[Reply]:
         """Perform the request; every fault becomes an answer of the service."""
-        return Deferred.fromCoroutine(self._performed(self._call(request), segments))
+        return Deferred.fromCoroutine(self._performed(Call(request), segments))
 
-    async def _performed(self, call: C, segments: list[bytes]) -> Reply:
+    async def _performed(self, call: Call, segments: list[bytes]) -> Reply:
         try:
-            done = self.begin(call, segments)
-            return self.acknowledged(call, await done if isinstance(done, Deferred) else done)
+            done = self._begin(call, segments)
+            reply = await done if isinstance(done, Deferred) else done
+            problem = self._journal.problem
+            if problem and call.method not in ("GET", "HEAD"):
+                raise Refusal(503, f"the change cannot be stored: {problem}")
+            return reply
         except Exception as error:  # see the note
             return self._failed(call, error)
 
-    def _failed(self, call: C, error: Exception) -> Reply:
+    def _failed(self, call: Call, error: Exception) -> Reply:
         """Turn an error into an answer; only this method does so."""
         reply = self._service.refused(call, error)
         if reply is None:
@@ -245,7 +258,7 @@ class ServiceResource(Routed[Endpoint], Generic[C]):
             reply = self._service.envelope(Refusal(500, "Unexpected API Error."))
         return reply
 
-    def _play(self, rule: Fault, request: Request, segments: list[bytes]) -> None:
+    def _play(self, rule: FaultRule, request: Request, segments: list[bytes]) -> None:
         """Apply a fault rule to the call."""
         gone: list[object] = []
         request.notifyFinish().addErrback(gone.append)
@@ -283,9 +296,9 @@ class ServiceResource(Routed[Endpoint], Generic[C]):
 
 @implementer(IPullProducer)
 class _Pieces:
-    """Writes an iterator to a request at the reader's pace."""
+    """Writes pieces to a request at the reader's pace."""
 
-    def __init__(self, request: Request, pieces: Iterator[bytes]) -> None:
+    def __init__(self, request: Request, pieces: Generator[bytes]) -> None:
         self._request = request
         self._pieces = pieces
 
@@ -299,9 +312,7 @@ class _Pieces:
 
     def stopProducing(self) -> None:
         """Stop writing, because the reader has gone."""
-        close = getattr(self._pieces, "close", None)
-        if close is not None:
-            close()
+        self._pieces.close()
 
 
 def send(request: Request, reply: Reply) -> None:
@@ -309,31 +320,14 @@ def send(request: Request, reply: Reply) -> None:
     request.setResponseCode(reply.status)
     for name, value in reply.headers.items():
         request.setHeader(name.encode("latin-1"), value.encode("utf-8"))
-    if reply.pieces is not None:
+    payload = reply.payload()
+    if payload or reply.pieces is not None or reply.status not in (204, 304):
         request.setHeader(b"content-type", reply.content_type.encode("utf-8"))
-        if request.method == b"HEAD":
-            request.finish()
-            return
+    if reply.pieces is not None and request.method != b"HEAD":
         request.registerProducer(_Pieces(request, reply.pieces), False)
         return
-    payload = reply.payload()
-    if payload or reply.status not in (204, 304):
-        request.setHeader(b"content-type", reply.content_type.encode("utf-8"))
     if reply.status != 204 and not request.responseHeaders.hasHeader(b"content-length"):
         request.setHeader(b"content-length", b"%d" % len(payload))
     if payload:
         request.write(payload)
     request.finish()
-
-
-def pieces_of(file: IO[bytes], size: int) -> Iterator[bytes]:
-    """Yield `size` bytes of `file` from its present position, then close it."""
-    try:
-        while size > 0:
-            piece = file.read(min(_PIECE_BYTES, size))
-            if not piece:
-                return
-            size -= len(piece)
-            yield piece
-    finally:
-        file.close()

@@ -13,21 +13,21 @@ import msgspec
 from klein import Klein
 
 from svcd.embedded.cloud.core import Core
-from svcd.embedded.cloud.openstack import Call, Service
+from svcd.embedded.cloud.openstack import OpenStackService
 from svcd.embedded.cloud.records import Quotas
 from svcd.embedded.faults import FaultRule, Faults
-from svcd.embedded.services import Refusal, Reply
+from svcd.embedded.services import Call, Refusal, Reply
 from svcd.web.routing import route
 
 
-class Admin(Service):
+class Admin(OpenStackService):
     """Mounted at /admin."""
 
     app = Klein()
     where = "admin"
 
     def __init__(self, core: Core, faults: Faults, calls: Counter[str]) -> None:
-        self._core = core
+        super().__init__(core)
         self._faults = faults
         self._calls = calls
 

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.web.http import datetimeToString
@@ -25,10 +24,9 @@ from svcd.embedded.cloud.life import Life
 from svcd.embedded.cloud.network import Network
 from svcd.embedded.cloud.objects import Bodies
 from svcd.embedded.cloud.objectstore import ObjectStoreService
-from svcd.embedded.cloud.openstack import Call, Service
 from svcd.embedded.cloud.volume import VolumeService
 from svcd.embedded.faults import Faults
-from svcd.embedded.services import Refusal, Reply, ServiceResource, send
+from svcd.embedded.services import Reply, Service, ServiceResource, send
 from svcd.settings import Embedded
 
 log = Logger()
@@ -93,7 +91,9 @@ class EmbeddedCloud:
             services["admin"] = Admin(self.core, faults, self.calls)
         root = _Root(self)
         for name, service in services.items():
-            root.putChild(name.encode(), _Stored(self.core, service, faults, self.calls))
+            journal = self.core.state.journal
+            resource = ServiceResource(service, clock, faults, self.calls, journal)
+            root.putChild(name.encode(), resource)
         self.resource: IResource = root
         self._engine: IResource | None = None
 
@@ -162,23 +162,3 @@ class _NoService(Resource):
         """See IResource."""
         send(request, Reply(status=404, body={"error": {"code": 404, "message": "no service"}}))
         return NOT_DONE_YET
-
-
-class _Stored(ServiceResource[Call]):
-    """A service that acknowledges a change only when it is on the disk."""
-
-    def __init__(self, core: Core, service: Service, faults: Faults, calls: Counter[str]) -> None:
-        super().__init__(service, core.clock, faults, Call, calls)
-        self._state = core.state
-
-    def begin(self, call: Call, segments: list[bytes]) -> Reply | Deferred[Reply]:
-        """Run the handler in one transaction, up to its first wait."""
-        with self._state.transaction():
-            return super().begin(call, segments)
-
-    def acknowledged(self, call: Call, reply: Reply) -> Reply:
-        """Return `reply`. Raises Refusal when the change is not on the disk."""
-        problem = self._state.problem
-        if problem and call.method not in ("GET", "HEAD"):
-            raise Refusal(503, f"the change cannot be stored: {problem}")
-        return reply

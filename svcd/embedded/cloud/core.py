@@ -46,6 +46,8 @@ PUBLIC_SUBNET_ID = "00000000-0000-4000-8000-000000000022"
 REGION = "RegionOne"
 _SCRIPTED_SERVERS = 200
 """Quota of a project when servers are no processes and the setting has none."""
+_BEGIN: Final = 1_767_225_600.0
+"""The time at which everything built-in was made."""
 _LOOPBACK = ipaddress.IPv4Network("127.0.0.0/8")
 DEMO_KEYPAIR = "demo"
 SERVICE_USER = "svcd"
@@ -128,6 +130,7 @@ class Core:
         self.users = _users(config, open_projects, folder)
         self.users_by_name = {user.name: user for user in self.users.values()}
         self.projects = _projects(config, self.state)
+        self._store_built_in_images()
         self._gone: list[_Gone] = []
         self._demo_key: str | None = None
         self._cursors: dict[str, int] = {}
@@ -137,10 +140,6 @@ class Core:
         return self.clock.seconds()
 
     # ---- accounts ----
-
-    def project_named(self, word: str) -> Project | None:
-        """The project with this id, which is also its name."""
-        return self.projects.get(word)
 
     def open_project(self, name: str) -> Project:
         """Create a project at its first use; its id is its name."""
@@ -201,30 +200,29 @@ class Core:
     # ---- images ----
 
     def images(self) -> list[Image]:
-        """All images with their changes, the built-in ones first."""
-        built_in = [self._kept(each) for each in self._built_in_images()]
-        return built_in + [row for row in self.state.images.values() if not row.builtin]
+        """All images, the built-in ones first."""
+        return list(self.state.images.values())
 
     def image(self, id_: str) -> Image | None:
         """One image."""
-        for each in self._built_in_images():
-            if each.id == id_:
-                return self._kept(each)
         return self.state.images.get(id_)
 
-    def _kept(self, built_in: Image) -> Image:
-        """A built-in image with its changes, and with the SSH port of this process."""
-        kept = self.state.images.get(built_in.id)
-        if kept is None:
-            return built_in
-        return evolve(kept, properties={**kept.properties, **built_in.properties})
-
-    def _built_in_images(self) -> tuple[Image, Image]:
+    def _store_built_in_images(self) -> None:
+        """Store the images that are missing. All get the SSH port of this process."""
         known = {"_svc_ssh_port": str(self.config.ssh_port), "os_admin_user": LOGIN}
-        return (
-            _image(VANILLA_IMAGE_ID, "vanilla-3.5.0", known),
-            _image(PLAIN_IMAGE_ID, "plain", known),
-        )
+        for id_, name in ((VANILLA_IMAGE_ID, "vanilla-3.5.0"), (PLAIN_IMAGE_ID, "plain")):
+            image = self.state.images.get(id_) or Image(
+                id=id_,
+                name=name,
+                owner="service",
+                visibility="public",
+                status="active",
+                properties={},
+                created_at=_BEGIN,
+                updated_at=_BEGIN,
+                builtin=True,
+            )
+            self.state.images.put(evolve(image, properties={**image.properties, **known}))
 
     def as_now(self, image: Image) -> Image:
         """The image in its present state: it is queued while its software is not usable.
@@ -253,7 +251,10 @@ class Core:
 
     def _taken(self, address: str) -> bool:
         """Whether a port or a floating IP has the address: the two networks may overlap."""
-        return bool(self.state.ports.total(address) or self.state.floating_ips.total(address))
+        state = self.state
+        return bool(
+            state.ports.count("address", address) + state.floating_ips.count("address", address)
+        )
 
     def free_address(self, network: str, occupied: Callable[[str], bool]) -> str | None:
         """The address of `network` that has been free for the longest time; None: all are taken.
@@ -310,7 +311,7 @@ class Core:
 
     def used(self, project_id: str) -> Mapping[str, int]:
         """The servers of the project by the names of their quotas."""
-        servers = {id_: self.state.servers.total((project_id, id_)) for id_ in FLAVORS}
+        servers = {id_: self.state.servers.count("flavor", (project_id, id_)) for id_ in FLAVORS}
         return {
             "instances": self.state.servers.count("project", project_id),
             "cores": sum(FLAVORS[id_].vcpus * n for id_, n in servers.items()),
@@ -324,24 +325,6 @@ class Core:
         servers = self.state.servers
         others = len(servers) - servers.count("project", project_id)
         return max(0, self.most_servers - others)
-
-
-def _image(id_: str, name: str, properties: dict[str, str]) -> Image:
-    return Image(
-        id=id_,
-        name=name,
-        owner="service",
-        visibility="public",
-        status="active",
-        min_disk_gib=0,
-        min_ram_mib=0,
-        size=0,
-        properties=properties,
-        tags=(),
-        created_at=1_767_225_600.0,
-        updated_at=1_767_225_600.0,
-        builtin=True,
-    )
 
 
 def _passwords(folder: Path | None, names: Iterable[str]) -> Mapping[str, str]:

@@ -11,38 +11,19 @@ import msgspec
 from attrs import evolve
 from klein import Klein
 
-from svcd.embedded.cloud.openstack import TITLES, Call, Service, page, text_of
+from svcd.embedded.cloud.openstack import (
+    TITLES,
+    OpenStackService,
+    caller,
+    page,
+    project_of,
+    text_of,
+)
 from svcd.embedded.cloud.records import Image
-from svcd.embedded.services import Refusal, Reply
+from svcd.embedded.services import Call, Refusal, Reply
 from svcd.web.routing import route
 
 _PATCH_TYPE = "application/openstack-images-v2.1-json-patch"
-_BUILT_IN_KEYS = {
-    "checksum",
-    "container_format",
-    "created_at",
-    "disk_format",
-    "file",
-    "id",
-    "locations",
-    "min_disk",
-    "min_ram",
-    "name",
-    "os_hash_algo",
-    "os_hash_value",
-    "os_hidden",
-    "owner",
-    "protected",
-    "schema",
-    "self",
-    "size",
-    "status",
-    "stores",
-    "tags",
-    "updated_at",
-    "virtual_size",
-    "visibility",
-}
 
 
 class _Operation(msgspec.Struct):
@@ -51,7 +32,7 @@ class _Operation(msgspec.Struct):
     value: Any = None
 
 
-class ImageService(Service):
+class ImageService(OpenStackService):
     """Mounted at /image."""
 
     app = Klein()
@@ -70,33 +51,25 @@ class ImageService(Service):
         return Reply(status=refusal.status, body=body, headers=self.headers(refusal))
 
     @route(app, ["GET"], "/")
-    @route(app, ["GET"], "/versions")
     def versions(self, call: Call) -> Reply:
         href = f"{self._core.public_url}/image/v2/"
         current = {"id": "v2.9", "status": "CURRENT", "links": [{"rel": "self", "href": href}]}
         old = {"id": "v2.0", "status": "SUPPORTED", "links": [{"rel": "self", "href": href}]}
         return Reply(status=300, body={"versions": [current, old]})
 
-    @route(app, ["GET"], "/v2/schemas/image")
-    def schema(self, call: Call) -> Reply:
-        return Reply(body={"name": "image", "properties": {}, "additionalProperties": {}})
-
-    def _visible(self, call: Call) -> list[Image]:
-        return [
-            image
-            for image in self._core.images()
-            if image.visibility in ("public", "community") or image.owner == call.project
-        ]
-
     def _own(self, call: Call, image_id: str) -> Image:
-        found = self._core.image(image_id)
-        if found is None or (found.visibility == "private" and found.owner != call.project):
+        image = self._core.image(image_id)
+        if image is None or not _visible(image, project_of(call)):
             raise Refusal(404, f"No image found with ID {image_id}")
-        return found
+        return image
 
     def _changeable(self, call: Call, image_id: str) -> Image:
         image = self._own(call, image_id)
-        if not image.builtin and image.owner != call.project and "admin" not in call.me.roles:
+        if (
+            not image.builtin
+            and image.owner != project_of(call)
+            and "admin" not in caller(call).roles
+        ):
             raise Refusal(403, "You do not own this image.")
         return image
 
@@ -111,15 +84,15 @@ class ImageService(Service):
             "protected": False,
             "os_hidden": False,
             "min_disk": image.min_disk_gib,
-            "min_ram": image.min_ram_mib,
-            "size": image.size,
+            "min_ram": 0,
+            "size": 0,
             "virtual_size": None,
             "disk_format": "raw",
             "container_format": "bare",
             "checksum": None,
             "os_hash_algo": None,
             "os_hash_value": None,
-            "tags": list(image.tags),
+            "tags": [],
             "created_at": text_of(image.created_at, "z"),
             "updated_at": text_of(image.updated_at, "z"),
             "self": f"/v2/images/{image.id}",
@@ -131,18 +104,9 @@ class ImageService(Service):
 
     @route(app, ["GET"], "/v2/images")
     def images(self, call: Call) -> Reply:
-        rows = [self._body(image) for image in self._visible(call)]
-        for key, values in call.query.items():
-            if key == "tag":
-                rows = [row for row in rows if set(values) <= set(row["tags"])]
-            elif key == "id" and values[-1].startswith("in:"):
-                wanted = values[-1][3:].split(",")
-                rows = [row for row in rows if row["id"] in wanted]
-            elif key not in ("limit", "marker", "sort", "sort_key", "sort_dir", "member_status"):
-                if key == "visibility" and values[-1] == "all":
-                    continue
-                rows = [row for row in rows if str(row.get(key, "")) == values[-1]]
-        shown, following = page(call, rows, lambda row: str(row["id"]))
+        images = self._core.images()
+        rows = [self._body(each) for each in images if _visible(each, project_of(call))]
+        shown, following = page(call, rows)
         body = {"images": shown, "first": "/v2/images", "schema": "/v2/schemas/images"}
         if following:
             body["next"] = f"/v2/images{following}"
@@ -188,7 +152,7 @@ class ImageService(Service):
             if name == "name":
                 return evolve(image, name=value)
             return evolve(image, visibility=value)
-        if name in _BUILT_IN_KEYS:
+        if name in self._body(evolve(image, properties={})):
             raise Refusal(403, f"Attribute '{name}' is read-only.")
         if operation.op != "add" and name not in properties:
             raise Refusal(409, f"Property {name} does not exist.")
@@ -201,18 +165,7 @@ class ImageService(Service):
         properties[name] = value
         return image
 
-    @route(app, ["PUT"], "/v2/images/<image_id>/tags/<tag>")
-    def add_tag(self, call: Call, image_id: str, tag: str) -> Reply:
-        image = self._changeable(call, image_id)
-        tags = (*(t for t in image.tags if t != tag), tag)
-        self._core.state.images.put(evolve(image, tags=tags))
-        return Reply(status=204)
 
-    @route(app, ["DELETE"], "/v2/images/<image_id>/tags/<tag>")
-    def remove_tag(self, call: Call, image_id: str, tag: str) -> Reply:
-        image = self._changeable(call, image_id)
-        if tag not in image.tags:
-            raise Refusal(404, "The resource could not be found.")
-        tags = tuple(t for t in image.tags if t != tag)
-        self._core.state.images.put(evolve(image, tags=tags))
-        return Reply(status=204)
+def _visible(image: Image, project_id: str) -> bool:
+    """Whether users of the project see the image."""
+    return image.visibility in ("public", "community") or image.owner == project_id

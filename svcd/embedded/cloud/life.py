@@ -269,14 +269,25 @@ class Life:
         for group in core.state.security_groups.having("name", (project_id, "default")):
             if group.name == "default":
                 return group
+        return self.new_group(project_id, "default", "Default security group")
+
+    def new_group(self, project_id: str, name: str, description: str) -> SecurityGroup:
+        """Create a security group, with rules that allow all outgoing traffic."""
+        core = self._core
         group = SecurityGroup(
-            id=core.new_id(),
-            name="default",
-            description="Default security group",
-            project_id=project_id,
-            rules=default_rules(core),
+            id=core.new_id(), name=name, description=description, project_id=project_id
         )
         core.state.security_groups.put(group)
+        for ethertype in ("IPv4", "IPv6"):
+            core.state.rules.put(
+                Rule(
+                    id=core.new_id(),
+                    group_id=group.id,
+                    project_id=project_id,
+                    direction="egress",
+                    ethertype=ethertype,
+                )
+            )
         return group
 
     # ---- volumes ----
@@ -337,20 +348,3 @@ class Life:
 def _mac(address: str) -> str:
     a, b, c, d = (int(part) for part in address.split("."))
     return f"fa:16:{a:02x}:{b:02x}:{c:02x}:{d:02x}"
-
-
-def default_rules(core: Core) -> tuple[Rule, ...]:
-    """The rules of a new group: all outgoing traffic is allowed."""
-    return tuple(
-        Rule(
-            id=core.new_id(),
-            direction="egress",
-            ethertype=ethertype,
-            protocol=None,
-            port_min=None,
-            port_max=None,
-            remote_prefix=None,
-            remote_group_id=None,
-        )
-        for ethertype in ("IPv4", "IPv6")
-    )

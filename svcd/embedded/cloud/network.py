@@ -6,7 +6,6 @@ Security groups are stored and not enforced.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -20,20 +19,18 @@ from svcd.embedded.cloud.core import (
     PUBLIC_SUBNET_ID,
     Core,
 )
-from svcd.embedded.cloud.life import Life, default_rules
-from svcd.embedded.cloud.openstack import Call, Service, of_project, page, text_of
+from svcd.embedded.cloud.life import Life
+from svcd.embedded.cloud.openstack import (
+    OpenStackService,
+    caller,
+    owned,
+    project_of,
+    text_of,
+)
 from svcd.embedded.cloud.records import FloatingIp, Port, Rule, SecurityGroup
-from svcd.embedded.services import Refusal, Reply
+from svcd.embedded.services import Call, Refusal, Reply
 from svcd.web.routing import route
 
-_EXTENSIONS = (
-    "router",
-    "security-group",
-    "external-net",
-    "quotas",
-    "quota_details",
-    "project-id",
-)
 _TIMES = {"created_at": text_of(1_767_225_600, "z"), "updated_at": text_of(1_767_225_600, "z")}
 
 
@@ -64,7 +61,7 @@ class _NewRule(msgspec.Struct):
     remote_group_id: str | None = None
 
 
-class Network(Service):
+class Network(OpenStackService):
     """Mounted at /network."""
 
     app = Klein()
@@ -86,40 +83,11 @@ class Network(Service):
         body = {"NeutronError": {"type": kind, "message": refusal.message, "detail": ""}}
         return Reply(status=refusal.status, body=body, headers=self.headers(refusal))
 
-    def _list(self, call: Call, name: str, rows: Iterable[dict[str, Any]]) -> Reply:
-        """The answer of a list: exact filters, `fields` and pages by the query string."""
-        found = list(rows)
-        for key, values in call.query.items():
-            if key in ("limit", "marker", "fields", "sort_key", "sort_dir", "page_reverse"):
-                continue
-            wanted = {value.lower() for value in values}
-            if found and key in found[0]:
-                found = [row for row in found if str(row.get(key) or "").lower() in wanted]
-        shown, following = page(call, found, lambda row: str(row["id"]), most=10_000)
-        fields = call.query.get("fields")
-        if fields:
-            shown = [{k: v for k, v in row.items() if k in fields} for row in shown]
-        return Reply(body={name: shown, **self.next_link(call, name, following)})
-
-    # ---- versions and extensions ----
-
     @route(app, ["GET"], "/")
     def versions(self, call: Call) -> Reply:
         links = [{"rel": "self", "href": f"{self._core.public_url}/network/v2.0/"}]
         version = {"id": "v2.0", "status": "CURRENT", "links": links}
         return Reply(body={"versions": [version]})
-
-    @route(app, ["GET"], "/v2.0")
-    def version(self, call: Call) -> Reply:
-        return Reply(body={"resources": []})
-
-    @route(app, ["GET"], "/v2.0/extensions")
-    def extensions(self, call: Call) -> Reply:
-        shown = [
-            {"alias": a, "name": a, "description": a, "links": [], "updated": "2026-01-01"}
-            for a in _EXTENSIONS
-        ]
-        return Reply(body={"extensions": shown})
 
     # ---- networks and subnets ----
 
@@ -171,29 +139,19 @@ class Network(Service):
 
     @route(app, ["GET"], "/v2.0/networks")
     def networks(self, call: Call) -> Reply:
-        return self._list(call, "networks", self._networks())
+        return self.listing(call, "networks", self._networks())
 
     @route(app, ["GET"], "/v2.0/networks/<network_id>")
     def network(self, call: Call, network_id: str) -> Reply:
-        found = next((n for n in self._networks() if n["id"] == network_id), None)
-        if found is None:
-            raise Refusal(404, f"Network {network_id} could not be found.", "NetworkNotFound")
-        return Reply(body={"network": found})
+        return Reply(body={"network": _one(self._networks(), network_id, "Network")})
 
     @route(app, ["GET"], "/v2.0/subnets")
     def subnets(self, call: Call) -> Reply:
-        return self._list(call, "subnets", self._subnets())
+        return self.listing(call, "subnets", self._subnets())
 
     @route(app, ["GET"], "/v2.0/subnets/<subnet_id>")
     def subnet(self, call: Call, subnet_id: str) -> Reply:
-        found = next((n for n in self._subnets() if n["id"] == subnet_id), None)
-        if found is None:
-            raise Refusal(404, f"Subnet {subnet_id} could not be found.", "SubnetNotFound")
-        return Reply(body={"subnet": found})
-
-    @route(app, ["GET"], "/v2.0/routers")
-    def routers(self, call: Call) -> Reply:
-        return self._list(call, "routers", [])
+        return Reply(body={"subnet": _one(self._subnets(), subnet_id, "Subnet")})
 
     # ---- ports ----
 
@@ -220,12 +178,13 @@ class Network(Service):
     def ports(self, call: Call) -> Reply:
         table, servers = self._core.state.ports, call.query.get("device_id")
         if servers is None:
-            mine = of_project(table, call.project)
+            ports = table.having("project", project_of(call))
         else:
-            once = dict.fromkeys(servers)
-            found = (port for server in once for port in table.having("device", server))
-            mine = [port for port in found if port.project_id == call.project]
-        return self._list(call, "ports", map(self._port, mine))
+            ports = [
+                port for server in dict.fromkeys(servers) for port in table.having("device", server)
+            ]
+        mine = [self._port(port) for port in ports if port.project_id == project_of(call)]
+        return self.listing(call, "ports", mine)
 
     @route(app, ["GET"], "/v2.0/ports/<port_id>")
     def port(self, call: Call, port_id: str) -> Reply:
@@ -238,7 +197,7 @@ class Network(Service):
 
     def _own_port(self, call: Call, port_id: str) -> Port:
         text = f"Port {port_id} could not be found."
-        return call.own(self._core.state.ports, port_id, text, "PortNotFound")
+        return owned(call, self._core.state.ports, port_id, text, "PortNotFound")
 
     # ---- floating IPs ----
 
@@ -259,12 +218,12 @@ class Network(Service):
 
     def _own_floating_ip(self, call: Call, ip_id: str) -> FloatingIp:
         text = f"Floating IP {ip_id} could not be found"
-        return call.own(self._core.state.floating_ips, ip_id, text, "FloatingIPNotFound")
+        return owned(call, self._core.state.floating_ips, ip_id, text, "FloatingIPNotFound")
 
     @route(app, ["GET"], "/v2.0/floatingips")
     def floating_ips(self, call: Call) -> Reply:
-        mine = of_project(self._core.state.floating_ips, call.project)
-        return self._list(call, "floatingips", map(self._floating_ip, mine))
+        mine = self._core.state.floating_ips.having("project", project_of(call))
+        return self.listing(call, "floatingips", map(self._floating_ip, mine))
 
     @route(app, ["GET"], "/v2.0/floatingips/<ip_id>")
     def floating_ip(self, call: Call, ip_id: str) -> Reply:
@@ -283,8 +242,8 @@ class Network(Service):
             )
         if new.port_id is not None:
             self._own_port(call, new.port_id)
-        have = state.floating_ips.count("project", call.project)
-        limit = self._core.limit(call.project, "floating_ips")
+        have = state.floating_ips.count("project", project_of(call))
+        limit = self._core.limit(project_of(call), "floating_ips")
         if 0 <= limit <= have:
             raise Refusal(409, "Quota exceeded for resources: ['floatingip'].", "OverQuota")
         core = self._core
@@ -294,7 +253,7 @@ class Network(Service):
             raise Refusal(409, text, "IpAddressGenerationFailure")
         ip = FloatingIp(
             id=self._core.new_id(),
-            project_id=call.project,
+            project_id=project_of(call),
             address=address,
             port_id=None,
             description=new.description,
@@ -325,10 +284,10 @@ class Network(Service):
 
     # ---- security groups ----
 
-    def _rule(self, group: SecurityGroup, rule: Rule) -> dict[str, Any]:
+    def _rule(self, rule: Rule) -> dict[str, Any]:
         return {
             "id": rule.id,
-            "security_group_id": group.id,
+            "security_group_id": rule.group_id,
             "direction": rule.direction,
             "ethertype": rule.ethertype,
             "protocol": rule.protocol,
@@ -338,15 +297,15 @@ class Network(Service):
             "remote_group_id": rule.remote_group_id,
             "remote_address_group_id": None,
             "normalized_cidr": rule.remote_prefix,
-            **_common(group.project_id),
-            "revision_number": 0,
+            **_common(rule.project_id),
         }
 
     def _group(self, group: SecurityGroup) -> dict[str, Any]:
+        rules = self._core.state.rules.having("group", group.id)
         return {
             "id": group.id,
             "name": group.name,
-            "security_group_rules": [self._rule(group, rule) for rule in group.rules],
+            "security_group_rules": [self._rule(rule) for rule in rules],
             "stateful": True,
             "shared": False,
             **_common(group.project_id),
@@ -355,18 +314,21 @@ class Network(Service):
 
     def _own_group(self, call: Call, group_id: str) -> SecurityGroup:
         text = f"Security group {group_id} does not exist"
-        return call.own(self._core.state.security_groups, group_id, text, "SecurityGroupNotFound")
+        return owned(
+            call, self._core.state.security_groups, group_id, text, "SecurityGroupNotFound"
+        )
 
     @route(app, ["GET"], "/v2.0/security-groups")
     def groups(self, call: Call) -> Reply:
-        self._life.default_group(call.project)
-        table, names = self._core.state.security_groups, call.query.get("name")
+        project, names = project_of(call), call.query.get("name")
+        self._life.default_group(project)
+        table = self._core.state.security_groups
         if names is None:
-            mine = of_project(table, call.project)
+            mine = table.having("project", project)
         else:
             wanted = sorted({name.lower() for name in names})
-            mine = [g for name in wanted for g in table.having("name", (call.project, name))]
-        return self._list(call, "security_groups", map(self._group, mine))
+            mine = [group for name in wanted for group in table.having("name", (project, name))]
+        return self.listing(call, "security_groups", map(self._group, mine))
 
     @route(app, ["GET"], "/v2.0/security-groups/<group_id>")
     def group(self, call: Call, group_id: str) -> Reply:
@@ -375,14 +337,7 @@ class Network(Service):
     @route(app, ["POST"], "/v2.0/security-groups")
     def create_group(self, call: Call) -> Reply:
         new = call.read_in("security_group", _NewGroup)
-        group = SecurityGroup(
-            id=self._core.new_id(),
-            name=new.name,
-            description=new.description,
-            project_id=call.project,
-            rules=default_rules(self._core),
-        )
-        self._core.state.security_groups.put(group)
+        group = self._life.new_group(project_of(call), new.name, new.description)
         return Reply(status=201, body={"security_group": self._group(group)})
 
     @route(app, ["DELETE"], "/v2.0/security-groups/<group_id>")
@@ -391,6 +346,8 @@ class Network(Service):
         if self._core.state.ports.count("security_group", group_id):
             raise Refusal(409, f"Security Group {group_id} in use.", "SecurityGroupInUse")
         self._core.state.security_groups.remove(group_id)
+        for rule in self._core.state.rules.having("group", group_id):
+            self._core.state.rules.remove(rule.id)
         return Reply(status=204)
 
     @route(app, ["POST"], "/v2.0/security-group-rules")
@@ -399,6 +356,8 @@ class Network(Service):
         group = self._own_group(call, new.security_group_id)
         rule = Rule(
             id=self._core.new_id(),
+            group_id=group.id,
+            project_id=group.project_id,
             direction=new.direction,
             ethertype=new.ethertype,
             protocol=new.protocol,
@@ -407,36 +366,37 @@ class Network(Service):
             remote_prefix=new.remote_ip_prefix,
             remote_group_id=new.remote_group_id,
         )
-        for each in group.rules:
-            if evolve(each, id=rule.id) == rule:
-                text = f"Security group rule already exists. Rule id is {each.id}."
+        rules = self._core.state.rules
+        for known in rules.having("group", group.id):
+            if evolve(known, id=rule.id) == rule:
+                text = f"Security group rule already exists. Rule id is {known.id}."
                 raise Refusal(409, text, "SecurityGroupRuleExists")
-        self._core.state.security_groups.put(evolve(group, rules=(*group.rules, rule)))
-        return Reply(status=201, body={"security_group_rule": self._rule(group, rule)})
+        rules.put(rule)
+        return Reply(status=201, body={"security_group_rule": self._rule(rule)})
+
+    @route(app, ["GET"], "/v2.0/security-group-rules")
+    def rules(self, call: Call) -> Reply:
+        mine = self._core.state.rules.having("project", project_of(call))
+        return self.listing(call, "security_group_rules", map(self._rule, mine))
 
     @route(app, ["DELETE"], "/v2.0/security-group-rules/<rule_id>")
     def delete_rule(self, call: Call, rule_id: str) -> Reply:
-        for group in self._core.state.security_groups.having("rule", rule_id):
-            if group.project_id == call.project:
-                rules = tuple(rule for rule in group.rules if rule.id != rule_id)
-                self._core.state.security_groups.put(evolve(group, rules=rules))
-                return Reply(status=204)
         text = f"Security group rule {rule_id} does not exist"
-        raise Refusal(404, text, "SecurityGroupRuleNotFound")
+        rules = self._core.state.rules
+        rules.remove(owned(call, rules, rule_id, text, "SecurityGroupRuleNotFound").id)
+        return Reply(status=204)
 
     # ---- quotas ----
 
     def _limits(self, call: Call, project_id: str) -> dict[str, int]:
-        if project_id != call.project and "admin" not in call.me.roles:
+        if project_id != project_of(call) and "admin" not in caller(call).roles:
             raise Refusal(404, "The resource could not be found.", "HTTPNotFound")
         return {"floatingip": self._core.limit(project_id, "floating_ips"), **_FIXED_LIMITS}
 
     @route(app, ["GET"], "/v2.0/quotas/<project_id>")
-    @route(app, ["GET"], "/v2.0/quotas/<project_id>/default")
     def quota(self, call: Call, project_id: str) -> Reply:
         return Reply(body={"quota": self._limits(call, project_id)})
 
-    @route(app, ["GET"], "/v2.0/quotas/<project_id>/details")
     @route(app, ["GET"], "/v2.0/quotas/<project_id>/details.json")
     def quota_details(self, call: Call, project_id: str) -> Reply:
         state = self._core.state
@@ -444,7 +404,7 @@ class Network(Service):
             "floatingip": state.floating_ips.count("project", project_id),
             "port": state.ports.count("project", project_id),
             "security_group": state.security_groups.count("project", project_id),
-            "security_group_rule": state.security_groups.total(project_id),
+            "security_group_rule": state.rules.count("project", project_id),
         }
         details = {
             name: {"limit": limit, "used": used.get(name, 0), "reserved": 0}
@@ -463,6 +423,14 @@ _FIXED_LIMITS = {
     "security_group": -1,
     "security_group_rule": -1,
 }
+
+
+def _one(rows: list[dict[str, Any]], id_: str, kind: str) -> dict[str, Any]:
+    """The row with the id. Raises Refusal 404."""
+    for row in rows:
+        if row["id"] == id_:
+            return row
+    raise Refusal(404, f"{kind} {id_} could not be found.", f"{kind}NotFound")
 
 
 def _common(project_id: str) -> dict[str, Any]:

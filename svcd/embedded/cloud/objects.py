@@ -6,17 +6,27 @@ import hashlib
 import io
 import re
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 from twisted.internet.interfaces import IReactorTime
 
-from svcd.embedded.services import Refusal, pieces_of
+from svcd.embedded.services import Refusal
 from svcd.runtime.tasks import sleep
 
 _STEP_BYTES = 1 << 20
 """Bytes that one step copies."""
+_PIECE_BYTES = 65536
+"""Size of the pieces in which contents are read and sent."""
+
+
+class Readable(Protocol):
+    """A content to be stored."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """The next bytes, at most about `size`; all for -1."""
+        ...
 
 
 class Bodies:
@@ -36,7 +46,7 @@ class Bodies:
                 if path.name not in keep:
                     path.unlink()
 
-    async def write(self, source: IO[bytes]) -> tuple[str, int, str]:
+    async def write(self, source: Readable) -> tuple[str, int, str]:
         """Store the rest of `source`; return its key, size and MD5.
 
         It copies large contents in steps, so that other requests run meanwhile.
@@ -51,10 +61,13 @@ class Bodies:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         size = 0
         with (self._folder / key).open("wb") as target:
+            step = 0
             while piece := source.read(_STEP_BYTES):
                 digest.update(piece)
                 size += target.write(piece)
-                if len(piece) == _STEP_BYTES:
+                step += len(piece)
+                if step >= _STEP_BYTES:
+                    step = 0
                     await sleep(self._clock, 0.0)
         return key, size, digest.hexdigest()
 
@@ -72,68 +85,76 @@ class Bodies:
         if key and self._folder is not None:
             (self._folder / key).unlink(missing_ok=True)
 
-    def pieces(self, parts: Sequence[tuple[str, int]], start: int, end: int) -> Iterator[bytes]:
+    def pieces(self, parts: Sequence[tuple[str, int]], start: int, end: int) -> Generator[bytes]:
         """Bytes `start` to `end` (not included) of (key, size) parts that follow each other."""
         at = 0
         for key, size in parts:
             first, last = max(start - at, 0), min(end - at, size)
             if first < last:
-                file = self.open(key)
-                file.seek(first)
-                yield from pieces_of(file, last - first)
+                with self.open(key) as file:
+                    file.seek(first)
+                    while first < last:
+                        yield (piece := file.read(min(_PIECE_BYTES, last - first)))
+                        first += len(piece)
             at += size
 
 
 class Names:
-    """The names of each container's objects in order of their bytes, sorted at its first listing.
+    """The names of each container's objects in order, sorted at its first listing.
 
+    Swift sorts by the bytes of UTF-8, which is the order of Python's texts.
     load: returns the names of a container's objects.
     """
 
     def __init__(self, load: Callable[[str], Iterable[str]]) -> None:
         self._load = load
-        self._known: dict[str, list[bytes]] = {}
+        self._known: dict[str, list[str]] = {}
+
+    def of(self, container: str) -> Sequence[str]:
+        """The names in order."""
+        names = self._known.get(container)
+        if names is None:
+            names = sorted(self._load(container))
+            if names:
+                self._known[container] = names
+        return names
 
     def add(self, container: str, name: str) -> None:
         """Add the name of a new object, which `load` gives from now on."""
-        names = self._known.get(container)
-        if names is not None:
-            insort(names, name.encode("utf-8"))
+        if container in self._known:
+            insort(self._known[container], name)
 
     def remove(self, container: str, name: str) -> None:
         """Remove a name. An unknown name is no fault."""
-        names, text = self._known.get(container, []), name.encode("utf-8")
-        at = bisect_left(names, text)
-        if names[at : at + 1] == [text]:
+        names = self._known.get(container, [])
+        at = bisect_left(names, name)
+        if names[at : at + 1] == [name]:
             del names[at]
 
     def forget(self, container: str) -> None:
         """Forget a container that was removed."""
         self._known.pop(container, None)
 
-    def find(self, container: str, prefix: str, marker: str, delimiter: str) -> Iterator[str]:
-        """The names with `prefix` and after `marker`, in order.
 
-        Of the names that a listing shows as one entry because of `delimiter`, only the first.
-        """
-        names = self._known.get(container)
-        if names is None:
-            names = sorted(name.encode("utf-8") for name in self._load(container))
-            if names:
-                self._known[container] = names
-        start = prefix.encode("utf-8")
-        at = bisect_left(names, start)
-        if marker:
-            at = max(at, bisect_right(names, marker.encode("utf-8")))
-        while at < len(names) and names[at].startswith(start):
-            name = names[at].decode("utf-8")
-            yield name
+def selected(
+    names: Sequence[str], prefix: str, marker: str, delimiter: str
+) -> Iterator[tuple[str, bool]]:
+    """The entries of a listing of sorted names with `prefix`, after `marker`: text, is a folder.
+
+    Names that are equal up to a `delimiter` behind the prefix are one folder.
+    """
+    at = max(bisect_left(names, prefix), bisect_right(names, marker) if marker else 0)
+    while at < len(names) and names[at].startswith(prefix):
+        name = names[at]
+        cut = name.find(delimiter, len(prefix)) if delimiter else -1
+        if cut < 0:
+            yield name, False
             at += 1
-            cut = name.find(delimiter, len(prefix)) if delimiter else -1
-            if cut >= 0:
-                label = name[: cut + len(delimiter)].encode("utf-8")
-                after = label[:-1] + bytes([label[-1] + 1])  # no byte of UTF-8 is 255
-                at = bisect_left(names, after, at)
+            continue
+        folder = name[: cut + len(delimiter)]
+        if folder > marker:
+            yield folder, True
+        at = bisect_left(names, folder[:-1] + chr(ord(folder[-1]) + 1), at)
 
 
 def byte_range(header: str, size: int) -> tuple[int, int] | None:

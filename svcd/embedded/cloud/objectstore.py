@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from itertools import islice
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -14,14 +15,15 @@ from klein import Klein
 from twisted.web.http import datetimeToString
 
 from svcd.embedded.cloud.core import Core
-from svcd.embedded.cloud.objects import Bodies, Names, byte_range
-from svcd.embedded.cloud.openstack import Call, Service, text_of
+from svcd.embedded.cloud.objects import Bodies, Names, byte_range, selected
+from svcd.embedded.cloud.openstack import OpenStackService, project_of, text_of
 from svcd.embedded.cloud.records import Container, Segment, StoredObject
-from svcd.embedded.services import Refusal, Reply
+from svcd.embedded.services import Call, Refusal, Reply
 from svcd.web.routing import route
 
 _MOST_NAMES = 10_000
 """Names in one page of a listing."""
+_TEXT = "text/plain; charset=utf-8"
 _CONTAINER_SEGMENTS = 3  # /v1/account/container
 _TITLES = {
     400: ("Bad Request", "The server could not comply with the request."),
@@ -42,7 +44,7 @@ class _ManifestEntry(msgspec.Struct):
     size_bytes: int | None = None
 
 
-class ObjectStoreService(Service):
+class ObjectStoreService(OpenStackService):
     """Mounted at /object-store."""
 
     app = Klein()
@@ -67,7 +69,7 @@ class ObjectStoreService(Service):
         if segments == ["info"] or len(segments) < 2:
             return
         self.authenticate(call, "")
-        if segments[1] != f"AUTH_{call.project}":
+        if segments[1] != f"AUTH_{project_of(call)}":
             raise Refusal(403, "")
         if any("/" in each for each in segments[1:_CONTAINER_SEGMENTS]):
             raise Refusal(400, "The name of an account or container must not contain a slash")
@@ -92,86 +94,51 @@ class ObjectStoreService(Service):
 
     # ---- accounts ----
 
-    def _containers(self, account: str) -> list[Container]:
-        rows = self._core.state.containers.having("account", account)
-        return sorted(rows, key=lambda c: c.name.encode("utf-8"))
-
-    def _size(self, container: Container) -> tuple[int, int]:
-        """The number of the container's objects and the sum of their sizes."""
-        objects = self._core.state.objects
-        return objects.count("container", container.id), objects.total(container.id)
-
-    def _objects(
-        self, container: str, prefix: str, marker: str = "", delimiter: str = ""
-    ) -> Iterator[StoredObject]:
-        """The objects of the container with this id, see `Names.find`."""
-        for name in self._names.find(container, prefix, marker, delimiter):
-            found = self._core.state.objects.get(f"{container}/{name}")
-            if found is not None:
-                yield found
+    def _count(self, container: Container) -> int:
+        return self._core.state.objects.count("container", container.id)
 
     @route(app, ["GET"], "/v1/<account>")
     def account(self, call: Call, account: str) -> Reply:
-        rows: list[dict[str, Any]] = []
-        for each in self._containers(account):
-            count, size = self._size(each)
-            rows.append(
-                {
-                    "name": each.name,
-                    "count": count,
-                    "bytes": size,
-                    "last_modified": text_of(each.created_at, "bare"),
-                }
-            )
+        containers = self._core.state.containers.having("account", account)
+        rows = {
+            container.name: {
+                "name": container.name,
+                "count": self._count(container),
+                "bytes": container.bytes,
+                "last_modified": text_of(container.created_at, "bare"),
+            }
+            for container in containers
+        }
         headers = {
             "X-Account-Container-Count": str(len(rows)),
-            "X-Account-Object-Count": str(sum(row["count"] for row in rows)),
-            "X-Account-Bytes-Used": str(sum(row["bytes"] for row in rows)),
+            "X-Account-Object-Count": str(sum(self._count(each) for each in containers)),
+            "X-Account-Bytes-Used": str(sum(each.bytes for each in containers)),
             "X-Timestamp": f"{1_767_225_600:.5f}",
         }
-        return self._listing(call, rows, headers)
-
-    @route(app, ["POST"], "/v1/<account>")
-    def change_account(self, call: Call, account: str) -> Reply:
-        return Reply(status=204)
+        return self._listing(call, sorted(rows), rows.__getitem__, headers)
 
     def _listing(
-        self, call: Call, rows: Iterable[dict[str, Any]], headers: dict[str, str]
+        self,
+        call: Call,
+        names: Sequence[str],
+        row_of: Callable[[str], dict[str, Any]],
+        headers: dict[str, str],
     ) -> Reply:
-        """The listing by prefix, delimiter, marker, end_marker and limit: JSON or lines of text."""
-        prefix, delimiter = call.one("prefix"), call.one("delimiter")
-        marker, end = call.one("marker").encode(), call.one("end_marker").encode()
+        """The listing by prefix, delimiter, marker and limit: JSON or lines of text."""
         if call.method == "HEAD":
-            rows = ()
+            return Reply(status=204, headers=headers, content_type=_TEXT)
         limit = call.one("limit")
-        most = min(int(limit), _MOST_NAMES) if limit.isdigit() else _MOST_NAMES
-        if limit.isdigit() and int(limit) > _MOST_NAMES:
+        most = int(limit) if limit.isdigit() else _MOST_NAMES
+        if most > _MOST_NAMES:
             raise Refusal(412, f"Maximum limit is {_MOST_NAMES}")
-        shown: list[dict[str, Any]] = []
-        seen: set[str] = set()
-        for row in rows:
-            name = row["name"]
-            if not name.startswith(prefix):
-                continue
-            cut = name.find(delimiter, len(prefix)) if delimiter else -1
-            label = name if cut < 0 else name[: cut + len(delimiter)]
-            if label in seen or label.encode() <= marker or (end and label.encode() >= end):
-                continue
-            seen.add(label)
-            shown.append(row if cut < 0 else {"subdir": label})
-            if len(shown) == most:
-                break
+        parts = (call.one(name) for name in ("prefix", "marker", "delimiter"))
+        entries = list(islice(selected(names, *parts), most))
         if call.one("format") == "json" or "application/json" in call.header("Accept"):
-            if call.method == "HEAD":
-                return Reply(status=204, headers=headers)
-            return Reply(body=shown, headers=headers)
-        lines = "".join(f"{row.get('name') or row['subdir']}\n" for row in shown)
-        return Reply(
-            status=200 if lines and call.method == "GET" else 204,
-            body=lines.encode("utf-8") if call.method == "GET" else None,
-            headers=headers,
-            content_type="text/plain; charset=utf-8",
-        )
+            rows = [{"subdir": name} if folder else row_of(name) for name, folder in entries]
+            return Reply(body=rows, headers=headers)
+        lines = "".join(f"{name}\n" for name, _ in entries).encode("utf-8")
+        status = 200 if lines else 204
+        return Reply(status=status, body=lines, headers=headers, content_type=_TEXT)
 
     # ---- containers ----
 
@@ -188,39 +155,24 @@ class ObjectStoreService(Service):
         if len(container.encode()) > 256:
             raise Refusal(400, "Container name length is longer than 256")
         found = state.containers.get(f"{account}/{container}")
-        metadata = _metadata(call, "x-container-")
-        new = Container(
-            id=f"{account}/{container}",
-            account=account,
-            name=container,
-            created_at=self._core.now() if found is None else found.created_at,
-            metadata=metadata if found is None else found.metadata | metadata,
-        )
-        state.containers.put(new)
+        if found is None:
+            id_, now = f"{account}/{container}", self._core.now()
+            state.containers.put(Container(id=id_, account=account, name=container, created_at=now))
         return Reply(status=201 if found is None else 202)
-
-    @route(app, ["POST"], "/v1/<account>/<container>")
-    def change_container(self, call: Call, account: str, container: str) -> Reply:
-        found = self._container(account, container)
-        metadata = found.metadata | _metadata(call, "x-container-")
-        metadata = {name: value for name, value in metadata.items() if value}
-        self._core.state.containers.put(evolve(found, metadata=metadata))
-        return Reply(status=204)
 
     @route(app, ["GET"], "/v1/<account>/<container>")
     def container(self, call: Call, account: str, container: str) -> Reply:
         found = self._container(account, container)
-        count, size = self._size(found)
         headers = {
-            "X-Container-Object-Count": str(count),
-            "X-Container-Bytes-Used": str(size),
+            "X-Container-Object-Count": str(self._count(found)),
+            "X-Container-Bytes-Used": str(found.bytes),
             "X-Timestamp": f"{found.created_at:.5f}",
-            **found.metadata,
         }
-        # a listing of a large container mostly asks for few names: look only at these
-        parts = (call.one(name) for name in ("prefix", "marker", "delimiter"))
-        rows = (_listed(each) for each in self._objects(found.id, *parts))
-        return self._listing(call, rows, headers)
+
+        def row_of(name: str) -> dict[str, Any]:
+            return _listed(self._object(account, container, name))
+
+        return self._listing(call, self._names.of(found.id), row_of, headers)
 
     @route(app, ["DELETE"], "/v1/<account>/<container>")
     def delete_container(self, call: Call, account: str, container: str) -> Reply:
@@ -250,7 +202,8 @@ class ObjectStoreService(Service):
             return parts, f'"{found.etag}"'
         if found.manifest is not None:
             container, _, prefix = found.manifest.partition("/")
-            rows = list(self._objects(f"{found.account}/{container}", prefix))
+            names = selected(self._names.of(f"{found.account}/{container}"), prefix, "", "")
+            rows = [self._object(found.account, container, name) for name, _ in names]
             rows = [each for each in rows if each.manifest is None]
             digest = hashlib.md5("".join(o.etag for o in rows).encode(), usedforsecurity=False)
             return [(o.blob, o.size) for o in rows], f'"{digest.hexdigest()}"'
@@ -263,7 +216,6 @@ class ObjectStoreService(Service):
             "Last-Modified": datetimeToString(found.created_at).decode("ascii"),
             "X-Timestamp": f"{found.created_at:.5f}",
             "Accept-Ranges": "bytes",
-            **found.metadata,
         }
         if found.manifest is not None:
             headers["X-Object-Manifest"] = quote(found.manifest)
@@ -274,13 +226,6 @@ class ObjectStoreService(Service):
         parts, etag = self._shape(found)
         size = sum(part_size for _, part_size in parts)
         headers["ETag"] = etag
-        bare = etag.strip('"')
-        unwanted = call.header("If-None-Match").replace('"', "")
-        if unwanted and unwanted in ("*", bare):
-            return Reply(status=304, headers=headers)
-        wanted = call.header("If-Match").replace('"', "")
-        if wanted and wanted not in ("*", bare):
-            raise Refusal(412, "")
         status, start, end = 200, 0, size
         if call.header("Range") and (part := byte_range(call.header("Range"), size)):
             status, (start, end) = 206, part
@@ -333,7 +278,6 @@ class ObjectStoreService(Service):
             size=size,
             etag=etag,
             content_type=call.header("Content-Type") or "application/octet-stream",
-            metadata=_metadata(call, "x-object-meta-"),
             manifest=manifest,
         )
 
@@ -342,7 +286,7 @@ class ObjectStoreService(Service):
         state = self._core.state
         id_ = f"{account}/{container}/{name}"
         before = state.objects.get(id_)
-        self._container(account, container)
+        home = self._container(account, container)
         new = StoredObject(
             id=id_,
             account=account,
@@ -352,9 +296,11 @@ class ObjectStoreService(Service):
             **more,
         )
         state.objects.put(new)
+        former_size = 0 if before is None else before.size
+        state.containers.put(evolve(home, bytes=home.bytes + new.size - former_size))
         if before is None:
-            self._names.add(f"{account}/{container}", name)
-        if before is not None and before.blob != new.blob:
+            self._names.add(home.id, name)
+        elif before.blob != new.blob:
             self._bodies.remove(before.blob)
         modified = datetimeToString(new.created_at).decode("ascii")
         return Reply(
@@ -390,7 +336,6 @@ class ObjectStoreService(Service):
             size=sum(s.size for s in segments),
             etag=digest.hexdigest(),
             content_type=call.header("Content-Type") or "application/octet-stream",
-            metadata=_metadata(call, "x-object-meta-"),
             segments=tuple(segments),
         )
         return evolve(reply, headers={**reply.headers, "ETag": f'"{digest.hexdigest()}"'})
@@ -401,7 +346,6 @@ class ObjectStoreService(Service):
         """Copy the content, or the manifest of a static large object when the query asks for it."""
         found = self._object(account, *source)
         self._container(account, target[0])
-        metadata = found.metadata | _metadata(call, "x-object-meta-")
         if found.segments is not None and call.one("multipart-manifest") == "get":
             more: dict[str, Any] = {"blob": "", "size": found.size, "etag": found.etag}
             more["segments"] = found.segments
@@ -409,30 +353,11 @@ class ObjectStoreService(Service):
             parts, _ = self._shape(found)
             size = sum(part_size for _, part_size in parts)
             content = _Joined(self._bodies.pieces(parts, 0, size))
-            blob, size, etag = await self._bodies.write(content)  # type: ignore[arg-type]
+            blob, size, etag = await self._bodies.write(content)
             more = {"blob": blob, "size": size, "etag": etag}
-        more |= {"content_type": found.content_type, "metadata": metadata}
-        reply = self._store(account, *target, **more)
+        reply = self._store(account, *target, content_type=found.content_type, **more)
         copied = {"X-Copied-From": quote("/".join(source))}
         return evolve(reply, headers={**reply.headers, **copied})
-
-    @route(app, ["COPY"], "/v1/<account>/<container>/<path:name>")
-    async def copy_object(self, call: Call, account: str, container: str, name: str) -> Reply:
-        target = _split(call.header("Destination"))
-        _check_name(target[1])
-        return await self._copy(call, account, (container, name), target)
-
-    @route(app, ["POST"], "/v1/<account>/<container>/<path:name>")
-    def change_object(self, call: Call, account: str, container: str, name: str) -> Reply:
-        found = self._object(account, container, name)
-        self._core.state.objects.put(
-            evolve(
-                found,
-                metadata=_metadata(call, "x-object-meta-"),
-                content_type=call.header("Content-Type") or found.content_type,
-            )
-        )
-        return Reply(status=202)
 
     @route(app, ["DELETE"], "/v1/<account>/<container>/<path:name>")
     def delete_object(self, call: Call, account: str, container: str, name: str) -> Reply:
@@ -460,29 +385,22 @@ class ObjectStoreService(Service):
         return Reply(status=204)
 
     def _remove(self, found: StoredObject) -> None:
+        home = self._container(found.account, found.container)
+        self._core.state.containers.put(evolve(home, bytes=home.bytes - found.size))
         self._core.state.objects.remove(found.id)
         self._names.remove(f"{found.account}/{found.container}", found.name)
         self._bodies.remove(found.blob)
 
 
 class _Joined:
-    """A file for reading whose content comes from an iterator of pieces."""
+    """A file for reading whose content comes from pieces."""
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
+    def __init__(self, pieces: Generator[bytes]) -> None:
         self._pieces = pieces
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes: about `size` of them at most; all for -1."""
-        if size < 0:
-            return b"".join(self._pieces)
-        taken: list[bytes] = []
-        have = 0
-        for piece in self._pieces:
-            taken.append(piece)
-            have += len(piece)
-            if have >= size:
-                break
-        return b"".join(taken)
+        """The next piece, whatever its size; all for -1."""
+        return b"".join(self._pieces) if size < 0 else next(self._pieces, b"")
 
 
 def _listed(each: StoredObject) -> dict[str, Any]:
@@ -519,10 +437,6 @@ def _split(path: str) -> tuple[str, str]:
     if not slash or not container or not name:
         raise Refusal(412, "X-Copy-From header must be of the form <container name>/<object name>")
     return container, name
-
-
-def _metadata(call: Call, prefix: str) -> dict[str, str]:
-    return {name: value for name, value in call.headers() if name.startswith(prefix)}
 
 
 def _exact(seconds: float) -> str:

@@ -89,7 +89,7 @@ class Flavor:
 
 @frozen(kw_only=True)
 class Image:
-    """builtin: it exists without a row, and every user may change it.
+    """builtin: it exists from the start, and every user may change it.
 
     saved_at: end of the snapshot; source_id: the server of the snapshot, "" for other images.
     """
@@ -99,11 +99,8 @@ class Image:
     owner: str
     visibility: str
     status: str
-    min_disk_gib: int
-    min_ram_mib: int
-    size: int | None
+    min_disk_gib: int = 0
     properties: dict[str, str]
-    tags: tuple[str, ...]
     created_at: float
     updated_at: float
     builtin: bool = False
@@ -155,13 +152,15 @@ class Rule:
     """A security group rule."""
 
     id: str
+    group_id: str
+    project_id: str
     direction: str
     ethertype: str
-    protocol: str | None
-    port_min: int | None
-    port_max: int | None
-    remote_prefix: str | None
-    remote_group_id: str | None
+    protocol: str | None = None
+    port_min: int | None = None
+    port_max: int | None = None
+    remote_prefix: str | None = None
+    remote_group_id: str | None = None
 
 
 @frozen(kw_only=True)
@@ -170,7 +169,6 @@ class SecurityGroup:
     name: str
     description: str
     project_id: str
-    rules: tuple[Rule, ...]
 
 
 @frozen(kw_only=True)
@@ -223,13 +221,13 @@ class Quotas:
 
 @frozen(kw_only=True)
 class Container:
-    """id: account, slash, name. metadata: header name in lower case -> value."""
+    """id: account, slash, name. bytes: of its objects."""
 
     id: str
     account: str
     name: str
     created_at: float
-    metadata: dict[str, str]
+    bytes: int = 0
 
 
 @frozen(kw_only=True)
@@ -259,6 +257,5 @@ class StoredObject:
     etag: str
     content_type: str
     created_at: float
-    metadata: dict[str, str]
     manifest: str | None = None
     segments: tuple[Segment, ...] | None = None

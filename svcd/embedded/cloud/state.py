@@ -1,7 +1,7 @@
-"""The embedded cloud's memory: one table for each family, copied to SQLite if there is a folder.
+"""The embedded cloud's memory: one table for each family, with one journal in SQLite.
 
-Reads never touch the disk. A change inside `State.transaction` is on the disk when the block ends,
-any other change at once. So an acknowledged change survives a `kill -9`.
+Reads never touch the disk. A change inside `Journal.transaction` is on the disk when the block
+ends, any other change at once. So an acknowledged change survives a `kill -9`.
 
 Note: a full disk. A change that cannot be written stays in memory, and is written together with the
 next change that can be written. Meanwhile `problem` gives the reason, and no service acknowledges a
@@ -11,8 +11,8 @@ change.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, ValuesView
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Iterator, ValuesView
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
@@ -28,6 +28,7 @@ from svcd.embedded.cloud.records import (
     Port,
     Project,
     Quotas,
+    Rule,
     SecurityGroup,
     Server,
     ServerGroup,
@@ -63,41 +64,78 @@ class _Owned(Protocol):
 
 
 R = TypeVar("R", bound=_HasId)
-_Index: TypeAlias = dict[Hashable, R | dict[str, R]]
-"""The records of each key by id; a single record without a dictionary, which would take more."""
+Key: TypeAlias = tuple[str, Hashable]
+"""The name of a key and its value."""
 
 
-class _Journal:
-    """Changes that wait to be written. problem: the reason why they cannot be written, or ""."""
+class Journal:
+    """Changes that wait to be written to a database; without one nothing is written.
 
-    def __init__(self, database: sqlite3.Connection) -> None:
-        self.database = database
+    problem: the reason why they cannot be written, or "".
+    """
+
+    def __init__(self, folder: Path | None) -> None:
         self.problem = ""
-        self.held = False
+        self.database: sqlite3.Connection | None = None
+        self._held = False
         self._unwritten: dict[tuple[str, str], bytes | None] = {}
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.database = sqlite3.connect(folder / "cloud.sqlite", isolation_level=None)
+            self.database.execute("pragma locking_mode = exclusive")
+            self.database.execute("pragma journal_mode = wal")
+            self.database.execute("pragma synchronous = normal")
+            self.database.execute(_SCHEMA)
 
-    def change(self, family: str, id_: str, body: bytes | None) -> None:
+    def load(self, family: str) -> list[bytes]:
+        """The records of a family, in order of insertion."""
+        rows = self.database.execute(_LOAD, (family,)) if self.database is not None else ()
+        return [body for (body,) in rows]
+
+    def change(self, family: str, id_: str, record: object) -> None:
         """Note the new content of a record; None: it was removed."""
+        if self.database is None:
+            return
         self._unwritten.pop((family, id_), None)
-        self._unwritten[family, id_] = body
-        if not self.held:
-            self.write()
+        self._unwritten[family, id_] = None if record is None else msgspec.json.encode(record)
+        if not self._held:
+            self._write(self.database)
 
-    def write(self) -> None:
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Write the changes of the block together, also when the block raises."""
+        if self.database is None or self._held:
+            yield
+            return
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+            self._write(self.database)
+
+    def close(self) -> None:
+        """Write the rest of the changes and release the file."""
+        if self.database is not None:
+            self._write(self.database)
+            self.database.close()
+            self.database = None
+
+    def _write(self, database: sqlite3.Connection) -> None:
         """Write all changes together, or none of them for now."""
         if not self._unwritten:
             return
         try:
-            self.database.execute("begin")
+            database.execute("begin")
             for (family, id_), body in self._unwritten.items():
                 if body is None:
-                    self.database.execute(_REMOVE, (family, id_))
+                    database.execute(_REMOVE, (family, id_))
                 else:
-                    self.database.execute(_PUT, (family, id_, body))
-            self.database.execute("commit")
+                    database.execute(_PUT, (family, id_, body))
+            database.execute("commit")
         except sqlite3.OperationalError as error:
-            if self.database.in_transaction:
-                self.database.execute("rollback")
+            if database.in_transaction:
+                database.execute("rollback")
             if not self.problem:
                 log.warn("The embedded cloud cannot write: {error}; make room", error=error)
             self.problem = str(error)
@@ -111,8 +149,7 @@ class _Journal:
 class Table(Generic[R]):
     """The records of one family by id, in order of insertion.
 
-    keys: by name, a function that returns the keys under which `having` finds a record. amounts:
-    what a record adds to the sums of `total`, by key. Both make a request about few records as
+    keys: the keys under which `having` finds a record, which make a request about few records as
     cheap in a large cloud as in a small one.
     rows_read: the number of records that callers have asked for so far.
     """
@@ -121,25 +158,17 @@ class Table(Generic[R]):
         self,
         family: str,
         kind: type[R],
-        journal: _Journal | None,
-        keys: Mapping[str, Callable[[R], Iterable[Hashable]]] | None = None,
-        amounts: Callable[[R], Iterable[tuple[Hashable, int]]] = lambda _: (),
+        journal: Journal,
+        keys: Callable[[R], Iterable[Key]] = lambda _: (),
     ) -> None:
+        self.rows_read = 0
         self._family = family
         self._journal = journal
-        self._amounts = amounts
+        self._keys = keys
         self._rows: dict[str, R] = {}
-        self._indexes: list[tuple[Callable[[R], Iterable[Hashable]], _Index[R]]] = []
-        self._named: dict[str, _Index[R]] = {}
-        for name, keys_of in (keys or {}).items():
-            self._named[name] = {}
-            self._indexes.append((keys_of, self._named[name]))
-        self._totals: dict[Hashable, int] = {}
-        self.rows_read = 0
-        if journal is not None:
-            decoder = msgspec.json.Decoder(kind)
-            for (body,) in journal.database.execute(_LOAD, (family,)):
-                self._remember(decoder.decode(body))
+        self._by_key: dict[Key, R | dict[str, R]] = {}  # one alone without a dictionary: memory
+        for body in journal.load(family):
+            self._remember(msgspec.json.decode(body, type=kind))
 
     def get(self, id_: str) -> R | None:
         """The record, None when there is none."""
@@ -149,67 +178,26 @@ class Table(Generic[R]):
     def put(self, record: R) -> None:
         """Add or replace a record. A replaced record keeps its place in the order."""
         self._remember(record)
-        if self._journal is not None:
-            self._journal.change(self._family, record.id, msgspec.json.encode(record))
+        self._journal.change(self._family, record.id, record)
 
     def remove(self, id_: str) -> None:
         """Remove a record. An unknown id is no fault."""
-        before = self._rows.pop(id_, None)
-        if before is None:
-            return
-        for keys_of, index in self._indexes:
-            for key in set(keys_of(before)):
-                _drop(index, key, id_)
-        self._add(before, -1)
-        if self._journal is not None:
+        record = self._rows.pop(id_, None)
+        if record is not None:
+            self._forget(id_, set(self._keys(record)))
             self._journal.change(self._family, id_, None)
 
-    def having(self, name: str, key: Hashable) -> list[R]:
-        """The records with this key, in the order in which they got it. name: of its function."""
-        members = self._named[name].get(key)
-        if members is None:
-            return []
+    def having(self, name: str, value: Hashable) -> list[R]:
+        """The records with this key, in the order in which they got it."""
+        members = self._by_key.get((name, value), {})
         found = list(members.values()) if isinstance(members, dict) else [members]
         self.rows_read += len(found)
         return found
 
-    def count(self, name: str, key: Hashable) -> int:
+    def count(self, name: str, value: Hashable) -> int:
         """The number of records with this key."""
-        members = self._named[name].get(key)
-        return len(members) if isinstance(members, dict) else int(members is not None)
-
-    def total(self, key: Hashable) -> int:
-        """The sum of the amounts of all records for this key."""
-        return self._totals.get(key, 0)
-
-    def _remember(self, record: R) -> None:
-        before = self._rows.get(record.id)
-        self._rows[record.id] = record
-        for keys_of, index in self._indexes:
-            keys = frozenset(keys_of(record))
-            if before is not None:
-                for key in set(keys_of(before)):
-                    if key not in keys:
-                        _drop(index, key, record.id)
-            for key in keys:
-                members = index.get(key)
-                if isinstance(members, dict):
-                    members[record.id] = record
-                elif members is None or members.id == record.id:
-                    index[key] = record
-                else:
-                    index[key] = {members.id: members, record.id: record}
-        if before is not None:
-            self._add(before, -1)
-        self._add(record, 1)
-
-    def _add(self, record: R, sign: int) -> None:
-        for key, amount in self._amounts(record):
-            total = self._totals.get(key, 0) + sign * amount
-            if total:
-                self._totals[key] = total
-            else:
-                self._totals.pop(key, None)
+        members = self._by_key.get((name, value), {})
+        return len(members) if isinstance(members, dict) else 1
 
     def values(self) -> ValuesView[R]:
         """All records; copy before changing the table in a loop over it."""
@@ -219,150 +207,131 @@ class Table(Generic[R]):
     def __len__(self) -> int:
         return len(self._rows)
 
+    def _remember(self, record: R) -> None:
+        before, keys = self._rows.get(record.id), set(self._keys(record))
+        if before is not None:
+            self._forget(record.id, set(self._keys(before)) - keys)
+        self._rows[record.id] = record
+        for key in keys:
+            members = self._by_key.get(key)
+            if isinstance(members, dict):
+                members[record.id] = record
+            elif members is None or members.id == record.id:
+                self._by_key[key] = record
+            else:
+                self._by_key[key] = {members.id: members, record.id: record}
 
-def _drop(index: _Index[R], key: Hashable, id_: str) -> None:
-    members = index[key]
-    if isinstance(members, dict):
-        del members[id_]
-    if not isinstance(members, dict) or not members:
-        del index[key]
+    def _forget(self, id_: str, keys: Iterable[Key]) -> None:
+        for key in keys:
+            members = self._by_key[key]
+            if isinstance(members, dict):
+                del members[id_]
+            if not isinstance(members, dict) or not members:
+                del self._by_key[key]
 
 
-def _of_project(record: _Owned) -> tuple[str]:
-    return (record.project_id,)
+def _of_project(record: _Owned) -> Iterator[Key]:
+    yield "project", record.project_id
 
 
-def _prefixes(server: Server) -> Iterator[Hashable]:
-    """The project with each beginning of the server's name that ends at a hyphen."""
+def _of_trust(trust: Trust) -> Iterator[Key]:
+    yield "same", (trust.trustor_id, trust.trustee_id, trust.project_id, trust.expires_at)
+    yield "trustor", trust.trustor_id
+    yield "trustee", trust.trustee_id
+
+
+def _of_credential(credential: ApplicationCredential) -> Iterator[Key]:
+    yield "user", credential.user_id
+    yield "name", (credential.user_id, credential.name)
+
+
+def _of_server(server: Server) -> Iterator[Key]:
+    """Also each beginning of the server's name that ends at a hyphen."""
+    yield "project", server.project_id
+    yield "flavor", (server.project_id, server.flavor_id)
+    if server.group_id:
+        yield "group", server.group_id
     at = server.name.find("-")
     while at >= 0:
-        yield server.project_id, server.name[: at + 1]
+        yield "prefix", (server.project_id, server.name[: at + 1])
         at = server.name.find("-", at + 1)
+
+
+def _of_security_group(group: SecurityGroup) -> Iterator[Key]:
+    yield "project", group.project_id
+    yield "name", (group.project_id, group.name.lower())
+
+
+def _of_rule(rule: Rule) -> Iterator[Key]:
+    yield "project", rule.project_id
+    yield "group", rule.group_id
+
+
+def _of_port(port: Port) -> Iterator[Key]:
+    yield "project", port.project_id
+    yield "device", port.device_id
+    yield "address", port.address
+    for group_id in port.security_groups:
+        yield "security_group", group_id
+
+
+def _of_floating_ip(ip: FloatingIp) -> Iterator[Key]:
+    yield "project", ip.project_id
+    yield "address", ip.address
+    if ip.port_id:
+        yield "port", ip.port_id
+
+
+def _of_volume(volume: Volume) -> Iterator[Key]:
+    yield "project", volume.project_id
+    if volume.server_id:
+        yield "server", volume.server_id
 
 
 class State:
     """All tables. folder: holds `cloud.sqlite`; None: memory only."""
 
     def __init__(self, folder: Path | None) -> None:
-        self._journal: _Journal | None = None
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            database = sqlite3.connect(folder / "cloud.sqlite", isolation_level=None)
-            database.execute("pragma locking_mode = exclusive")
-            database.execute("pragma journal_mode = wal")
-            database.execute("pragma synchronous = normal")
-            database.execute(_SCHEMA)
-            self._journal = _Journal(database)
-        db = self._journal
-        self.projects = Table("project", Project, db)
-        self.tokens = Table("token", Token, db)
-        self.trusts = Table(
-            "trust",
-            Trust,
-            db,
-            {
-                "same": lambda t: ((t.trustor_id, t.trustee_id, t.project_id, t.expires_at),),
-                "trustor": lambda trust: (trust.trustor_id,),
-                "trustee": lambda trust: (trust.trustee_id,),
-            },
+        self.journal = journal = Journal(folder)
+        self.projects = Table("project", Project, journal)
+        self.tokens = Table("token", Token, journal)
+        self.trusts = Table("trust", Trust, journal, _of_trust)
+        credentials = ("application_credential", ApplicationCredential, journal, _of_credential)
+        self.credentials = Table(*credentials)
+        self.keypairs = Table("keypair", KeyPair, journal, lambda k: (("user", k.user_id),))
+        self.images = Table("image", Image, journal)
+        self.servers = Table("server", Server, journal, _of_server)
+        self.server_groups = Table("server_group", ServerGroup, journal, _of_project)
+        self.security_groups = Table("security_group", SecurityGroup, journal, _of_security_group)
+        self.rules = Table("security_group_rule", Rule, journal, _of_rule)
+        self.ports = Table("port", Port, journal, _of_port)
+        self.floating_ips = Table("floating_ip", FloatingIp, journal, _of_floating_ip)
+        self.volumes = Table("volume", Volume, journal, _of_volume)
+        self.quotas = Table("quota", Quotas, journal)
+        self.containers = Table(
+            "container", Container, journal, lambda c: (("account", c.account),)
         )
-        self.credentials = Table(
-            "application_credential",
-            ApplicationCredential,
-            db,
-            {"name": lambda made: ((made.user_id, made.name),), "user": lambda m: (m.user_id,)},
-        )
-        self.keypairs = Table("keypair", KeyPair, db, {"user": lambda pair: (pair.user_id,)})
-        self.images = Table("image", Image, db)
-        self.servers = Table(
-            "server",
-            Server,
-            db,
-            {
-                "group": lambda server: (server.group_id,) if server.group_id else (),
-                "project": _of_project,
-                "prefix": _prefixes,
-            },
-            lambda server: (((server.project_id, server.flavor_id), 1),),
-        )
-        self.server_groups = Table("server_group", ServerGroup, db, {"project": _of_project})
-        self.security_groups = Table(
-            "security_group",
-            SecurityGroup,
-            db,
-            {
-                "project": _of_project,
-                "name": lambda group: ((group.project_id, group.name.lower()),),
-                "rule": lambda group: (rule.id for rule in group.rules),
-            },
-            lambda group: ((group.project_id, len(group.rules)),),
-        )
-        self.ports = Table(
-            "port",
-            Port,
-            db,
-            {
-                "project": _of_project,
-                "device": lambda port: (port.device_id,),
-                "security_group": lambda port: port.security_groups,
-            },
-            lambda port: ((port.address, 1),),
-        )
-        self.floating_ips = Table(
-            "floating_ip",
-            FloatingIp,
-            db,
-            {"project": _of_project, "port": lambda ip: (ip.port_id,) if ip.port_id else ()},
-            lambda ip: ((ip.address, 1),),
-        )
-        self.volumes = Table(
-            "volume",
-            Volume,
-            db,
-            {
-                "project": _of_project,
-                "server": lambda volume: (volume.server_id,) if volume.server_id else (),
-            },
-            lambda volume: ((volume.project_id, volume.size_gib),),
-        )
-        self.quotas = Table("quota", Quotas, db)
-        self.containers = Table("container", Container, db, {"account": lambda c: (c.account,)})
         self.objects = Table(
             "object",
             StoredObject,
-            db,
-            {"container": lambda found: (f"{found.account}/{found.container}",)},
-            lambda found: ((f"{found.account}/{found.container}", found.size),),
+            journal,
+            lambda o: (("container", f"{o.account}/{o.container}"),),
         )
 
     @property
     def rows_read(self) -> int:
         """The number of records that callers have asked all tables for so far."""
-        tables = (each for each in vars(self).values() if isinstance(each, Table))
-        return sum(table.rows_read for table in tables)
+        return sum(table.rows_read for table in vars(self).values() if isinstance(table, Table))
 
     @property
     def problem(self) -> str:
         """The reason why changes cannot be written to the disk, or ""."""
-        return "" if self._journal is None else self._journal.problem
+        return self.journal.problem
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """Write the changes of the block together, also when the block raises."""
-        journal = self._journal
-        if journal is None or journal.held:
-            yield
-            return
-        journal.held = True
-        try:
-            yield
-        finally:
-            journal.held = False
-            journal.write()
+        return self.journal.transaction()
 
     def close(self) -> None:
         """Write the rest of the changes and release the file."""
-        if self._journal is not None:
-            self._journal.write()
-            self._journal.database.close()
-            self._journal = None
+        self.journal.close()

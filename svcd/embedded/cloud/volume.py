@@ -7,13 +7,11 @@ from typing import Any
 import msgspec
 from klein import Klein
 
-from svcd.embedded.cloud.compute_basics import NovaService
 from svcd.embedded.cloud.core import Core
 from svcd.embedded.cloud.life import Life
-from svcd.embedded.cloud.openstack import Call, of_project, page, text_of
-from svcd.embedded.cloud.quotas import quota_set
+from svcd.embedded.cloud.openstack import NovaService, caller, owned, project_of, text_of
 from svcd.embedded.cloud.records import Volume
-from svcd.embedded.services import Refusal, Reply
+from svcd.embedded.services import Call, Refusal, Reply
 from svcd.web.routing import route
 
 
@@ -44,7 +42,7 @@ class VolumeService(NovaService):
             return
         call.set_answer_header("OpenStack-API-Version", "volume 3.0")
         self.authenticate(call)
-        if segments[1] != call.project:
+        if segments[1] != project_of(call):
             raise Refusal(400, "Malformed request url")
 
     @route(app, ["GET"], "/")
@@ -64,9 +62,10 @@ class VolumeService(NovaService):
 
     def _own(self, call: Call, volume_id: str) -> Volume:
         text = f"Volume {volume_id} could not be found."
-        return call.own(self._core.state.volumes, volume_id, text)
+        return owned(call, self._core.state.volumes, volume_id, text)
 
     def _body(self, volume: Volume) -> dict[str, Any]:
+        path = f"/volume/v3/{volume.project_id}/volumes/{volume.id}"
         attachments: list[dict[str, Any]] = []
         if volume.server_id is not None:
             attachments.append(
@@ -101,35 +100,14 @@ class VolumeService(NovaService):
             "os-vol-tenant-attr:tenant_id": volume.project_id,
             "created_at": text_of(volume.created_at, "bare"),
             "updated_at": text_of(volume.updated_at, "bare"),
-            "links": [
-                {"rel": "self", "href": f"{self._base(volume)}/{volume.id}"},
-            ],
+            "links": [{"rel": "self", "href": f"{self._core.public_url}{path}"}],
         }
 
-    def _base(self, volume: Volume) -> str:
-        return f"{self._core.public_url}/volume/v3/{volume.project_id}/volumes"
-
-    def _list(self, call: Call, detail: bool) -> Reply:
-        own = of_project(self._core.state.volumes, call.project)
-        rows = self._core.listed(own, Volume)
-        mine = [v for v in reversed(rows) if v.project_id == call.project]
-        for key in ("name", "status"):
-            wanted = call.one(key)
-            if wanted:
-                mine = [v for v in mine if getattr(v, key) == wanted]
-        shown, following = page(call, mine, lambda volume: volume.id)
-        bodies = [self._body(v) for v in shown]
-        if not detail:
-            bodies = [{"id": b["id"], "name": b["name"], "links": []} for b in bodies]
-        return Reply(body={"volumes": bodies, **self.next_link(call, "volumes", following)})
-
-    @route(app, ["GET"], "/v3/<project>/volumes")
-    def volumes(self, call: Call, project: str) -> Reply:
-        return self._list(call, detail=False)
-
     @route(app, ["GET"], "/v3/<project>/volumes/detail")
-    def volumes_in_detail(self, call: Call, project: str) -> Reply:
-        return self._list(call, detail=True)
+    def volumes(self, call: Call, project: str) -> Reply:
+        rows = self._core.listed(self._core.state.volumes.having("project", project), Volume)
+        mine = [self._body(row) for row in reversed(rows) if row.project_id == project]
+        return self.listing(call, "volumes", mine)
 
     @route(app, ["GET"], "/v3/<project>/volumes/<volume_id>")
     def volume(self, call: Call, project: str, volume_id: str) -> Reply:
@@ -146,7 +124,7 @@ class VolumeService(NovaService):
         if 0 <= limit <= volumes.count("project", project):
             text = f"VolumeLimitExceeded: Maximum number of volumes allowed ({limit}) exceeded"
             raise Refusal(413, f"{text} for quota 'volumes'.", headers={"Retry-After": "0"})
-        used = volumes.total(project)
+        used = self._used(project)["gigabytes"]
         limit = core.limit(project, "volume_gib")
         if 0 <= limit < used + new.size:
             text = (
@@ -160,7 +138,7 @@ class VolumeService(NovaService):
             id=core.new_id(),
             name=new.name or "",
             project_id=project,
-            user_id=call.me.user_id,
+            user_id=caller(call).user_id,
             size_gib=new.size,
             status="creating",
             metadata=new.metadata or {},
@@ -186,16 +164,13 @@ class VolumeService(NovaService):
     # ---- limits and quotas ----
 
     def _limits(self, project: str) -> dict[str, int]:
-        core = self._core
-        limits = {name: core.limit(project, key) for name, key in _LIMITED.items()}
+        names = {"volumes": "volumes", "gigabytes": "volume_gib"}
+        limits = {name: self._core.limit(project, key) for name, key in names.items()}
         return limits | _FIXED_LIMITS
 
     def _used(self, project: str) -> dict[str, int]:
-        volumes = self._core.state.volumes
-        return {
-            "volumes": volumes.count("project", project),
-            "gigabytes": volumes.total(project),
-        }
+        volumes = self._core.state.volumes.having("project", project)
+        return {"volumes": len(volumes), "gigabytes": sum(v.size_gib for v in volumes)}
 
     @route(app, ["GET"], "/v3/<project>/limits")
     def limits(self, call: Call, project: str) -> Reply:
@@ -215,15 +190,11 @@ class VolumeService(NovaService):
         return Reply(body={"limits": {"rate": [], "absolute": absolute}})
 
     @route(app, ["GET"], "/v3/<project>/os-quota-sets/<project_id>")
-    @route(app, ["GET"], "/v3/<project>/os-quota-sets/<project_id>/defaults")
     def quota(self, call: Call, project: str, project_id: str) -> Reply:
-        defaults = call.request.path.rstrip(b"/").endswith(b"/defaults")
-        limits = self._limits("" if defaults else project_id)
         used = self._used(project_id) if call.one("usage").lower() == "true" else None
-        return Reply(body={"quota_set": quota_set(call, project_id, limits, used)})
+        return self.quota_set(call, project_id, self._limits(project_id), used)
 
 
-_LIMITED = {"volumes": "volumes", "gigabytes": "volume_gib"}
 _FIXED_LIMITS = {
     "per_volume_gigabytes": -1,
     "snapshots": 0,

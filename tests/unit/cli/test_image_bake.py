@@ -119,7 +119,7 @@ class BakeCase(SynchronousTestCase):
             ),
             *(f"address {each.description}" for each in state.floating_ips.values()),
             *(f"port {each.id}" for each in state.ports.values()),
-            *(f"image {each.name}" for each in state.images.values()),
+            *(f"image {each.name}" for each in state.images.values() if not each.builtin),
         ]
 
     def killed(self, when: Callable[[], bool]) -> None:
@@ -184,7 +184,7 @@ class WholeTests(BakeCase):
                     (rule.port_min, rule.port_max, rule.remote_prefix)
                     for group in state.security_groups.values()
                     if group.name == OBJECT
-                    for rule in group.rules
+                    for rule in state.rules.having("group", group.id)
                     if rule.direction == "ingress" and rule.remote_group_id is None
                 ]
                 seen = [server.status, server.key_name, server.name, rules]

@@ -170,7 +170,7 @@ class SiteCloud:
         return {
             name: sorted(
                 f"{each.port_min} {each.remote_prefix or '0.0.0.0/0'}"
-                for each in self._group(name).rules
+                for each in self.state.rules.having("group", self._group(name).id)
                 if each.direction == "ingress" and each.remote_group_id is None
             )
             for name in self.security
@@ -230,18 +230,18 @@ class SiteCloud:
 
     def open_port(self, name: str, port: int) -> None:
         """A rule that opens the port to all networks."""
+        group = self._group(name)
         rule = Rule(
             id=f"rule-{port}",
+            group_id=group.id,
+            project_id=group.project_id,
             direction="ingress",
             ethertype="IPv4",
             protocol="tcp",
             port_min=port,
             port_max=port,
-            remote_prefix=None,
-            remote_group_id=None,
         )
-        group = self._group(name)
-        self.state.security_groups.put(evolve(group, rules=(*group.rules, rule)))
+        self.state.rules.put(rule)
 
     def lose(self, server_id: str) -> None:
         """Somebody else deletes the server."""

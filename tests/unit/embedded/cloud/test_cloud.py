@@ -646,7 +646,7 @@ class RestartTests(CloudCase):
     def test_without_a_folder_nothing_is_written(self) -> None:
         """Not even a database in memory."""
         rig, _ = self.rig_of()
-        self.assertIs(rig.cloud.core.state._journal, None)
+        self.assertIs(rig.cloud.core.state.journal.database, None)
 
 
 class EngineTests(CloudCase):

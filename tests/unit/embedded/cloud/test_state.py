@@ -1,14 +1,13 @@
-"""The tables of the embedded cloud: their indexes, sums and order, also after a restart."""
+"""The tables of the embedded cloud: their keys and order, also after a restart."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.embedded.cloud.objects import Names
-from svcd.embedded.cloud.records import Rule, SecurityGroup, Volume
+from svcd.embedded.cloud.objects import Names, selected
+from svcd.embedded.cloud.records import Port, Volume
 from svcd.embedded.cloud.state import State
 
 
@@ -29,16 +28,15 @@ def volume(id_: str, project: str = "alpha", size: int = 1, server: str | None =
     )
 
 
-def rule(id_: str) -> Rule:
-    return Rule(
-        id=id_,
-        direction="egress",
-        ethertype="IPv4",
-        protocol=None,
-        port_min=None,
-        port_max=None,
-        remote_prefix=None,
-        remote_group_id=None,
+def port(*groups: str) -> Port:
+    return Port(
+        id="p",
+        project_id="alpha",
+        network_id="n",
+        device_id="s",
+        address="127.1.0.10",
+        mac="",
+        security_groups=groups,
     )
 
 
@@ -70,35 +68,18 @@ class TableTests(SynchronousTestCase):
         self.volumes.put(volume("a", size=5, server="s"))
         self.assertEqual(self.ids("project", "alpha"), ["a", "b", "c"])
 
-    def test_sums_follow_changes_and_removals(self) -> None:
-        """A sum of nothing is 0."""
-        self.volumes.put(volume("a", size=3))
-        self.volumes.put(volume("b", size=4))
-        self.assertEqual(self.volumes.total("alpha"), 7)
-        self.volumes.put(volume("a", size=1))
-        self.assertEqual(self.volumes.total("alpha"), 5)
-        self.volumes.remove("b")
-        self.volumes.remove("b")
-        self.assertEqual((self.volumes.total("alpha"), self.ids("project", "alpha")), (1, ["a"]))
-        self.volumes.remove("a")
-        self.assertEqual(
-            (self.volumes.total("alpha"), self.volumes.count("project", "alpha")), (0, 0)
-        )
-
     def test_several_keys_of_a_record(self) -> None:
-        """A rule that is removed no longer leads to its group."""
-        groups = State(None).security_groups
-        group = SecurityGroup(
-            id="g", name="Web", description="", project_id="alpha", rules=(rule("1"), rule("2"))
-        )
-        groups.put(group)
-        groups.put(evolve(group, rules=(rule("2"),)))
-        self.assertEqual([each.id for each in groups.having("rule", "2")], ["g"])
-        self.assertEqual(groups.having("rule", "1"), [])
-        self.assertEqual([each.id for each in groups.having("name", ("alpha", "web"))], ["g"])
-        self.assertEqual(groups.total("alpha"), 1)
+        """A group that a port leaves no longer leads to it."""
+        ports = State(None).ports
+        ports.put(port("1", "2"))
+        ports.put(port("2"))
+        self.assertEqual([each.id for each in ports.having("security_group", "2")], ["p"])
+        self.assertEqual(ports.having("security_group", "1"), [])
+        ports.remove("p")
+        ports.remove("p")
+        self.assertEqual((ports.count("security_group", "2"), len(ports)), (0, 0))
 
-    def test_a_restart_builds_indexes_and_sums_again(self) -> None:
+    def test_a_restart_finds_records_by_their_keys_again(self) -> None:
         """From the records on the disk."""
         folder = Path(self.mktemp())
         state = State(folder)
@@ -110,7 +91,6 @@ class TableTests(SynchronousTestCase):
         self.addCleanup(state.close)
         self.volumes = state.volumes
         self.assertEqual((self.ids("project", "alpha"), self.ids("server", "s")), (["a"], ["a"]))
-        self.assertEqual(self.volumes.total("alpha"), 3)
 
 
 class NamesTests(SynchronousTestCase):
@@ -123,7 +103,8 @@ class NamesTests(SynchronousTestCase):
         return ["b/2", "a", "b/1", "c", "b/3"]
 
     def found(self, prefix: str = "", marker: str = "", delimiter: str = "") -> list[str]:
-        return list(self.names.find("many", prefix, marker, delimiter))
+        names = self.names.of("many")
+        return [name for name, _ in selected(names, prefix, marker, delimiter)]
 
     def test_names_are_in_order_and_loaded_once(self) -> None:
         self.assertEqual(self.found(), ["a", "b/1", "b/2", "b/3", "c"])
@@ -133,8 +114,9 @@ class NamesTests(SynchronousTestCase):
         self.assertEqual(self.loaded, 1)
 
     def test_a_delimiter_skips_names_of_the_same_entry(self) -> None:
-        """The first name is enough for the entry."""
-        self.assertEqual(self.found(delimiter="/"), ["a", "b/1", "c"])
+        """A folder follows the marker as a name does."""
+        self.assertEqual(self.found(delimiter="/"), ["a", "b/", "c"])
+        self.assertEqual(self.found(marker="b/", delimiter="/"), ["c"])
         self.assertEqual(self.found("b/", delimiter="/"), ["b/1", "b/2", "b/3"])
 
     def test_added_and_removed_names(self) -> None:
