@@ -112,19 +112,9 @@ class MemoryFiles:
             if each != "/" and posixpath.dirname(each) == path:
                 yield posixpath.basename(each), self.nodes[each]
 
-    def status(self, path: str) -> Mapping[str, object]:
-        """GETFILESTATUS."""
-        return _status("", self._node(path))
-
     def statuses(self, path: str) -> list[Mapping[str, object]]:
         """LISTSTATUS."""
         return [_status(name, node) for name, node in self.children(path)]
-
-    def change(self, path: str, *, owner: str = "", group: str = "", permission: str = "") -> None:
-        """SETOWNER and SETPERMISSION."""
-        node = self._node(path)
-        node.owner, node.group = owner or node.owner, group or node.group
-        node.permission = permission or node.permission
 
     def size(self) -> int:
         """Bytes of all files."""

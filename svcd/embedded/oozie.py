@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
 from xml.etree import ElementTree
@@ -30,8 +30,6 @@ from svcd.web.routing import route
 
 _JSON: Final = 'application/json; charset="UTF-8"'
 _WHERE: Final = {b"webhdfs": "hdfs", b"yarn": "yarn"}
-_STATUSES: Final = frozenset({"PREP", "RUNNING", "SUSPENDED", "SUCCEEDED", "KILLED", "FAILED"})
-_FILTERS: Final = frozenset({"id", "name", "user", "group", "status", "text", "sortby"})
 _MOST_JOBS: Final = 100_000
 """Jobs that one engine keeps."""
 
@@ -40,8 +38,8 @@ class ScriptedEngine:
     """The state of one engine, with hooks for tests.
 
     jobs: id -> job, in order of submission. submissions: accepted submits. calls: how often each
-    kind was made, for example "GET jobs". safe_mode: refuses what would change something.
-    files: its HDFS. yarn: its resource manager. untidy: it cannot remove a killed job's folder.
+    kind was made, for example "GET jobs". files: its HDFS. yarn: its resource manager. untidy: it
+    cannot remove a killed job's folder.
     cluster: the id of the cluster that it belongs to; "": of the one that uses it.
     """
 
@@ -52,7 +50,6 @@ class ScriptedEngine:
         self.jobs: dict[str, Job] = {}
         self.submissions = 0
         self.calls: dict[str, int] = {}
-        self.safe_mode = False
         self.untidy = False
         self.cluster = ""
         self.files = MemoryFiles()
@@ -62,21 +59,14 @@ class ScriptedEngine:
         """The clock's seconds."""
         return float(self._clock.seconds())
 
-    def submit(self, properties: Mapping[str, str], action: str | None, base: str) -> str:
-        """Accept a job; its id ("OK" for a dry run). Raises Refused."""
-        if action not in (None, "start", "dryrun"):
-            raise Refused("E0303", f"E0303: Invalid parameter value, [action] = [{action}]")
-        if self.safe_mode:
-            raise Refused("E0002", "System is in safe mode", 503)
+    def submit(self, properties: Mapping[str, str], base: str) -> str:
+        """Accept and start a job; its id. Raises Refused."""
         if not properties.get("user.name"):
             raise Refused("E1603", "user cannot be null")
         path = properties.get("oozie.wf.application.path")
         if path is None:
             raise Refused("E0307", "E0307: Runtime error [missing application path]")
-        text = self._definition(path)
-        definition = define_job(text)
-        if action == "dryrun":
-            return "OK"
+        definition = define_job(self._definition(path))
         if len(self.jobs) >= _MOST_JOBS:
             raise Refused("E0600", "E0600: Could not get connection, the store is full", 500)
         script = {**definition.configs, **properties}
@@ -87,9 +77,9 @@ class ScriptedEngine:
             app_path=path,
             properties=dict(properties),
             definition=definition,
-            definition_text=text,
             console=base,
             created_at=now,
+            started_at=now,
             run_s=_number(script.get("svcd.fake.run_s"), self._run_s),
             outcome=outcome if outcome in OUTCOMES else "succeed",
             message=script.get("svcd.fake.error", "asked to fail"),
@@ -100,8 +90,6 @@ class ScriptedEngine:
         job.log.append(f"{http_date(now)} INFO submitted {job.id}")
         self.jobs[job.id] = job
         self.submissions += 1
-        if action == "start":
-            job.start(now)
         return job.id
 
     def find(self, external_id: str) -> str:
@@ -116,61 +104,28 @@ class ScriptedEngine:
             raise Refused("E0604", f"E0604: Job does not exist [{job_id}]")
         return job
 
-    def change(self, job_id: str, action: str | None, body: bytes) -> None:
-        """PUT job. Raises Refused."""
-        if action is None:
-            raise Refused("E0305", "E0305: Missing parameter [action]")
-        now = self.now()
-        job = self.jobs.get(job_id)
-        changes: Mapping[str, Callable[[Job], None]] = {
-            "start": lambda j: j.start(now),
-            "kill": lambda j: j.kill(now),
-            "suspend": lambda j: j.suspend(now),
-            "resume": lambda j: j.resume(now),
-            "rerun": lambda j: j.rerun(now),
-        }
-        if action not in changes:
-            raise Refused("E0303", f"E0303: Invalid parameter value, [action] = [{action}]")
-        if self.safe_mode:
-            raise Refused("E0002", "System is in safe mode", 503)
+    def kill(self, job_id: str) -> None:
+        """Kill a job; nothing happens after its end. Raises Refused."""
+        job, now = self.jobs.get(job_id), self.now()
         if job is None:
-            if action == "kill":
-                raise Refused(
-                    "E0605", "E0605: Action does not exist [select w.id from WorkflowJobBean w]"
-                )
-            raise Refused("E0604", f"E0604: Job does not exist [{job_id}]")
+            text = "E0605: Action does not exist [select w.id from WorkflowJobBean w]"
+            raise Refused("E0605", text)
         ended = job.ended_at(now) is not None
-        changes[action](job)
-        if action == "kill" and self.untidy and not ended:
+        job.kill(now)
+        if self.untidy and not ended:
             text = f"E0819: Unable to delete the temp dir of job WF Job [{job_id}]."
             raise Refused("E0819", text)
-        job.log.append(f"{http_date(now)} INFO {action} {job_id}")
+        job.log.append(f"{http_date(now)} INFO kill {job_id}")
 
     def select(self, text: str) -> list[Job]:
-        """The jobs a filter names, newest first. Raises Refused."""
-        wanted: dict[str, set[str]] = {}
+        """The jobs that a filter names by their ids, or all, newest first. Raises Refused."""
+        ids = []
         for element in filter(None, text.split(";")):
-            name, equals, value = element.partition("=")
-            if not equals or name.lower() not in _FILTERS:
-                raise Refused(
-                    "E0420",
-                    f"E0420: Invalid jobs filter [{text}], elements must be name=value pairs",
-                )
-            if name == "status" and value not in _STATUSES:
-                raise Refused(
-                    "E0420", f"E0420: Invalid jobs filter [{text}], invalid status [{value}]"
-                )
-            wanted.setdefault(name.lower(), set()).add(value)
-        now = self.now()
-        ids = wanted.get("id")
-        pool = self.jobs.values() if ids is None else (self.jobs[i] for i in ids if i in self.jobs)
-        found = [
-            job
-            for job in pool
-            if ("status" not in wanted or job.status(now) in wanted["status"])
-            and ("name" not in wanted or job.definition.app_name in wanted["name"])
-            and ("user" not in wanted or job.properties.get("user.name") in wanted["user"])
-        ]
+            name, _, value = element.partition("=")
+            if name != "id":
+                raise Refused("E0420", f"E0420: Invalid jobs filter [{text}]")
+            ids.append(value)
+        found = [self.jobs[id_] for id_ in ids if id_ in self.jobs] if ids else self.jobs.values()
         return sorted(found, key=lambda job: job.id, reverse=True)
 
     def _definition(self, url: str) -> bytes:
@@ -271,95 +226,59 @@ class ScriptedEngines(Service):
 
     # ---- Oozie ----
 
-    def _oozie(self, key: str, version: str) -> ScriptedEngine:
-        if version not in ("v1", "v2"):
-            raise Refusal(404, "Not Found")
-        return self.engine(key)
-
     @route(app, ["GET"], "/<key>/oozie/versions")
     def versions(self, call: Call, key: str) -> Reply:
         return _json([0, 1, 2])
 
-    @route(app, ["GET"], "/<key>/oozie/<version>/jobs")
-    def jobs(self, call: Call, key: str, version: str) -> Reply:
-        engine = self._oozie(key, version)
+    @route(app, ["GET"], "/<key>/oozie/v1/jobs")
+    def jobs(self, call: Call, key: str) -> Reply:
+        engine = self.engine(key)
         external = _query(call, "external-id")
         if external is not None:
             return _json({"id": engine.find(external)})
-        try:
-            length = int(_query(call, "len") or 50)
-            offset = max(1, int(_query(call, "offset") or 1))
-        except ValueError as error:
-            raise Refused("E1603", str(error)) from None
-        found = engine.select(_query(call, "filter") or "")
-        now = engine.now()
-        page = found[offset - 1 : offset - 1 + length]
-        lines = [job.line(now) for job in page]
-        return _json({"total": len(found), "offset": offset, "len": length, "workflows": lines})
+        length = int(_query(call, "len") or 50)
+        jobs, now = engine.select(_query(call, "filter") or ""), engine.now()
+        lines = [job.line(now) for job in jobs[:length]]
+        return _json({"total": len(jobs), "offset": 1, "len": length, "workflows": lines})
 
-    @route(app, ["POST"], "/<key>/oozie/<version>/jobs")
-    def submit(self, call: Call, key: str, version: str) -> Reply:
-        engine = self._oozie(key, version)
+    @route(app, ["POST"], "/<key>/oozie/v1/jobs")
+    def submit(self, call: Call, key: str) -> Reply:
         kind = call.header("content-type")
         if kind.partition(";")[0].strip().lower() != "application/xml":
             raise Refused("E0300", f"E0300: Invalid content-type [{kind}]")
+        _expect(call, "action", "start")
         try:
             properties = properties_of(call.content.read())
         except (ElementTree.ParseError, ValueError) as error:
             return _error(500, f"java.io.IOException: {error}")
-        job_id = engine.submit(properties, _query(call, "action"), _origin(call, key))
+        job_id = self.engine(key).submit(properties, _origin(call, key))
         return _json({"id": job_id}, status=201)
 
-    @route(app, ["PUT"], "/<key>/oozie/<version>/job/<job_id>")
-    def change(self, call: Call, key: str, version: str, job_id: str) -> Reply:
-        engine = self._oozie(key, version)
-        engine.change(job_id, _query(call, "action"), call.content.read())
+    @route(app, ["PUT"], "/<key>/oozie/v1/job/<job_id>")
+    def change(self, call: Call, key: str, job_id: str) -> Reply:
+        _expect(call, "action", "kill")
+        self.engine(key).kill(job_id)
         return Reply()
 
-    @route(app, ["GET"], "/<key>/oozie/<version>/job/<job_id>")
-    def show(self, call: Call, key: str, version: str, job_id: str) -> Reply:
-        engine = self._oozie(key, version)
-        show = _query(call, "show") or "info"
-        if show in ("log", "errorlog", "auditlog"):
-            try:
-                lines = engine.get(job_id).log
-            except Refused as refusal:
-                raise Refused("E0307", f"E0307: Runtime error [{refusal.message}]") from None
-            text = "".join(f"{line}\n" for line in lines).encode()
-            return Reply(body=text, content_type='text/plain; charset="UTF-8"')
-        job = engine.get(job_id)
-        now = engine.now()
-        if show == "info":
-            return _json(job.record(now))
-        if show == "definition":
-            xml = 'application/xml; charset="UTF-8"'
-            return Reply(body=job.definition_text, content_type=xml)
-        if show == "status":
-            if version == "v1":
-                raise Refused("E0302", "E0302: Invalid parameter [Not supported in v1]")
-            return _json({"status": job.status(now)})
-        raise Refused("E0303", f"E0303: Invalid parameter value, [show] = [{show}]")
+    @route(app, ["GET"], "/<key>/oozie/v1/job/<job_id>")
+    def show(self, call: Call, key: str, job_id: str) -> Reply:
+        engine = self.engine(key)
+        if _query(call, "show") != "log":
+            _expect(call, "show", "info")
+            return _json(engine.get(job_id).record(engine.now()))
+        try:
+            lines = engine.get(job_id).log
+        except Refused as refusal:
+            raise Refused("E0307", f"E0307: Runtime error [{refusal.message}]") from None
+        text = "".join(f"{line}\n" for line in lines).encode()
+        return Reply(body=text, content_type='text/plain; charset="UTF-8"')
 
-    @route(app, ["GET"], "/<key>/oozie/<version>/admin/status")
-    def status(self, call: Call, key: str, version: str) -> Reply:
-        safe = self._oozie(key, version).safe_mode
-        return _json({"systemMode": "SAFEMODE" if safe else "NORMAL"})
+    @route(app, ["GET"], "/<key>/oozie/v1/admin/status")
+    def status(self, call: Call, key: str) -> Reply:
+        return _json({"systemMode": "NORMAL"})
 
-    @route(app, ["PUT"], "/<key>/oozie/<version>/admin/status")
-    def set_status(self, call: Call, key: str, version: str) -> Reply:
-        self._oozie(key, version).safe_mode = _query(call, "systemmode") == "SAFEMODE"
-        return Reply()
-
-    @route(app, ["GET"], "/<key>/oozie/<version>/admin/build-version")
-    def build_version(self, call: Call, key: str, version: str) -> Reply:
-        return _json({"buildVersion": "5.2.1", "buildInfo": {"build.version": "5.2.1"}})
-
-    @route(app, ["GET"], "/<key>/oozie/<version>/admin/update_sharelib")
-    def update_sharelib(self, call: Call, key: str, version: str) -> Reply:
-        return _json({"sharelibUpdate": [{"status": "Successful"}]})
-
-    @route(app, ["GET"], "/<key>/oozie/<version>/admin/os-env")
-    def os_env(self, call: Call, key: str, version: str) -> Reply:
+    @route(app, ["GET"], "/<key>/oozie/v1/admin/os-env")
+    def os_env(self, call: Call, key: str) -> Reply:
         engine = self._engines.get(key)  # health checks ask, and an unused engine takes memory
         return _json({"SVCD_CLUSTER": engine.cluster if engine and engine.cluster else key})
 
@@ -412,15 +331,6 @@ class ScriptedEngines(Service):
                 return _json({"boolean": files.delete(path)})
             case ("GET", "LISTSTATUS"):
                 return _json({"FileStatuses": {"FileStatus": files.statuses(path)}})
-            case ("GET", "GETFILESTATUS"):
-                return _json({"FileStatus": files.status(path)})
-            case ("PUT", "SETOWNER"):
-                owner, group = _query(call, "owner") or "", _query(call, "group") or ""
-                files.change(path, owner=owner, group=group)
-                return Reply()
-            case ("PUT", "SETPERMISSION"):
-                files.change(path, permission=_query(call, "permission") or "755")
-                return Reply()
         raise HdfsFault(
             400,
             "IllegalArgumentException",
@@ -429,20 +339,22 @@ class ScriptedEngines(Service):
 
 
 def _place(call: Call) -> Reply:
-    """The first step of a transfer: where the content goes."""
+    """The first step of a transfer: where the content goes, as `noredirect=true` asks for."""
     asked = {name: values[0] for name, values in call.query.items()}
-    redirect = asked.pop("noredirect", "false") != "true"
-    scheme = "https" if call.request.isSecure() else "http"
     host, path = call.header("host") or "localhost", call.request.path.decode("ascii")
-    location = f"{scheme}://{host}{path}?{urlencode({**asked, 'datanode': 'true'})}"
-    if redirect:
-        return Reply(status=307, headers={"location": location})
-    return _json({"Location": location})
+    return _json({"Location": f"http://{host}{path}?{urlencode({**asked, 'datanode': 'true'})}"})
 
 
 def _query(call: Call, name: str) -> str | None:
     values = call.query.get(name)
     return values[0] if values else None
+
+
+def _expect(call: Call, name: str, value: str) -> None:
+    """Check a query parameter. Raises Refused: svcd makes no other call."""
+    given = _query(call, name)
+    if given != value:
+        raise Refused("E0303", f"E0303: Invalid parameter value, [{name}] = [{given}]")
 
 
 def _json(tree: object, status: int = 200) -> Reply:

@@ -83,7 +83,6 @@ class Job:
     app_path: str
     properties: Mapping[str, str]
     definition: Definition
-    definition_text: bytes
     console: str
     created_at: float
     run_s: float
@@ -93,8 +92,6 @@ class Job:
     started_at: float | None = None
     killed_at: float | None = None
     paused_at: float | None = None
-    paused_s: float = 0.0
-    run: int = 0
     holding: str = ""
     queued: str = ""
     child_killed: bool = False
@@ -158,7 +155,7 @@ class Job:
         """Of its application, in per cent."""
         if self.started_at is None or self.run_s <= 0:
             return 0.0
-        return min(100.0, max(0.0, 100.0 * (now - self.started_at - self.paused_s) / self.run_s))
+        return min(100.0, max(0.0, 100.0 * (now - self.started_at) / self.run_s))
 
     def changed_at(self, now: float) -> float:
         """`lastModTime`."""
@@ -169,14 +166,6 @@ class Job:
             return self.paused_at or self._until()
         return self.started_at or self.created_at
 
-    def start(self, now: float) -> None:
-        """Raises Refused when it runs; does nothing in any other state than `PREP`."""
-        status = self.status(now)
-        if status == "RUNNING":
-            raise Refused("E0801", "E0801: Workflow already running, workflow [" + self.id + "]")
-        if status == "PREP":
-            self.started_at = now
-
     def kill(self, now: float) -> None:
         """Does nothing after the end."""
         if self.status(now) not in TERMINAL:
@@ -186,25 +175,6 @@ class Job:
         """Does nothing unless it runs."""
         if self.status(now) == "RUNNING":
             self.paused_at = now
-
-    def resume(self, now: float) -> None:
-        """Does nothing unless it is suspended. An action that waits for a person runs anew."""
-        if self.status(now) != "SUSPENDED":
-            return
-        if self.paused_at is not None:
-            self.paused_s += now - self.paused_at
-            self.paused_at = None
-        else:
-            self.outcome, self.run_s = "succeed", now - (self.started_at or now) + self.run_s
-
-    def rerun(self, now: float) -> None:
-        """Raises Refused unless it has ended."""
-        if self.status(now) not in TERMINAL:
-            raise Refused(
-                "E0805", f"E0805: Workflow job not completed, status [{self.status(now)}]"
-            )
-        self.run += 1
-        self.started_at, self.killed_at, self.paused_s = now, None, 0.0
 
     def line(self, now: float) -> dict[str, object]:
         """The entry of the batch list."""
@@ -219,7 +189,7 @@ class Job:
             "appName": self.definition.app_name,
             "externalId": self.external_id,
             "conf": _pretty(self.properties),
-            "run": self.run,
+            "run": 0,
             "acl": None,
             "appPath": self.app_path,
             "parentId": None,
@@ -237,7 +207,7 @@ class Job:
         }
 
     def _until(self) -> float:
-        return (self.started_at or 0.0) + self.paused_s + self.run_s
+        return (self.started_at or 0.0) + self.run_s
 
     def _actions(self, now: float, status: str) -> Iterator[dict[str, object]]:
         if self.started_at is None:

@@ -44,7 +44,7 @@ class Case(SynchronousTestCase):
         )
         text = WORKFLOW.format(configs=inner).encode()
         self.engine.files.write("/app/workflow.xml", "u", text, 0.0)
-        return self.engine.submit(PROPERTIES, "start", "http://m/engine/c/oozie")
+        return self.engine.submit(PROPERTIES, "http://m/engine/c/oozie")
 
     def call(self, method: str, path: str, body: bytes | None = None, kind: str = "") -> Answer:
         headers = {"Content-Type": kind} if kind else {}
@@ -112,9 +112,9 @@ class Shape(Case):
             ("error-unknown-id-get", "GET", "/v1/job/x-W?show=info", None, ""),
             ("error-unknown-id-kill", "PUT", "/v1/job/x-W?action=kill", None, ""),
             ("error-unknown-id-log", "GET", "/v1/job/x-W?show=log", None, ""),
-            ("error-body-not-xml", "POST", "/v1/jobs", b"nonsense", xml),
+            ("error-body-not-xml", "POST", "/v1/jobs?action=start", b"nonsense", xml),
             ("error-content-type", "POST", "/v1/jobs", b"{}", "application/json"),
-            ("error-no-user", "POST", "/v1/jobs", b"<configuration/>", xml),
+            ("error-no-user", "POST", "/v1/jobs?action=start", b"<configuration/>", xml),
             ("error-path", "GET", "/v1/nothing", None, ""),
             ("error-method", "DELETE", "/v1/job/x-W", None, ""),
         ]
@@ -155,14 +155,6 @@ class Life(Case):
 
     def test_the_run_time_is_told_by_the_job(self) -> None:
         self.assertEqual(self.states(self.submit(run_s="0.5"), 0.4, 0.2), ["RUNNING", "SUCCEEDED"])
-
-    def test_a_suspended_job_takes_no_time(self) -> None:
-        job_id = self.submit()
-        self.clock.advance(3)
-        self.engine.change(job_id, "suspend", b"")
-        self.assertEqual(self.states(job_id, 100), ["SUSPENDED"])
-        self.engine.change(job_id, "resume", b"")
-        self.assertEqual(self.states(job_id, 1.9, 0.2), ["RUNNING", "SUCCEEDED"])
 
     def test_a_kill_after_the_end_changes_nothing(self) -> None:
         job_id = self.submit()

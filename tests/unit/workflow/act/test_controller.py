@@ -249,7 +249,9 @@ class Failing(WorkflowCase):
     def test_a_suspension_by_a_person_is_left_alone(self) -> None:
         row = self.execute(configs={"svcd.fake.outcome": "hang"})
         self.clock.advance(6)
-        self.scripted.change(self.execution(row.id).workflow_job_id or "", "suspend", b"")
+        self.scripted.get(self.execution(row.id).workflow_job_id or "").suspend(
+            self.clock.seconds()
+        )
         self.clock.advance(3600)
         self.assertEqual(self.execution(row.id).status, S.SUSPENDED)
 
