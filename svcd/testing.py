@@ -41,8 +41,6 @@ from svcd.embedded.cloud.core import (
     DEMO_KEYPAIR,
     LOGIN,
     PLAIN_IMAGE_ID,
-    SERVICE_PROJECT,
-    SERVICE_USER,
 )
 from svcd.embedded.cloud.guests import Guests
 from svcd.embedded.faults import Effect, FaultRule, Faults
@@ -188,7 +186,9 @@ class FakeService:
         self._database = SqliteDatabase(None)
         _empty_database().copy_to(self._database)
         self._sealer = MemorySealer()
-        self._register_image()
+        images = self.cloud.core.state.images
+        if (image := images.get(self.image_id)) is not None:
+            images.put(evolve(image, properties={**image.properties, IMAGE_USERNAME: LOGIN}))
         self.cloud.start()
         self._agent = _Recording(memory, self._requests)
         # treq's own producer would read the body with the global reactor
@@ -367,16 +367,7 @@ class FakeService:
     def _build(self, store: SqlStore, line: Lifeline, keeper: LeaseKeeper | None = None) -> Daemon:
         settings = self._settings
         agent = line.agent(self._memory)
-        auth_url = f"{CLOUD_URL}/identity/v3"
-        trusted = settings.auth.mode == "keystone"
-        name = SERVICE_USER if trusted else settings.embedded.username
-        cloud_settings = evolve(
-            settings.cloud,
-            auth_url=auth_url,
-            username=name,
-            password=self.cloud.core.users_by_name[name].password,
-            project=SERVICE_PROJECT if trusted else settings.embedded.tenant,
-        )
+        cloud_settings = self.cloud.client_settings(settings)
         metrics = Metrics()
         engine_http = HttpClient(
             agent,
@@ -408,14 +399,7 @@ class FakeService:
             fake_engine_url=ENGINES_URL,
             found=self._distributions,
         )
-        return Daemon(outside, settings, distributions, auth_url)
-
-    def _register_image(self) -> None:
-        image = self.cloud.core.image(self.image_id)
-        if image is None:
-            raise RuntimeError(f"the embedded cloud has no image {self.image_id}")
-        properties = {**image.properties, IMAGE_USERNAME: LOGIN}
-        self.cloud.core.state.images.put(evolve(image, properties=properties))
+        return Daemon(outside, settings, distributions, cloud_settings.auth_url)
 
     def _new_id(self) -> str:
         """A new id. Ids sort in the order of creation: many records have the same virtual time."""

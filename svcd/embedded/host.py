@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from attrs import evolve
 from twisted.internet.interfaces import IListeningPort
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
@@ -174,17 +173,7 @@ class EmbeddedHost:
 
     def client_settings(self) -> CloudSettings:
         """The settings with which a daemon uses this cloud."""
-        if self._settings.auth.mode == "keystone":
-            name, project = SERVICE_USER, SERVICE_PROJECT
-        else:
-            name, project = self._settings.embedded.username, self._settings.embedded.tenant
-        return evolve(
-            self._settings.cloud,
-            auth_url=f"{self._origin}/identity/v3",
-            username=name,
-            password=self._password(name),
-            project=project,
-        )
+        return self.cloud.client_settings(self._settings)
 
     def _password(self, name: str) -> str:
         return self.cloud.core.users_by_name[name].password

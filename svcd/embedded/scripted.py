@@ -120,10 +120,14 @@ class ScriptedRemote:
         key = self.host_key(host.address)
         if host.host_key is not None and host.host_key.split()[:2] != key.split():
             raise RemoteError(Fault.HOST_KEY, f"{where}: the host key has changed")
-        done = rule is None or rule.effect in _DONE
-        said = self._say(host, command, stdin) if done else Said()
+        said = Said()
+        if rule is None or rule.effect in _DONE:
+            said = self._say(host, command, stdin)
+        elif rule.effect is Effect.ANSWER:
+            code = rule.status if rule.status < 256 else 1
+            said = Said(exit_code=code, stderr=rule.body)
         if rule is not None:
-            said = await self._suffer(rule, said, where, timeout_s)
+            await _suffer(self._clock, rule, where, timeout_s - wait_s, RemoteError)
         if wait_s + said.delay_s > timeout_s:
             await sleep(self._clock, max(0.0, timeout_s - wait_s))
             raise RemoteError(Fault.TIMEOUT, f"{where}: no end within {timeout_s:g} s (scripted)")
@@ -168,21 +172,6 @@ class ScriptedRemote:
             )
         return Said()
 
-    async def _suffer(self, rule: FaultRule, said: Said, where: str, timeout_s: float) -> Said:
-        match rule.effect:
-            case Effect.ANSWER:
-                code = rule.status if rule.status < 256 else 1
-                return Said(exit_code=code, stderr=rule.body)
-            case Effect.TIMEOUT_BEFORE | Effect.TIMEOUT_AFTER:
-                await sleep(self._clock, max(0.0, timeout_s - rule.delay_s - self.latency_s))
-                raise RemoteError(Fault.TIMEOUT, f"{where}: no end within {timeout_s:g} s (fault)")
-            case Effect.RESET_BEFORE | Effect.RESET_AFTER | Effect.REFUSED:
-                raise RemoteError(Fault.UNREACHABLE, f"{where}: connection lost (fault)")
-            case Effect.GARBAGE:
-                raise RemoteError(Fault.SERVER_ERROR, f"{where}: a packet makes no sense (fault)")
-            case Effect.DELAY | Effect.LATE:
-                return said
-
 
 _DONE: Final = frozenset(
     {
@@ -193,6 +182,24 @@ _DONE: Final = frozenset(
         Effect.LATE,
     }
 )
+
+
+async def _suffer(
+    clock: IReactorTime,
+    rule: FaultRule,
+    where: str,
+    rest_s: float,
+    error: Callable[[Fault, str], Exception],
+) -> None:
+    """Raise the error of a rule that lets no answer come, a time-out after `rest_s`."""
+    match rule.effect:
+        case Effect.TIMEOUT_BEFORE | Effect.TIMEOUT_AFTER:
+            await sleep(clock, max(0.0, rest_s))
+            raise error(Fault.TIMEOUT, f"{where}: no end in time (fault)")
+        case Effect.RESET_BEFORE | Effect.RESET_AFTER | Effect.REFUSED:
+            raise error(Fault.UNREACHABLE, f"{where}: connection refused (fault)")
+        case Effect.GARBAGE:
+            raise error(Fault.SERVER_ERROR, f"{where}: an answer makes no sense (fault)")
 
 
 class ScriptedProbe:
@@ -243,18 +250,9 @@ class ScriptedProbe:
         if rule is not None:
             if rule.delay_s > 0:
                 await sleep(self._clock, min(rule.delay_s, timeout_s))
-            match rule.effect:
-                case Effect.ANSWER:
-                    return rule.status, rule.body.encode()
-                case Effect.TIMEOUT_BEFORE | Effect.TIMEOUT_AFTER:
-                    await sleep(self._clock, max(0.0, timeout_s - rule.delay_s))
-                    raise ProbeError(Fault.TIMEOUT, f"{url}: no answer in {timeout_s:g} s (fault)")
-                case Effect.RESET_BEFORE | Effect.RESET_AFTER | Effect.REFUSED:
-                    raise ProbeError(Fault.UNREACHABLE, f"{url}: connection refused (fault)")
-                case Effect.GARBAGE:
-                    raise ProbeError(Fault.SERVER_ERROR, f"{url}: not HTTP (fault)")
-                case Effect.DELAY | Effect.LATE:
-                    pass
+            if rule.effect is Effect.ANSWER:
+                return rule.status, rule.body.encode()
+            await _suffer(self._clock, rule, url, timeout_s - rule.delay_s, ProbeError)
         for pattern, status, body in self._answers:
             if pattern.search(url):
                 return status, body

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.web.http import datetimeToString
@@ -16,7 +17,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from svcd.embedded.cloud.admin import Admin
 from svcd.embedded.cloud.compute import Compute
-from svcd.embedded.cloud.core import Core
+from svcd.embedded.cloud.core import SERVICE_PROJECT, SERVICE_USER, Core
 from svcd.embedded.cloud.guests import Guests
 from svcd.embedded.cloud.identity import Identity
 from svcd.embedded.cloud.image import ImageService
@@ -27,7 +28,7 @@ from svcd.embedded.cloud.objectstore import ObjectStoreService
 from svcd.embedded.cloud.volume import VolumeService
 from svcd.embedded.faults import Faults
 from svcd.embedded.services import Reply, Service, ServiceResource, send
-from svcd.settings import Embedded
+from svcd.settings import CloudSettings, Embedded, Settings
 
 log = Logger()
 
@@ -109,6 +110,19 @@ class EmbeddedCloud:
     def set_public_url(self, url: str) -> None:
         """Set the origin of the URLs. With port 0 it is known only after the port has opened."""
         self.core.public_url = url.rstrip("/")
+
+    def client_settings(self, settings: Settings) -> CloudSettings:
+        """The settings with which a daemon uses this cloud."""
+        name, project = settings.embedded.username, settings.embedded.tenant
+        if settings.auth.mode == "keystone":
+            name, project = SERVICE_USER, SERVICE_PROJECT
+        return evolve(
+            settings.cloud,
+            auth_url=f"{self.core.public_url}/identity/v3",
+            username=name,
+            password=self.core.users_by_name[name].password,
+            project=project,
+        )
 
     async def adopt(self) -> None:
         """Adopt the machines of a former process. Before requests: see `Life.adopt`."""
