@@ -75,50 +75,46 @@ class FaultRule:
 Listener = Callable[[str, str, str], FaultRule | None]
 """Gets where, method and path of a call. A rule that it returns replaces the added rules."""
 
-Fault = FaultRule
-"""The result of `Faults.match`: the rule whose effect applies."""
-
 GARBAGE = b"\x00\x01not what you asked for\xff"
 
 
-class _Live:
-    """An added rule with its counters."""
-
-    __slots__ = ("hits", "pattern", "rule", "seen")
-
-    def __init__(self, rule: FaultRule) -> None:
-        self.rule = rule
-        self.pattern = re.compile(rule.path)
-        self.seen = 0
-        self.hits = 0
-
-    def takes(self, where: str, method: str, path: str) -> bool:
-        rule = self.rule
-        if rule.where != where or (rule.method and rule.method != method):
-            return False
-        if not self.pattern.search(path):
-            return False
-        self.seen += 1
-        if self.seen <= rule.after or (rule.times is not None and self.hits >= rule.times):
-            return False
-        self.hits += 1
-        return True
-
-
-@frozen
 class Handle:
     """A rule in force: `remove()` ends it, `hits()` counts the calls that it took."""
 
-    rule: FaultRule
-    hits: Callable[[], int]
-    remove: Callable[[], None]
+    def __init__(self, rule: FaultRule, in_force: list[Handle]) -> None:
+        self.rule = rule
+        self._in_force = in_force
+        self._pattern = re.compile(rule.path)
+        self._seen = 0
+        self._hits = 0
+
+    def hits(self) -> int:
+        return self._hits
+
+    def remove(self) -> None:
+        """End the rule. Idempotent."""
+        if self in self._in_force:
+            self._in_force.remove(self)
+
+    def takes(self, where: str, method: str, path: str) -> bool:
+        """Whether the rule takes this call; then it counts."""
+        rule = self.rule
+        if rule.where != where or (rule.method and rule.method != method):
+            return False
+        if not self._pattern.search(path):
+            return False
+        self._seen += 1
+        if self._seen <= rule.after or (rule.times is not None and self._hits >= rule.times):
+            return False
+        self._hits += 1
+        return True
 
 
 class Faults:
     """The rules in force."""
 
     def __init__(self) -> None:
-        self._live: list[_Live] = []
+        self._live: list[Handle] = []
         self._listeners: list[Listener] = []
 
     def add(self, rule: FaultRule | None = None, /, **fields: Any) -> Handle:
@@ -134,14 +130,9 @@ class Faults:
                 f"a fault rule cannot have where={rule.where[:80]!r}: {hint}"
                 f"known places are {', '.join(PLACES)}"
             )
-        live = _Live(rule)
-        self._live.append(live)
-
-        def remove() -> None:
-            if live in self._live:
-                self._live.remove(live)
-
-        return Handle(rule, lambda: live.hits, remove)
+        handle = Handle(rule, self._live)
+        self._live.append(handle)
+        return handle
 
     def listen(self, listener: Listener) -> None:
         """Call `listener` with every call, in order, before the call has any effect."""
@@ -153,17 +144,15 @@ class Faults:
 
     def rules(self) -> Sequence[tuple[FaultRule, int]]:
         """The rules in force with their hits."""
-        return [(each.rule, each.hits) for each in self._live]
+        return [(handle.rule, handle.hits()) for handle in self._live]
 
-    def match(self, where: str, method: str, path: str) -> Fault | None:
+    def match(self, where: str, method: str, path: str) -> FaultRule | None:
         """The rule that takes this call, and count the hit; None: the service behaves normally."""
         for listener in self._listeners:
             given = listener(where, method, path)
             if given is not None:
                 return given
-        if not self._live:
-            return None
-        for live in self._live:
-            if live.takes(where, method, path):
-                return live.rule
+        for handle in self._live:
+            if handle.takes(where, method, path):
+                return handle.rule
         return None

@@ -8,15 +8,12 @@ starts no process and does not listen.
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import attrs
 from attrs import field, frozen
 from twisted.conch.ssh.keys import BadKeyError, Key
 
@@ -76,7 +73,7 @@ class MachineFiles:
         return self.root / "log" / "user-data.log"
 
     def prepare(self) -> bool:
-        """Lay out what is missing and write the spec. True when this is the first boot.
+        """Lay out what is missing. True when this is the first boot.
 
         Raises GuestError.
         """
@@ -90,7 +87,6 @@ class MachineFiles:
                 self.hosts.write_text(f"127.0.0.1 localhost\n{own}", encoding="utf-8")
             _write(self.root / "etc" / "hostname", f"{self.spec.name}\n", 0o644)
             _write(self.root / "bin" / "sudo", _SUDO, 0o755)
-            _write(self.root / "machine.json", _spec_text(self.spec), 0o600)
         except OSError as error:
             raise GuestError(f"machine folder {self.root}: {error.strerror}") from None
         return first
@@ -142,9 +138,9 @@ class MachineFiles:
         return found
 
     def first_boot_script(self) -> Path | None:
-        """The script in the user data, ready to run; None without one."""
-        text = _script(self.spec.user_data, self.home)
-        if text is None:
+        """The script in the user data, ready to run; None without one, as svcd writes no other."""
+        text = self.spec.user_data.decode("utf-8", "replace")
+        if not text.startswith("#!"):
             return None
         path = self.root / "run" / "user-data"
         _write(path, text, 0o700)
@@ -159,13 +155,6 @@ class MachineFiles:
         return self.root / "run" / "user-data.done"
 
 
-def _spec_text(spec: GuestSpec) -> str:
-    raw = attrs.asdict(spec, recurse=False)
-    raw["user_data"] = spec.user_data.decode("latin-1")
-    raw["image_properties"] = dict(spec.image_properties)
-    return json.dumps(raw, indent=1) + "\n"
-
-
 def _write(path: Path, text: str, mode: int) -> None:
     """Write the whole file or nothing."""
     draft = path.with_name(f".{path.name}.new")
@@ -174,38 +163,3 @@ def _write(path: Path, text: str, mode: int) -> None:
         out.write(text)
     draft.chmod(mode)
     draft.replace(path)
-
-
-def _script(user_data: bytes, home: Path) -> str | None:
-    """User data as a script: the script itself, or a cloud-config translated to shell."""
-    text = user_data.decode("utf-8", "replace")
-    if text.startswith("#!"):
-        return text
-    if not text.startswith("#cloud-config"):
-        return None
-    import yaml  # here: svcd writes scripts, so few daemons ever need it
-
-    try:
-        config = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        return f"#!/bin/sh\necho {shlex.quote(f'user data is no YAML: {error}')}\nexit 1\n"
-    return _cloud_config(config if isinstance(config, dict) else {}, home)
-
-
-def _cloud_config(config: Mapping[str, Any], home: Path) -> str:
-    """ssh_authorized_keys, write_files (path, content, permissions) and runcmd, in that order."""
-    lines = ["#!/bin/sh"]
-    keys_file = shlex.quote(str(home / ".ssh" / "authorized_keys"))
-    for key in config.get("ssh_authorized_keys") or ():
-        lines.append(f"printf '%s\\n' {shlex.quote(str(key))} >> {keys_file}")
-    for each in config.get("write_files") or ():
-        path = shlex.quote(str(each["path"]))
-        lines.append(f'mkdir -p "$(dirname {path})"')
-        lines.append(f"printf %s {shlex.quote(str(each.get('content', '')))} > {path}")
-        if "permissions" in each:
-            lines.append(f"chmod {shlex.quote(str(each['permissions']))} {path}")
-    for command in config.get("runcmd") or ():
-        lines.append(
-            command if isinstance(command, str) else shlex.join(str(word) for word in command)
-        )
-    return "\n".join(lines) + "\n"

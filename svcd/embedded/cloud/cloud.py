@@ -89,7 +89,7 @@ class EmbeddedCloud:
             "object-store": ObjectStoreService(self.core, self._bodies),
         }
         if admin:
-            services["admin"] = Admin(self.core, faults, self.calls)
+            services["admin"] = Admin(self.core, self.calls)
         root = _Root(self)
         for name, service in services.items():
             journal = self.core.state.journal

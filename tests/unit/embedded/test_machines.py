@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import socket
@@ -391,26 +390,6 @@ class UserDataTest(MachinesCase):
         await self.run_on(A, "sleep 0.2")
         self.assertEqual((self.folder() / "home" / "ran").read_text(), "ran\n")
 
-    async def test_cloud_config_is_carried_out(self) -> None:
-        """Keys, files, commands, in this order."""
-        text = f"""#cloud-config
-ssh_authorized_keys:
-  - {PUBLIC_KEY}
-write_files:
-  - path: {self.folder()}/home/deep/file
-    content: "it's\\nhere"
-    permissions: '0600'
-runcmd:
-  - [cp, deep/file, copy one]
-  - echo done > ran
-"""
-        await self.machines.boot(spec("m1", A, authorized_keys=(), user_data=text.encode()))
-        home = self.folder() / "home"
-        await until((home / "ran").exists, "the last command has run")
-        self.assertEqual((home / "copy one").read_text(), "it's\nhere")
-        self.assertEqual((home / "deep" / "file").stat().st_mode & 0o777, 0o600)
-        self.assertEqual((await self.run_on(A, "true")).exit_code, 0)
-
     async def test_other_user_data_is_ignored(self) -> None:
         """As a cloud image does."""
         await self.machines.boot(spec("m1", A, user_data=b"hello"))
@@ -542,17 +521,6 @@ class LifeTest(MachinesCase):
         await self.machines.reconcile(set())
         self.assertFalse(running(kept))
         self.assertFalse(self.folder("m2").exists())
-
-    async def test_spec_is_kept_in_the_folder(self) -> None:
-        """For people, and private."""
-        await self.machines.boot(spec("m1", A, user_data=b"\xff"))
-        path = self.folder() / "machine.json"
-        self.assertEqual(json.loads(path.read_text())["addresses"], [A])
-        self.assertEqual(path.stat().st_mode & 0o777, 0o600)
-
-
-class AddressTest(MachinesCase):
-    """Where a machine answers."""
 
     async def test_floating_address_comes_and_goes(self) -> None:
         """Beside the fixed one."""
