@@ -12,7 +12,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -74,52 +74,28 @@ def below(folder: Path) -> Callable[[str], bool]:
     return lambda root: whole in Path(os.path.realpath(root)).parents
 
 
-class Ending:
-    """The end of processes, scan by scan: SIGTERM, and after `grace_s` SIGKILL. Pure.
-
-    grace_s: 0 kills at once. `over` after two scans in a row without a process, or at the first
-    scan after `limit_s` seconds; `left` are the ids of the last scan. `pause_s`: until the next
-    scan.
-    """
-
-    def __init__(self, grace_s: float, limit_s: float) -> None:
-        self.over = False
-        self.left: Sequence[int] = ()
-        self.pause_s = 0.0
-        self._grace_s = grace_s
-        self._limit_s = limit_s
-        self._asked: set[int] = set()
-        self._quiet = 0
-
-    def after(self, running: Sequence[int], passed_s: float) -> Mapping[int, signal.Signals]:
-        """The signals to send after a scan that saw these processes. passed_s: since the begin."""
-        self.left = running
-        self._quiet = 0 if running else self._quiet + 1
-        self.over = self._quiet >= _QUIET_SCANS or bool(running and passed_s >= self._limit_s)
-        if self.over:
-            return {}
-        self.pause_s = min(_LONGEST_PAUSE_S, max(_FIRST_PAUSE_S, self.pause_s * 1.5))
-        if passed_s >= self._grace_s:
-            return dict.fromkeys(running, signal.SIGKILL)
-        asked = [pid for pid in running if pid not in self._asked]
-        self._asked.update(asked)
-        return dict.fromkeys(asked, signal.SIGTERM)
-
-
 def end(mine: Callable[[str], bool], *, grace_s: float, limit_s: float) -> Sequence[int]:
-    """End all processes of the machines whose folders are `mine`, as `Ending` says.
+    """End all processes of the machines whose folders are `mine`: SIGTERM, after `grace_s` SIGKILL.
 
     Returns the ids that are left after `limit_s`. Raises OSError: there is no /proc.
     """
-    began = time.monotonic()
-    ending = Ending(grace_s, limit_s)
+    began, quiet, pause_s = time.monotonic(), 0, _FIRST_PAUSE_S
+    asked: set[int] = set()
     while True:
         roots = {pid: folder for pid, folder in marked() if mine(folder)}
-        for pid, number in ending.after(list(roots), time.monotonic() - began).items():
-            send(pid, roots[pid], number)
-        if ending.over:
-            return ending.left
-        time.sleep(ending.pause_s)
+        passed_s = time.monotonic() - began
+        if roots and passed_s >= limit_s:
+            return list(roots)
+        number = signal.SIGKILL if passed_s >= grace_s else signal.SIGTERM
+        for pid, folder in roots.items():
+            if number == signal.SIGKILL or pid not in asked:
+                send(pid, folder, number)
+        asked.update(roots)
+        quiet = 0 if roots else quiet + 1
+        if quiet >= _QUIET_SCANS:
+            return ()
+        time.sleep(pause_s)
+        pause_s = min(_LONGEST_PAUSE_S, pause_s * 1.5)
 
 
 def send(pid: int, folder: str, number: signal.Signals, proc: Path = PROC) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,13 +15,13 @@ from svcd.embedded.cloud import compute_shapes as shapes
 from svcd.embedded.cloud.core import (
     DEMO_KEYPAIR,
     FLAVORS,
-    PRIVATE_NETWORK_ID,
     Core,
     new_ssh_key,
 )
 from svcd.embedded.cloud.life import Life
+from svcd.embedded.cloud.new_servers import NewServers, flavor_named
 from svcd.embedded.cloud.openstack import NovaService, caller, owned, project_of, text_of
-from svcd.embedded.cloud.records import Flavor, Image, KeyPair, Server, ServerGroup
+from svcd.embedded.cloud.records import Image, KeyPair, Server, ServerGroup
 from svcd.embedded.services import Call, Refusal, Reply
 from svcd.web.routing import route
 
@@ -33,7 +31,8 @@ _FIXED_LIMITS = {
     "server_group_members": 1000,
     "server_groups": 1000,
 }
-_POLICIES = ("anti-affinity", "affinity", "soft-anti-affinity", "soft-affinity")
+_POLICIES = ("anti-affinity", "soft-anti-affinity")
+"""Policies that svcd and its users ask for."""
 _LETTERS = "bcdefghijklmnopqrstuvwxyz"
 
 
@@ -46,6 +45,7 @@ class Compute(NovaService):
     def __init__(self, core: Core, life: Life) -> None:
         super().__init__(core)
         self._life = life
+        self._new = NewServers(core, life)
 
     def authorize(self, call: Call, segments: list[str]) -> None:
         """Version documents are open. Every answer names its microversion."""
@@ -80,7 +80,7 @@ class Compute(NovaService):
 
     @route(app, ["GET"], "/v2.1/flavors/<flavor_id>")
     def flavor(self, call: Call, flavor_id: str) -> Reply:
-        return Reply(body={"flavor": shapes.flavor_body(self._core, _flavor(flavor_id, 404))})
+        return Reply(body={"flavor": shapes.flavor_body(self._core, flavor_named(flavor_id, 404))})
 
     @route(app, ["GET"], "/v2.1/flavors/<flavor_id>/os-extra_specs")
     def extra_specs(self, call: Call, flavor_id: str) -> Reply:
@@ -182,125 +182,16 @@ class Compute(NovaService):
     @route(app, ["POST"], "/v2.1/servers")
     def create_server(self, call: Call) -> Reply:
         body = call.read(shapes.ServerBody)
-        new, core = body.server, self._core
-        count = max(new.min_count, new.max_count or new.min_count, 1)
-        flavor = _flavor(new.flavorRef.rsplit("/", 1)[-1], 400)
-        self._check_image(new)
-        pair = core.keypair(caller(call).user_id, new.key_name) if new.key_name else None
-        if new.key_name and pair is None:
-            raise Refusal(400, "Invalid key_name provided.")
-        if new.availability_zone not in (None, "", "nova"):
-            raise Refusal(400, "The requested availability zone is not available")
-        self._check_networks(call, new.networks)
-        groups = self._security_groups(call, [group.name for group in new.security_groups])
-        hint = (body.hints or {}).get("group")
-        group = core.state.server_groups.get(str(hint)) if hint else None
-        if hint and (group is None or group.project_id != project_of(call)):
-            raise Refusal(400, f"Instance group {hint} could not be found.")
-        self._check_quota(project_of(call), flavor, count)
-        names = [new.name] if count == 1 else [f"{new.name}-{i}" for i in range(1, count + 1)]
-        first, *_ = [self._place(call, new, name, groups, group, pair) for name in names]
-        href = f"{core.public_url}/compute/v2.1/servers/{first.id}"
+        server = self._new.create(caller(call), body, self._version(call))
+        href = f"{self._core.public_url}/compute/v2.1/servers/{server.id}"
         shown = {
-            "id": first.id,
+            "id": server.id,
             "links": [{"rel": "self", "href": href}],
             "OS-DCF:diskConfig": "MANUAL",
-            "security_groups": [{"name": name} for name in first.security_groups],
-            "adminPass": core.new_id()[:12],
+            "security_groups": [{"name": name} for name in server.security_groups],
+            "adminPass": self._core.new_id()[:12],
         }
         return Reply(status=202, body={"server": shown}, headers={"Location": href})
-
-    def _place(
-        self,
-        call: Call,
-        new: shapes.NewServer,
-        name: str,
-        groups: Mapping[str, str],
-        group: ServerGroup | None,
-        pair: KeyPair | None,
-    ) -> Server:
-        """Write the record of a new server, and wake the task that boots it."""
-        core, now, project = self._core, self._core.now(), project_of(call)
-        members = [] if group is None else core.state.servers.having("group", group.id)
-        server = Server(
-            id=core.new_id(),
-            name=name,
-            project_id=project,
-            user_id=caller(call).user_id,
-            image_id=sys.intern(new.imageRef.rsplit("/", 1)[-1]),  # one text for many servers
-            flavor_id=sys.intern(new.flavorRef.rsplit("/", 1)[-1]),
-            key_name=None if pair is None else pair.name,
-            public_key="" if pair is None else pair.public_key,
-            user_data=sys.intern(new.user_data or ""),
-            metadata={sys.intern(k): sys.intern(v) for k, v in new.metadata.items()},
-            security_groups=tuple(groups.values()),
-            group_id=None if group is None else group.id,
-            host=choose_host(core, group, members),
-            status="BUILD",
-            task_state="spawning",
-            desired="ACTIVE",
-            fault="",
-            created_at=now,
-            updated_at=now,
-            due_at=now + core.config.boot_s,
-        )
-        if server.host >= 0 and new.networks != "none":
-            port = self._life.new_port(server.id, project, tuple(groups))
-            if port is None:
-                text = f"No valid host was found. No address of {core.config.network} is free"
-                server = evolve(server, host=-1, fault=text)
-        core.state.servers.put(server)
-        self._life.wake_server(server.id)
-        return server
-
-    def _check_image(self, new: shapes.NewServer) -> None:
-        image = self._core.image(new.imageRef.rsplit("/", 1)[-1])
-        if image is None:
-            raise Refusal(400, "Can not find requested image")
-        if self._core.as_now(image).status != "active":
-            raise Refusal(400, f"Image {image.id} is not active.")
-
-    def _check_networks(self, call: Call, networks: list[shapes.Net] | str | None) -> None:
-        """Check the requested networks. Raises Refusal 400 or 409."""
-        if isinstance(networks, str):
-            if networks in ("auto", "none") and self._version(call) >= (2, 37):
-                return
-            raise Refusal(400, f"Invalid input for field/attribute networks. Value: {networks}.")
-        for network in networks or ():
-            port = self._core.state.ports.get(network.port or "")
-            if port is not None and port.project_id == project_of(call) and port.device_id:
-                raise Refusal(409, f"Port {port.id} is still in use.")
-            if network.uuid != PRIVATE_NETWORK_ID:
-                raise Refusal(400, f"Network {network.uuid or network.port} could not be found.")
-
-    def _check_quota(self, project_id: str, flavor: Flavor, count: int) -> None:
-        """Check that the quota allows `count` more servers. Raises Refusal 403."""
-        used = self._core.used(project_id)
-        for word, name, more in (
-            ("instances", "instances", count),
-            ("cores", "cores", count * flavor.vcpus),
-            ("ram", "ram_mib", count * flavor.ram_mib),
-        ):
-            limit = self._core.limit(project_id, name)
-            if 0 <= limit < used[name] + more:
-                text = f"Quota exceeded for {word}: Requested {more}, "
-                raise Refusal(403, text + f"but already used {used[name]} of {limit} {word}")
-
-    def _security_groups(self, call: Call, words: list[str]) -> dict[str, str]:
-        """Id -> name of the groups that `words` name by id or name; without words the default."""
-        project, table = project_of(call), self._core.state.security_groups
-        groups = {}
-        for word in words or ["default"]:
-            group = table.get(word)
-            if group is None or group.project_id != project:
-                named = table.having("name", (project, word.lower()))
-                group = next((each for each in named if each.name == word), None)
-            if group is None and word == "default":
-                group = self._life.default_group(project)
-            if group is None:
-                raise Refusal(400, f"Security group {word} not found for project {project}.")
-            groups[group.id] = group.name
-        return groups
 
     @route(app, ["DELETE"], "/v2.1/servers/<server_id>")
     def delete_server(self, call: Call, server_id: str) -> Reply:
@@ -319,11 +210,6 @@ class Compute(NovaService):
     def action(self, call: Call, server_id: str) -> Reply:
         server = self._own(call, server_id)
         asked, now = call.read(dict[str, Any]), self._core.now()
-        if "os-resetState" in asked and "admin" in caller(call).roles:
-            state = (asked["os-resetState"] or {}).get("state")
-            status = "ACTIVE" if state == "active" else "ERROR"
-            self._core.state.servers.put(evolve(server, status=status, updated_at=now))
-            return Reply(status=202)
         if "createImage" in asked:
             return self._create_image(server, asked["createImage"])
         if "os-getConsoleOutput" in asked:  # the machines have no console
@@ -501,25 +387,6 @@ class Compute(NovaService):
     def quota_detail(self, call: Call, project_id: str) -> Reply:
         limits, used = self._limits(project_id), self._used(project_id)
         return self.quota_set(call, project_id, limits, used)
-
-
-def choose_host(core: Core, group: ServerGroup | None, members: Sequence[Server]) -> int:
-    """The host of a new server; -1 when the group's policy leaves none."""
-    if group is None or group.policy not in ("anti-affinity", "affinity"):
-        return core.rng.randrange(core.hosts)
-    taken = {member.host for member in members if member.host >= 0}
-    if group.policy == "affinity" and taken:
-        return min(taken)
-    free = [host for host in range(core.hosts) if host not in taken]
-    return core.rng.choice(free) if free else -1
-
-
-def _flavor(flavor_id: str, status: int) -> Flavor:
-    """The flavor. Raises Refusal `status`."""
-    flavor = FLAVORS.get(flavor_id)
-    if flavor is None:
-        raise Refusal(status, f"Flavor {flavor_id} could not be found.")
-    return flavor
 
 
 def _conflict(action: str, server: Server) -> Refusal:

@@ -221,8 +221,6 @@ class ObjectStoreService(OpenStackService):
             headers["X-Object-Manifest"] = quote(found.manifest)
         if found.segments is not None:
             headers["X-Static-Large-Object"] = "True"
-            if call.one("multipart-manifest") == "get":
-                return Reply(body=self._manifest(found), headers=headers)
         parts, etag = self._shape(found)
         size = sum(part_size for _, part_size in parts)
         headers["ETag"] = etag
@@ -237,18 +235,6 @@ class ObjectStoreService(OpenStackService):
             content_type=found.content_type,
             pieces=self._bodies.pieces(parts, start, end),
         )
-
-    def _manifest(self, found: StoredObject) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": f"/{each.container}/{each.name}",
-                "hash": each.etag,
-                "bytes": each.size,
-                "content_type": "application/octet-stream",
-                "last_modified": _exact(found.created_at),
-            }
-            for each in found.segments or ()
-        ]
 
     @route(app, ["PUT"], "/v1/<account>/<container>/<path:name>")
     async def put_object(self, call: Call, account: str, container: str, name: str) -> Reply:

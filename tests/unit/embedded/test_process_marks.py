@@ -9,7 +9,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.embedded.process_marks import Ending, below, end, marked, root_of
+from svcd.embedded.process_marks import below, end, marked, root_of
 
 TERM, KILL = signal.SIGTERM, signal.SIGKILL
 
@@ -51,44 +51,25 @@ class BelowTest(SynchronousTestCase):
         self.assertTrue(below(link)(f"{real.absolute()}/machines/m"))
 
 
-class EndingTest(SynchronousTestCase):
-    """The signals after each scan."""
-
-    def test_term_once_then_kill_after_the_grace(self) -> None:
-        """A process that appears later is asked too."""
-        ending = Ending(grace_s=10, limit_s=20)
-        self.assertEqual(ending.after([1, 2], 0.0), {1: TERM, 2: TERM})
-        self.assertEqual(ending.after([2, 3], 0.5), {3: TERM})
-        self.assertEqual(ending.after([2], 10.0), {2: KILL})
-        self.assertEqual((ending.over, ending.left), (False, [2]))
-
-    def test_without_grace_kill_at_once(self) -> None:
-        self.assertEqual(Ending(grace_s=0, limit_s=1).after([1], 0.0), {1: KILL})
-
-    def test_two_scans_without_a_process_are_the_end(self) -> None:
-        """After one, a process may be in the middle of an exec."""
-        ending = Ending(grace_s=0, limit_s=1)
-        for found, over in (([], False), ([1], False), ([], False), ([], True)):
-            ending.after(found, 5.0 if not found else 0.0)
-            self.assertIs(ending.over, over)
-        self.assertEqual(ending.left, [])
-
-    def test_the_limit_leaves_the_rest(self) -> None:
-        """No signal is sent then."""
-        ending = Ending(grace_s=0, limit_s=2)
-        self.assertEqual(ending.after([1], 2.0), {})
-        self.assertEqual((ending.over, ending.left), (True, [1]))
-
-    def test_pauses_grow_to_half_a_second(self) -> None:
-        ending, pauses = Ending(grace_s=0, limit_s=99), []
-        for _ in range(12):
-            ending.after([1], 0.0)
-            pauses.append(round(ending.pause_s, 3))
-        self.assertEqual((pauses[:3], pauses[-1]), ([0.02, 0.03, 0.045], 0.5))
-
-
 class RealTest(SynchronousTestCase):
     """Processes of this system."""
+
+    def test_who_ignores_the_request_is_killed_after_the_grace(self) -> None:
+        """And at once without a grace."""
+        state = Path(self.mktemp()).absolute()
+        for grace_s in (0.5, 0.0):
+            deaf = subprocess.Popen(
+                ["sh", "-c", "trap '' TERM; echo; sleep 60 & wait"],
+                env={**os.environ, "SVCD_MACHINE_ROOT": f"{state}/machines/m"},
+                stdout=subprocess.PIPE,
+            )
+            self.addCleanup(deaf.wait)
+            self.addCleanup(deaf.kill)
+            assert deaf.stdout is not None
+            deaf.stdout.read(1)
+            self.assertEqual(end(below(state), grace_s=grace_s, limit_s=10.0), ())
+            self.assertEqual(deaf.wait(5), -KILL)
+            deaf.stdout.close()
 
     def sleeper(self, root: Path | str) -> subprocess.Popen[bytes]:
         """A process of the machine in `root` that ends with the test."""
@@ -106,5 +87,5 @@ class RealTest(SynchronousTestCase):
         found = dict(marked())
         self.assertEqual(found[ours.pid], f"{state}/machines/m")
         self.assertEqual(end(below(state), grace_s=5.0, limit_s=0.0), [ours.pid])
-        self.assertEqual(end(below(state), grace_s=5.0, limit_s=10.0), [])
+        self.assertEqual(end(below(state), grace_s=5.0, limit_s=10.0), ())
         self.assertEqual((ours.wait(5), other.poll()), (-TERM, None))
