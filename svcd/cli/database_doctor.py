@@ -16,7 +16,7 @@ from svcd.model.choices import listed
 from svcd.model.loopback import is_loopback_url
 from svcd.settings import Settings
 from svcd.store import migrations
-from svcd.store.offline.session import OfflineError, Session, schema_of
+from svcd.store.offline.session import OfflineError, OfflineSession, schema_of
 from svcd.store.sealer import FernetSealer, SealerError, key_file, missing
 
 SEAL: Final = "select sealed from seals where id = 1"
@@ -73,7 +73,7 @@ def _new(settings: Settings, path: Path) -> Finding:
     return ok("database", "the daemon will create it at its start")
 
 
-def _file(settings: Settings, session: Session, path: Path) -> Iterator[Finding]:
+def _file(settings: Settings, session: OfflineSession, path: Path) -> Iterator[Finding]:
     sealed = _sealed(session)
     refusal = migrations.refusal(schema_of(session), f"{path}")
     yield _key(settings, sealed)
@@ -84,7 +84,7 @@ def _file(settings: Settings, session: Session, path: Path) -> Iterator[Finding]
     yield from _ports(settings, session)
 
 
-def _shared(settings: Settings, session: Session) -> Iterator[Finding]:
+def _shared(settings: Settings, session: OfflineSession) -> Iterator[Finding]:
     """A database of PostgreSQL, which several daemons may use."""
     row = session.one(_SERVER)
     assert row is not None
@@ -149,7 +149,7 @@ def _schema(version: migrations.Version, daemons: Sequence[Sequence[Any]]) -> Fi
 # ---- the key ------------------------------------------------------------------------------------
 
 
-def _sealed(session: Session) -> Sequence[str]:
+def _sealed(session: OfflineSession) -> Sequence[str]:
     """Texts that the key of the daemon must open."""
     if "seals" not in session.tables():
         return ()
@@ -183,7 +183,7 @@ def _key(settings: Settings, sealed: Sequence[str]) -> Finding:
 # ---- the clusters -------------------------------------------------------------------------------
 
 
-def _ports(settings: Settings, session: Session) -> Iterator[Finding]:
+def _ports(settings: Settings, session: OfflineSession) -> Iterator[Finding]:
     """The finding about the SSH ports of the clusters; none on a development cloud."""
     cloud = settings.cloud
     if cloud.kind != "openstack" or is_loopback_url(cloud.auth_url):

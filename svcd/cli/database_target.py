@@ -14,7 +14,7 @@ from svcd.runtime.drafts import draft_of, give, publish
 from svcd.runtime.preflight import check_database
 from svcd.settings import Database, Settings
 from svcd.store.offline.content import refuse_occupied
-from svcd.store.offline.session import Damaged, OfflineError, Session, current
+from svcd.store.offline.session import Damaged, OfflineError, OfflineSession, current
 from svcd.store.offline.sqlite import SqliteSession
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Place:
         """The path, or the URL without a password."""
         return without_passwords(self.settings.url) if self.path is None else f"{self.path}"
 
-    def reading(self, command: str) -> Session:
+    def reading(self, command: str) -> OfflineSession:
         """A session that reads beside a running daemon. Raises OfflineError."""
         if self.path is None:
             return _postgres(self.settings, command)
@@ -44,7 +44,7 @@ class Place:
         return SqliteSession(self.path, "look")
 
     @contextlib.contextmanager
-    def alone(self, command: str) -> Iterator[Session]:
+    def alone(self, command: str) -> Iterator[OfflineSession]:
         """A session that keeps every daemon out of the database. Raises OfflineError."""
         if self.path is None:
             with contextlib.closing(_postgres(self.settings, command)) as owner:
@@ -56,7 +56,7 @@ class Place:
             yield session
 
     @contextlib.contextmanager
-    def filled(self, command: str, replace: bool | None) -> Iterator[Session]:
+    def filled(self, command: str, replace: bool | None) -> Iterator[OfflineSession]:
         """A transaction for the block to write all rows; it is committed when the block succeeds.
 
         Raises OfflineError before any change while a daemon uses the database, and when rows would
@@ -94,7 +94,7 @@ def of_url(url: str, settings: Settings) -> Place:
 
 
 @contextlib.contextmanager
-def _filled_file(path: Path, replace: bool | None) -> Iterator[Session]:
+def _filled_file(path: Path, replace: bool | None) -> Iterator[OfflineSession]:
     """A session on a new file, which replaces `path` at the end; the former file is kept."""
     path = path.resolve()  # so that a link stays and its target is replaced
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

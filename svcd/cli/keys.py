@@ -12,7 +12,7 @@ from svcd.cli.database_target import of_settings
 from svcd.settings import Settings
 from svcd.store.offline.check import Fault, check
 from svcd.store.offline.reseal import reseal
-from svcd.store.offline.session import Session
+from svcd.store.offline.session import OfflineSession
 from svcd.store.sealer import (
     FernetSealer,
     MemorySealer,
@@ -80,7 +80,7 @@ def _rotate(settings: Settings) -> int:
     return 0
 
 
-def _refuse_unopened(path: Path, session: Session, sealer: MemorySealer) -> None:
+def _refuse_unopened(path: Path, session: OfflineSession, sealer: MemorySealer) -> None:
     lost = [row for row in check(session, sealer) if isinstance(row, Fault) and row.lost]
     session.rollback()
     if lost:

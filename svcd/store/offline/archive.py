@@ -20,7 +20,7 @@ from attrs import frozen
 from svcd.runtime.drafts import draft_of, publish
 from svcd.store import migrations
 from svcd.store.offline.content import copy
-from svcd.store.offline.session import OfflineError, Session, current
+from svcd.store.offline.session import OfflineError, OfflineSession, current
 from svcd.store.offline.sqlite import SqliteSession
 
 _MAGIC = b"\nsvcd backup 2 "
@@ -59,7 +59,7 @@ class ArchiveError(OfflineError):
     """The backup file cannot be used."""
 
 
-def write(session: Session, target: Path, at: str, release: str, key: str) -> Verified:
+def write(session: OfflineSession, target: Path, at: str, release: str, key: str) -> Verified:
     """Back the database up to `target`, which appears after it was written and verified.
 
     The backup shows the database at one point in time; others may write meanwhile. Raises

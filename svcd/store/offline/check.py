@@ -20,7 +20,7 @@ from svcd.model.job import INTERNAL_URL, Credentials
 from svcd.ports.store import Sealer
 from svcd.store import migrations
 from svcd.store.job_credentials import Sealed
-from svcd.store.offline.session import OfflineError, Session, current
+from svcd.store.offline.session import OfflineError, OfflineSession, current
 from svcd.store.offline.shape import TRANSIENT, TableShape, shape
 from svcd.store.sealer import SealerError
 from svcd.store.store import FAMILIES
@@ -95,7 +95,7 @@ class Counted:
     rows: int
 
 
-def check(session: Session, sealer: Sealer | None) -> Iterator[Fault | Counted]:
+def check(session: OfflineSession, sealer: Sealer | None) -> Iterator[Fault | Counted]:
     """Yields each fault when it is found, and each table after its last row.
 
     sealer: None leaves sealed texts unchecked. Raises OfflineError for another release's schema.
@@ -125,7 +125,7 @@ def check(session: Session, sealer: Sealer | None) -> Iterator[Fault | Counted]:
 
 
 def _row(
-    session: Session, table: TableShape, row: Mapping[str, Any], sealer: Sealer | None
+    session: OfflineSession, table: TableShape, row: Mapping[str, Any], sealer: Sealer | None
 ) -> Iterator[Fault]:
     where = f"{table.name} " + " ".join(str(row[column]) for column in table.key)
     family = FAMILIES.get(table.name)
@@ -190,7 +190,7 @@ def _sealed(where: str, text: str, kind: Any, sealer: Sealer, remedy: str) -> It
         yield Fault(where=where, what="its sealed text has the wrong content", remedy=remedy)
 
 
-def _binary(session: Session, where: str, upload_id: str, record: Any) -> Iterator[Fault]:
+def _binary(session: OfflineSession, where: str, upload_id: str, record: Any) -> Iterator[Fault]:
     remedy = "upload it again under another name, and delete this one; or restore a backup"
     digest, size, wanted = hashlib.sha256(), 0, 0
     for number, content in session.rows(_PIECES, {"upload_id": upload_id}):
@@ -207,7 +207,7 @@ def _binary(session: Session, where: str, upload_id: str, record: Any) -> Iterat
         yield Fault(where=where, what="its bytes are not those that were uploaded", remedy=remedy)
 
 
-def _mentioned(session: Session, table: str, where: str, record: Any) -> Iterator[Fault]:
+def _mentioned(session: OfflineSession, table: str, where: str, record: Any) -> Iterator[Fault]:
     """Faults of the rows that the JSON of `record` names."""
     wanted: list[tuple[str, str, str]] = []
     if table == "jobs":
@@ -229,7 +229,7 @@ def _mentioned(session: Session, table: str, where: str, record: Any) -> Iterato
             yield Fault(where=where, what=f"{id_} of {other} is gone", remedy=remedy)
 
 
-def _references(session: Session) -> Iterator[Fault]:
+def _references(session: OfflineSession) -> Iterator[Fault]:
     for table, column, other, remedy in _REFERENCES:
         text = _GONE.format(
             table=table,

@@ -16,7 +16,7 @@ from svcd.store import migrations
 from svcd.store.database import Row
 from svcd.store.offline.session import (
     OfflineError,
-    Session,
+    OfflineSession,
     current,
     schema_of,
     upgrade,
@@ -52,19 +52,19 @@ class _Tally:
         return Sum(self.rows, self._digest.hexdigest())
 
 
-def sums(session: Session, of: Shape) -> dict[str, Sum]:
+def sums(session: OfflineSession, of: Shape) -> dict[str, Sum]:
     """The sums of all kept tables. It reads every row once."""
     return {table.name: _sum(session, table) for table in of.kept}
 
 
-def _sum(session: Session, table: TableShape) -> Sum:
+def _sum(session: OfflineSession, table: TableShape) -> Sum:
     tally = _Tally()
     for _ in tally.counted(session.rows(table.select)):
         pass
     return tally.sum
 
 
-def refuse_occupied(session: Session, replace: bool | None) -> int:
+def refuse_occupied(session: OfflineSession, replace: bool | None) -> int:
     """The number of rows that the command would delete; at least 1 when they cannot be counted.
 
     replace: whether the user allows this; None when the command has no such option. Raises
@@ -91,7 +91,7 @@ def refuse_occupied(session: Session, replace: bool | None) -> int:
     return rows
 
 
-def copy(source: Session, target: Session, at: str) -> dict[str, Sum]:
+def copy(source: OfflineSession, target: OfflineSession, at: str) -> dict[str, Sum]:
     """Replace the content of `target` by the rows of `source`, and read them again to compare them.
 
     The schema of `target` becomes that of `source`. The caller has begun both transactions, and

@@ -60,7 +60,7 @@ checked too, because such a daemon may briefly not hold its lock."""
 
 
 class PostgresSession:
-    """Implements Session. command: the application_name at the server, such as `svcd backup`."""
+    """Implements OfflineSession. command: the application_name at the server (`svcd backup`)."""
 
     def __init__(
         self, settings: DatabaseSettings, command: str, statement_s: float = _STATEMENT_S

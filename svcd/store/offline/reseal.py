@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from attrs import frozen
 
 from svcd.store import migrations
-from svcd.store.offline.session import OfflineError, Session, current
+from svcd.store.offline.session import OfflineError, OfflineSession, current
 from svcd.store.offline.shape import TableShape, shape
 from svcd.store.sealer import SEALED_LIKE, MemorySealer
 
@@ -28,7 +28,7 @@ class Resealed:
     rows: int
 
 
-def reseal(session: Session, sealer: MemorySealer) -> Iterator[Resealed]:
+def reseal(session: OfflineSession, sealer: MemorySealer) -> Iterator[Resealed]:
     """Yields each table with sealed texts after its last row. Raises OfflineError."""
     for table in _tables(session):
         keys = list(_keys(session, table))
@@ -43,7 +43,7 @@ def reseal(session: Session, sealer: MemorySealer) -> Iterator[Resealed]:
         yield Resealed(table=table.name, rows=rows)
 
 
-def _tables(session: Session) -> Sequence[TableShape]:
+def _tables(session: OfflineSession) -> Sequence[TableShape]:
     """The tables that may have sealed texts; one without a key, as of the lease, has none.
 
     First the one from which a daemon learns at its start whether its key is the right one.
@@ -58,7 +58,7 @@ def _tables(session: Session) -> Sequence[TableShape]:
     return sorted(tables, key=lambda table: table.name != "seals")
 
 
-def _keys(session: Session, table: TableShape) -> Iterator[dict[str, object]]:
+def _keys(session: OfflineSession, table: TableShape) -> Iterator[dict[str, object]]:
     """The keys of the rows with a text that may be sealed."""
     like = " or ".join(f"cast({each} as text) like :pattern" for each in table.columns)
     text = f"select {', '.join(table.key)} from {table.name} where {like}"
@@ -68,7 +68,9 @@ def _keys(session: Session, table: TableShape) -> Iterator[dict[str, object]]:
     session.rollback()
 
 
-def _row(session: Session, table: TableShape, key: dict[str, object], sealer: MemorySealer) -> bool:
+def _row(
+    session: OfflineSession, table: TableShape, key: dict[str, object], sealer: MemorySealer
+) -> bool:
     """Whether the row had a text of a former key."""
     which = " and ".join(f"{column} = :{column}" for column in table.key)
     row = session.one(f"select {', '.join(table.columns)} from {table.name} where {which}", key)

@@ -25,7 +25,7 @@ class Damaged(OfflineError):
     """The file is not a sound database."""
 
 
-class Session(Protocol):
+class OfflineSession(Protocol):
     """A connection of either driver. where: name of the database for people, without a password."""
 
     where: str
@@ -65,7 +65,7 @@ class Session(Protocol):
         ...
 
 
-def current(session: Session) -> int:
+def current(session: OfflineSession) -> int:
     """The schema's number, 0 without one. Raises OfflineError for one that is not known here.
 
     A newer schema is refused even when it serves this release, which does not know its tables.
@@ -76,13 +76,13 @@ def current(session: Session) -> int:
     return number
 
 
-def schema_of(session: Session) -> migrations.Version:
+def schema_of(session: OfflineSession) -> migrations.Version:
     """The schema, which this release may not know; 0 without one."""
     there = "schema_version" in session.tables()
     return migrations.version_of(session.one(migrations.CURRENT) if there else None)
 
 
-def upgrade(session: Session, at: str, last: int | None = None) -> int:
+def upgrade(session: OfflineSession, at: str, last: int | None = None) -> int:
     """Upgrade the schema in the current transaction. Returns the number before the upgrade."""
     before = current(session)
     session.script(migrations.CREATE)

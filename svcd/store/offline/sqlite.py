@@ -31,7 +31,7 @@ _TABLES = "select name from sqlite_schema where type = 'table' and name not like
 
 
 class SqliteSession:
-    """Implements Session.
+    """Implements OfflineSession.
 
     mode: `look` (reads; others may write), `alone` (excludes other programs), `new` (a draft file).
     """

@@ -18,7 +18,7 @@ from twisted.internet.defer import Deferred
 from svcd.cli.main import main
 from svcd.store import migrations
 from svcd.store.offline.content import Sum, sums
-from svcd.store.offline.session import Session
+from svcd.store.offline.session import OfflineSession
 from svcd.store.offline.shape import shape
 from svcd.store.offline.sqlite import SqliteSession
 from svcd.store.sealer import FernetSealer
@@ -72,7 +72,7 @@ def everything(state: Path) -> dict[str, Sum]:
     return contents(SqliteSession(state / "svcd.sqlite", "look"))
 
 
-def contents(session: Session) -> dict[str, Sum]:
+def contents(session: OfflineSession) -> dict[str, Sum]:
     """Counts and digests; the session is closed."""
     try:
         session.snapshot()
