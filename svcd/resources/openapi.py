@@ -93,9 +93,9 @@ _OF_KEY: Final = (errors.IdempotencyKeyReused, errors.ValidationError, errors.Qu
 
 def document(routes: Sequence[Route]) -> Json:
     """The OpenAPI document of `routes`."""
-    shapes = {each.spec.body.cls for each in routes if isinstance(each.spec.body, Shape)}
-    shapes |= {_answer_of(each)[0] for each in routes if _is_json(each)}
-    shapes |= {_plan_of(each) for each in routes if each.plan is not None}
+    shapes = {route.spec.body.cls for route in routes if isinstance(route.spec.body, Shape)}
+    shapes |= {_answer_of(route)[0] for route in routes if _is_json(route)}
+    shapes |= {_plan_of(route) for route in routes if route.plan is not None}
     ordered = sorted(shapes, key=lambda cls: cls.__name__)
     refs, schemas = msgspec.json.schema_components(ordered, ref_template=_REF)
     schemas["Error"] = _ERROR
@@ -112,14 +112,16 @@ def document(routes: Sequence[Route]) -> Json:
     paths: Json = {}
     # OpenAPI has one path for rules that differ only in the names of their variables.
     first: dict[str, str] = {}
-    for each in routes:
+    for route in routes:
         path = first.setdefault(
-            re.sub(r"<\w+>", "{}", each.pattern), re.sub(r"<(\w+)>", r"{\1}", each.pattern)
+            re.sub(r"<\w+>", "{}", route.pattern), re.sub(r"<(\w+)>", r"{\1}", route.pattern)
         )
-        paths.setdefault(path, {})[each.method.lower()] = _operation(each, path, by_class)
-    tags = {_tag_of(each): inspect.getdoc(type(_resource_of(each))) or "" for each in routes}
+        paths.setdefault(path, {})[route.method.lower()] = _operation(route, path, by_class)
+    tags = {_tag_of(route): inspect.getdoc(type(_resource_of(route))) or "" for route in routes}
     tags[_SERVICE] = "The daemon: versions, health, metrics, and this description."
-    alone = {raised[0] for each in routes for raised in _errors(each).values() if len(raised) == 1}
+    alone = {
+        raised[0] for route in routes for raised in _errors(route).values() if len(raised) == 1
+    }
     return {
         "openapi": "3.1.0",
         "info": {
@@ -132,8 +134,7 @@ def document(routes: Sequence[Route]) -> Json:
         "components": {
             "schemas": schemas,
             "responses": {
-                each.__name__: _refusal([each])
-                for each in sorted(alone, key=lambda cls: cls.__name__)
+                cls.__name__: _refusal([cls]) for cls in sorted(alone, key=lambda cls: cls.__name__)
             },
             "securitySchemes": {
                 "token": {
@@ -156,21 +157,21 @@ def _raise_meaning(described: Json) -> None:
             described.setdefault("description", meaning)
 
 
-def _operation(made: Route, path: str, by_class: Mapping[type, Json]) -> Json:
-    spec = made.spec
-    summary, _, more = (inspect.getdoc(made.handler) or "").partition("\n\n")
+def _operation(route: Route, path: str, by_class: Mapping[type, Json]) -> Json:
+    spec = route.spec
+    summary, _, more = (inspect.getdoc(route.handler) or "").partition("\n\n")
     operation: Json = {
-        "operationId": _id_of(made),
-        "tags": [_tag_of(made)],
+        "operationId": _id_of(route),
+        "tags": [_tag_of(route)],
         "summary": _words(summary),
-        "parameters": [*_parameters(made, path)],
-        "responses": {str(spec.success): _success(made, by_class)},
+        "parameters": [*_parameters(route, path)],
+        "responses": {str(spec.success): _success(route, by_class)},
     }
-    if made.plan is not None and _version_of(made) != "1.0":
-        operation["responses"]["200"] = _planned(by_class[_plan_of(made)])
+    if route.plan is not None and _version_of(route) != "1.0":
+        operation["responses"]["200"] = _planned(by_class[_plan_of(route)])
     if more:
         operation["description"] = _words(more)
-    for status, raised in sorted(_errors(made).items()):
+    for status, raised in sorted(_errors(route).items()):
         operation["responses"][str(status)] = (
             {"$ref": _REFUSAL.format(name=raised[0].__name__)}
             if len(raised) == 1
@@ -186,38 +187,38 @@ def _operation(made: Route, path: str, by_class: Mapping[type, Json]) -> Json:
         types = spec.body.types or ("application/octet-stream",)
         operation["requestBody"] = {
             "required": True,
-            "content": {each: {"schema": _schema_of(each)} for each in types},
+            "content": {media: {"schema": _schema_of(media)} for media in types},
         }
     return operation
 
 
-def _resource_of(made: Route) -> Any:
-    return made.handler.__self__  # type: ignore[attr-defined]
+def _resource_of(route: Route) -> Any:
+    return route.handler.__self__  # type: ignore[attr-defined]
 
 
-def _id_of(made: Route) -> str:
+def _id_of(route: Route) -> str:
     """The id of the operation; see the note."""
-    name = made.spec.operation
+    name = route.spec.operation
     if not name:
-        verb, *rest = made.handler.__name__.split("_")
-        plural = type(_resource_of(made)).__name__
+        verb, *rest = route.handler.__name__.split("_")
+        plural = type(_resource_of(route)).__name__
         noun = plural if verb == "list" else re.sub("ie$", "y", plural.removesuffix("s"))
         name = verb + "".join(map(str.capitalize, rest)) + noun
-    if made.pattern.endswith("/<template_name>"):
+    if route.pattern.endswith("/<template_name>"):
         name += "To"  # two paths of one handler
-    return name + ("V10" if _version_of(made) == "1.0" else "")
+    return name + ("V10" if _version_of(route) == "1.0" else "")
 
 
-def _version_of(made: Route) -> str:
+def _version_of(route: Route) -> str:
     """The version of the interface; "" for a route without one."""
-    found = re.match(r"/v(1\.\d)/", made.pattern)
-    return found[1] if found else ""
+    version = re.match(r"/v(1\.\d)/", route.pattern)
+    return version[1] if version else ""
 
 
-def _tag_of(made: Route) -> str:
-    if made.spec.needs is Needs.OPEN:
+def _tag_of(route: Route) -> str:
+    if route.spec.needs is Needs.OPEN:
         return _SERVICE
-    name = type(_resource_of(made)).__name__
+    name = type(_resource_of(route)).__name__
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 
@@ -229,7 +230,7 @@ def _words(text: str) -> str:
 # ---- parameters ---------------------------------------------------------------------------------
 
 
-def _parameters(made: Route, path: str) -> Iterator[Json]:
+def _parameters(route: Route, path: str) -> Iterator[Json]:
     for name in re.findall(r"\{(\w+)\}", path):
         yield {
             "name": name,
@@ -238,42 +239,42 @@ def _parameters(made: Route, path: str) -> Iterator[Json]:
             "description": VARIABLES[name],
             "schema": {"type": "string"},
         }
-    for each in _query(made):
+    for query in _query(route):
         yield {
-            "name": each.name,
+            "name": query.name,
             "in": "query",
-            "description": each.text,
-            "schema": each.schema(),
+            "description": query.text,
+            "schema": query.schema(),
         }
-        if each.header:
+        if query.header:
             yield {
-                "name": each.header,
+                "name": query.header,
                 "in": "header",
-                "description": f"replaces `{each.name}`",
-                "schema": each.schema(),
+                "description": f"replaces `{query.name}`",
+                "schema": query.schema(),
             }
-    if made.spec.creates:
+    if route.spec.creates:
         yield _IDEMPOTENCY_KEY
 
 
-def _query(made: Route) -> Sequence[Any]:
-    old = _version_of(made) == "1.0"
-    return [each for each in made.spec.queries.declared if each.always or not old]
+def _query(route: Route) -> Sequence[Any]:
+    old = _version_of(route) == "1.0"
+    return [query for query in route.spec.queries.declared if query.always or not old]
 
 
 # ---- answers ------------------------------------------------------------------------------------
 
 
-def _is_json(made: Route) -> bool:
-    return not made.spec.plain and made.spec.success != 204
+def _is_json(route: Route) -> bool:
+    return not route.spec.plain and route.spec.success != 204
 
 
-def _answer_of(made: Route) -> tuple[type, bool]:
+def _answer_of(route: Route) -> tuple[type, bool]:
     """The class in the handler's return annotation, and whether the answer is a list of it.
 
     `Annotated[bytes, Cluster]` is the JSON text of a Cluster.
     """
-    answer = get_type_hints(made.handler, include_extras=True)["return"]
+    answer = get_type_hints(route.handler, include_extras=True)["return"]
     many = get_origin(answer) is Sequence
     if many:
         (answer,) = get_args(answer)
@@ -282,9 +283,9 @@ def _answer_of(made: Route) -> tuple[type, bool]:
     return answer, many
 
 
-def _plan_of(made: Route) -> type:
+def _plan_of(route: Route) -> type:
     """The class of the answer to a dry run."""
-    return cast("type", get_type_hints(made.plan)["return"])
+    return cast("type", get_type_hints(route.plan)["return"])
 
 
 def _planned(schema: Json) -> Json:
@@ -295,8 +296,8 @@ def _planned(schema: Json) -> Json:
     }
 
 
-def _success(made: Route, by_class: Mapping[type, Json]) -> Json:
-    spec = made.spec
+def _success(route: Route, by_class: Mapping[type, Json]) -> Json:
+    spec = route.spec
     if spec.success == 204:
         return {"description": "Done."}
     described: Json
@@ -306,7 +307,7 @@ def _success(made: Route, by_class: Mapping[type, Json]) -> Json:
             "content": {spec.media: {"schema": _schema_of(spec.media)}},
         }
     else:
-        answer, many = _answer_of(made)
+        answer, many = _answer_of(route)
         schema: Any = by_class[answer]
         if spec.returns is not None:
             inner = {"type": "array", "items": schema} if many else schema
@@ -334,9 +335,9 @@ def _schema_of(media: str) -> Json:
     return {"type": "string"} if media.startswith("text/") else _BYTES
 
 
-def _errors(made: Route) -> Mapping[int, Sequence[type[SvcdError]]]:
+def _errors(route: Route) -> Mapping[int, Sequence[type[SvcdError]]]:
     """Status -> the errors that the route can answer with it, in the order of their names."""
-    spec = made.spec
+    spec = route.spec
     raised: set[type[SvcdError]] = {*_ALWAYS, *spec.raises}
     if spec.needs is not Needs.OPEN:
         raised.update(_OF_TENANT)
@@ -346,24 +347,24 @@ def _errors(made: Route) -> Mapping[int, Sequence[type[SvcdError]]]:
         raised.update(_OF_BODY)
     if isinstance(spec.body, Shape):
         raised.update(_OF_SHAPE)
-    if _query(made):
+    if _query(route):
         raised.add(errors.ValidationError)
     if spec.creates:
         raised.update(_OF_KEY)
-    has_marker = any(each.name == "marker" for each in _query(made))
-    if has_marker or spec.exists or set(made.names) - {"tenant_id"}:
+    has_marker = any(query.name == "marker" for query in _query(route))
+    if has_marker or spec.exists or set(route.names) - {"tenant_id"}:
         raised.add(errors.NotFound)
-    found: dict[int, list[type[SvcdError]]] = {}
-    for each in sorted(raised, key=lambda cls: cls.name):
-        found.setdefault(each.status, []).append(each)
-    return found
+    by_status: dict[int, list[type[SvcdError]]] = {}
+    for error in sorted(raised, key=lambda cls: cls.name):
+        by_status.setdefault(error.status, []).append(error)
+    return by_status
 
 
 def _refusal(raised: Sequence[type[SvcdError]]) -> Json:
-    lines = [f"`{each.name}`: {_meaning(each)}" for each in raised]
+    lines = [f"`{error.name}`: {_meaning(error)}" for error in raised]
     return {
         "description": "\n\n".join(lines),
-        "x-error-names": [each.name for each in raised],
+        "x-error-names": [error.name for error in raised],
         **_error_content(),
     }
 
