@@ -313,13 +313,12 @@ class Machine(View, frozen=True, kw_only=True):
     def of(cls, record: cluster.Cluster, instance: cluster.Instance) -> Self:
         """The answer for one instance of `record`."""
         internal = instance.internal_ip or ""
-        return cls(
-            instance_name=instance.instance_name,
+        return cls.filled(
+            instance,
             address=instance.management_ip or internal,
             internal_ip=internal,
             port=record.ssh_port,
             username=record.username,
-            host_key=_given(instance.host_key),
         )
 
 

@@ -115,29 +115,14 @@ def offer(found: Mapping[str, Any], errors: Mapping[str, BaseException]) -> Clou
     for name in ("servers", "volumes", "floating_ips"):
         usage |= found.get(name, {})
     return CloudOffer(
-        flavors=[
-            CloudFlavor(
-                id=each.id,
-                name=each.name,
-                vcpus=each.vcpus,
-                ram_mib=each.ram_mib,
-                disk_gib=each.disk_gib,
-            )
-            for each in flavors[:_MOST]
-        ],
+        flavors=[CloudFlavor.filled(flavor) for flavor in flavors[:_MOST]],
         unregistered_images=[
-            CloudImage(id=each.id, name=each.name, username=each.properties.get(_LOGIN, ""))
-            for each in images[:_MOST]
+            CloudImage.filled(image, username=image.properties.get(_LOGIN, ""))
+            for image in images[:_MOST]
         ],
         keypairs=keypairs[:_MOST],
-        networks=[
-            CloudNetwork(id=each.id, name=each.name, external=each.external)
-            for each in networks[:_MOST]
-        ],
-        quota=[
-            CloudQuota(resource=name, used=each.used, limit=each.limit)
-            for name, each in usage.items()
-        ],
+        networks=[CloudNetwork.filled(network) for network in networks[:_MOST]],
+        quota=[CloudQuota.filled(quota, resource=name) for name, quota in usage.items()],
         cut=[name for name, rows in lists.items() if len(rows) > _MOST],
         failed=failed,
     )

@@ -6,7 +6,7 @@ from klein import Klein
 
 from svcd.errors import Forbidden, NotFound, TooManyRequests, Unauthorized
 from svcd.model import wire_service
-from svcd.model.cloud import Caller, Project
+from svcd.model.cloud import Caller
 from svcd.model.ids import TenantId, iso_seconds, timestamp
 from svcd.model.requests import PasswordLogin
 from svcd.resources._call import Call
@@ -63,16 +63,16 @@ class ConsoleLogin:
                 " log in with a token"
             )
         found = await self._identity.log_in(body, origin.address)
-        tenant = TenantId("") if found.project is None else found.project.id
+        project = found.project
+        tenant = TenantId("") if project is None else project.id
         call.caller = Caller(tenant_id=tenant, user_id=found.user_id, user_name=found.user_name)
         call.headers["Cache-Control"] = "no-store"
-        return wire_service.ConsoleLogin(
+        return wire_service.ConsoleLogin.filled(
+            found,
             token=found.token.reveal(),
             expires_at=iso_seconds(timestamp(found.expires_at)) + "Z",
-            user_id=found.user_id,
-            user_name=found.user_name,
-            project=None if found.project is None else _shown(found.project),
-            projects=[_shown(each) for each in found.projects],
+            project=None if project is None else wire_service.ConsoleProject.filled(project),
+            projects=[wire_service.ConsoleProject.filled(project) for project in found.projects],
         )
 
     @route(
@@ -96,7 +96,3 @@ class ConsoleLogin:
         caller = await call.bearer()
         assert caller.token is not None
         await self._identity.log_out(caller.token)
-
-
-def _shown(project: Project) -> wire_service.ConsoleProject:
-    return wire_service.ConsoleProject(id=project.id, name=project.name)

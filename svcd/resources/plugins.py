@@ -26,20 +26,13 @@ from svcd.resources.dependencies import ApiServices
 
 def short(distribution: Any) -> wire.Plugin:
     """A plugin as an entry of a list."""
-    return wire.Plugin(
-        name=distribution.name,
-        title=distribution.title,
-        description=distribution.description,
-        versions=list(distribution.versions),
-    )
+    return wire.Plugin.filled(distribution, versions=list(distribution.versions))
 
 
 def detail(distribution: Any, version: str) -> wire.PluginVersion:
     """A plugin with the processes, tags and options of one version."""
-    return wire.PluginVersion(
-        name=distribution.name,
-        title=distribution.title,
-        description=distribution.description,
+    return wire.PluginVersion.filled(
+        distribution,
         versions=list(distribution.versions),
         node_processes={
             service: list(processes)
@@ -47,17 +40,10 @@ def detail(distribution: Any, version: str) -> wire.PluginVersion:
         },
         required_image_tags=list(distribution.required_image_tags(version)),
         configs=[
-            wire.ConfigEntry(
-                name=each.name,
-                description=each.description,
-                default_value=_default(each.default_value),
-                config_type=each.config_type,
-                applicable_target=each.applicable_target,
-                scope=each.scope.value,
-                is_optional=each.is_optional,
-                priority=each.priority,
+            wire.ConfigEntry.filled(
+                option, default_value=_default(option.default_value), scope=option.scope.value
             )
-            for each in distribution.configs(version)
+            for option in distribution.configs(version)
         ],
     )
 
