@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 from twisted.internet.interfaces import IAddress, IReactorTime
+from twisted.internet.protocol import Protocol
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.http import datetimeToString
@@ -191,20 +192,17 @@ def too_large(limit: int) -> SvcdError:
     return ContentTooLarge(f"the body is larger than {limit} bytes, the most for this request")
 
 
-class _Refusing(ApiChannel):
-    """A connection above `max_connections`: it gets a 503 and is closed."""
+class _Refusing(Protocol):
+    """A connection above `max_connections`: it gets `answer` and is closed."""
+
+    transport: Any
+
+    def __init__(self, answer: bytes) -> None:
+        self._answer = answer
 
     def connectionMade(self) -> None:
-        self.transport.write(
-            self.site.raw_error(ServiceUnavailable("too many connections; try again", 1))
-        )
+        self.transport.write(self._answer)
         self.transport.loseConnection()
-
-    def connectionLost(self, reason: Failure) -> None:  # type: ignore[override]
-        pass
-
-    def dataReceived(self, data: bytes) -> None:
-        pass
 
 
 class ApiSite(Site):
@@ -254,12 +252,13 @@ class ApiSite(Site):
     def log(self, request: Request) -> None:  # type: ignore[override]
         """Does nothing: the door writes the access log."""
 
-    def buildProtocol(self, addr: IAddress | None) -> ApiChannel:  # type: ignore[override]
+    def buildProtocol(self, addr: IAddress | None) -> Protocol:  # type: ignore[override]
         """A channel for a new connection."""
-        many = len(self._channels) >= self._max_connections
-        if many:
+        if len(self._channels) >= self._max_connections:
             self.door.metrics.refused("too_many")
-        channel = _Refusing() if many else ApiChannel()
+            error = ServiceUnavailable("too many connections; try again", 1)
+            return _Refusing(self.raw_error(error))
+        channel = ApiChannel()
         channel.factory = self
         channel.site = self
         channel.requestFactory = self.requestFactory
