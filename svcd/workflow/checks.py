@@ -55,7 +55,10 @@ async def check_job(tx: Tx, job: Job) -> Sequence[JobBinary]:
             lists[-1] += [] if binary is None else [binary]
     references.require()
     mains, libs = lists
-    faults = [*rules.job_faults(job.type, job.mains, job.libs), *rules.files(job.type, mains, libs)]
+    faults = [
+        *rules.job_faults(job.type, job.mains, job.libs),
+        *rules.file_faults(job.type, mains, libs),
+    ]
     if faults:
         raise InvalidData("\n".join(faults))
     return [*mains, *libs]

@@ -60,7 +60,7 @@ def config_faults(job_type: JobType, mains: Sequence[str], configs: JobConfigs) 
         yield from spark_job.config_faults(mains, configs)
 
 
-def files(
+def file_faults(
     job_type: JobType, mains: Sequence[JobBinary], libs: Sequence[JobBinary]
 ) -> Iterator[str]:
     """Faults of the names of a job's files, with their JSON paths."""
