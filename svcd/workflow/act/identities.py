@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 
+from svcd.model.failures import Code
 from svcd.ports.engine import EngineError, Identity
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Location, Probe, ProbeError
 from svcd.runtime.tasks import gather, sleep
 from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.decide import failures
-from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.steps import Fail, Retry
 
 _IDENTITY_S: Final = 5.0

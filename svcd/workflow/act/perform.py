@@ -16,6 +16,7 @@ from twisted.logger import Logger
 
 from svcd.model.cluster import ClusterStatus
 from svcd.model.engine_record import Record
+from svcd.model.failures import Code
 from svcd.model.job import Execution, ExecutionStatus
 from svcd.model.secret import Secret
 from svcd.ports.cloud import CloudError
@@ -33,7 +34,6 @@ from svcd.workflow.act.staging import Staging, Stop, gather_material
 from svcd.workflow.act.yarn import ResourceManager
 from svcd.workflow.binaries import Binaries
 from svcd.workflow.decide import causes, document, failures, lifecycle, planner, submission
-from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.job_configs import launcher_faults
 from svcd.workflow.decide.launchers import Family, suspect
 from svcd.workflow.decide.masking import masked_text, reading

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 
 from svcd.errors import NotFound
+from svcd.model.failures import Code
 from svcd.model.job import DataSource, Execution, Job, JobBinary, JobConfigs, JobType
 from svcd.model.redaction import shown_url
 from svcd.ports.cloud import CloudError
@@ -13,7 +14,6 @@ from svcd.ports.store import Tx
 from svcd.workflow.act.rows import Place
 from svcd.workflow.binaries import Binaries, begun, library_name
 from svcd.workflow.decide import arguments, failures
-from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.job_configs import starts
 from svcd.workflow.decide.material import Material
 from svcd.workflow.decide.steps import Fail, Retry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from svcd.model.failures import Code as Code
+from svcd.model.failures import Code
 from svcd.model.job import Failure
 
 MOST_TEXT: Final = 2000

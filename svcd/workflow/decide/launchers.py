@@ -26,10 +26,10 @@ from typing import Final
 from attrs import frozen
 
 from svcd.model.engine_record import Action, Record
+from svcd.model.failures import Code
 from svcd.model.job import Failure
 from svcd.workflow.decide import causes, failures
 from svcd.workflow.decide.excerpts import yarn_cause
-from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.stalls import Application
 
 _APPLICATION: Final = re.compile(r"application_\d+_\d+\Z")

@@ -17,11 +17,11 @@ from attrs import evolve, field, frozen
 
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.engine_record import Record
+from svcd.model.failures import Code
 from svcd.model.ids import ClusterId, ExecutionId, Timestamp, seconds_of, timestamp
 from svcd.model.job import Execution, ExecutionStatus, Failure, Waiting
 from svcd.ports.engine import JobLine
 from svcd.workflow.decide import causes, failures, lifecycle, stalls, submission
-from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.lifecycle import waiting_for
 from svcd.workflow.decide.steps import (
     Condemn,

@@ -20,10 +20,10 @@ from typing import Final
 from attrs import evolve, frozen
 
 from svcd.model.engine_record import Action, Record, number_of
+from svcd.model.failures import Code
 from svcd.model.ids import ExecutionId, Timestamp, seconds_of, timestamp
 from svcd.model.job import Execution, ExecutionStatus, Failure, Waiting
 from svcd.workflow.decide import failures
-from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.lifecycle import waiting_for
 
 QUIET_S: Final = 30.0

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from attrs import frozen
 
+from svcd.model.failures import Code
 from svcd.model.job import ExecutionStatus, Failure
-from svcd.workflow.decide.failures import Code
 
 
 @frozen(kw_only=True)

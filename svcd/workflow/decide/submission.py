@@ -36,10 +36,10 @@ from typing import Any, Final
 from attrs import evolve, frozen
 
 from svcd.model.cluster import Cluster, ClusterStatus
+from svcd.model.failures import Code
 from svcd.model.ids import seconds_of, timestamp
 from svcd.model.job import Doubt, Execution, ExecutionStatus
 from svcd.workflow.decide import failures, lifecycle
-from svcd.workflow.decide.failures import Code
 from svcd.workflow.decide.lifecycle import Move, Submit, submit_of, waiting_for
 from svcd.workflow.decide.steps import (
     Adopt,

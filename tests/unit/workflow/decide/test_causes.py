@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.model.failures import Code
 from svcd.workflow.decide.causes import by_text
 from svcd.workflow.decide.container_page import own_words
 from svcd.workflow.decide.excerpts import (
@@ -14,7 +15,6 @@ from svcd.workflow.decide.excerpts import (
     task_cause,
     yarn_cause,
 )
-from svcd.workflow.decide.failures import Code
 
 
 class CauseTests(SynchronousTestCase):

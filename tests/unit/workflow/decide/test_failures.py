@@ -6,11 +6,12 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.engine_record import parsed
+from svcd.model.failures import Code
 from svcd.model.job import Failure
 from svcd.workflow.decide import causes
 from svcd.workflow.decide.causes import NOTHING, by_text
 from svcd.workflow.decide.evidence import LAUNCHER, Ended, Evidence, LogFile
-from svcd.workflow.decide.failures import Code, failure
+from svcd.workflow.decide.failures import failure
 from tests.support.steps import ended
 from tests.unit.workflow.recorded import record
 

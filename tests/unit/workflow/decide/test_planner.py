@@ -11,12 +11,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model import engine_record
 from svcd.model.cluster import ClusterStatus
+from svcd.model.failures import Code
 from svcd.model.ids import ClusterId, ExecutionId, JobId, TenantId, Timestamp, timestamp
 from svcd.model.job import Execution, ExecutionStatus, Waiting
 from svcd.model.secret import Secret
 from svcd.ports.engine import JobLine
 from svcd.workflow.decide import masking, planner, stalls
-from svcd.workflow.decide.failures import Code, failure
+from svcd.workflow.decide.failures import failure
 from svcd.workflow.decide.planner import Due, Look, Memory, News, Observed
 from svcd.workflow.decide.steps import (
     Condemn,

@@ -8,10 +8,11 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.cluster import Cluster, ClusterStatus
+from svcd.model.failures import Code
 from svcd.model.ids import ClusterId, ExecutionId, JobId, TenantId, Timestamp, timestamp
 from svcd.model.job import Doubt, Execution, ExecutionStatus, Waiting
 from svcd.workflow.decide import submission
-from svcd.workflow.decide.failures import Code, failure
+from svcd.workflow.decide.failures import failure
 from svcd.workflow.decide.lifecycle import SUBMITS, Move, Submit, submit_move, submit_of
 from svcd.workflow.decide.steps import (
     Adopt,
