@@ -7,6 +7,7 @@ user, and removes them again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from ipaddress import ip_network
@@ -239,7 +240,8 @@ class CloudDoctor:
             elif name == "object-store":
                 spoken = await self._object_store(url)
             else:
-                spoken = await self._listed(name, url.partition(root)[0] + "/", version)
+                below = rf"{re.escape(root)}(/[^/]*)?\Z"  # the version, of volumes with the project
+                spoken = await self._listed(name, re.sub(below, "", url) + "/", version)
         except CloudError as error:
             refused = error.kind is Fault.REFUSED
             remedy = "use another release of the service, or of svcd" if refused else ""
