@@ -1,20 +1,25 @@
-"""`svcd demo` (`make demo`): all main functions of svcd, through the public HTTP interface only.
+"""`svcd demo` (`make demo`): all main functions of svcd, by the commands that a user would type.
 
 The demo registers the image, creates templates, and creates a cluster of real Hadoop, Pig and Oozie
 on loopback machines. It counts the words of a text with a Jar, a Pig and a PySpark job, the last
 one if the image has Spark, and compares the counts with Python's. It cancels a long job, scales up
-and down, runs a job again, and deletes everything.
-However it ends, it leaves no process, and no file outside its state folder.
+and down, runs a job again, and deletes everything. It shows each command, and runs it in this
+process. However it ends, it leaves no process, and no file outside its state folder.
 """
 
 from __future__ import annotations
 
+import io
+import json
+import os
 import re
+import shlex
 import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from pydoc_data.topics import topics
 from types import FrameType
@@ -22,42 +27,20 @@ from typing import Any
 
 import click
 
-from svcd.cli import door
+from svcd.cli import door, local_input
 from svcd.cli.client import Api
 from svcd.cli.demo_daemon import DaemonFailed, DemoDaemon
+from svcd.cli.demo_files import CONTAINER, PIG_SCRIPT, SLEEP, TEMPLATES, WORD_COUNT
 from svcd.cli.demo_steps import Steps, rounds
-from svcd.cli.exits import CommandError
+from svcd.cli.exits import INTERRUPTED, CommandError
 from svcd.cli.http import Http
+from svcd.cli.main import main
 from svcd.cli.swift import ObjectStore
 from svcd.cli.words import step_title
 from svcd.provisioning.distributions.vanilla.image import build
 from svcd.provisioning.distributions.vanilla.image.layout import read_record
 from svcd.runtime.state_dir import StateFolder, StateFolderError
 
-CONTAINER = "demo"
-PIG_SCRIPT = r"""
-lines = LOAD '$INPUT' USING TextLoader() AS (line:chararray);
-words = FOREACH lines GENERATE FLATTEN(TOKENIZE(
-          REPLACE(LOWER(line), '[^\\p{L}\\p{Nd}\']', ' '), ' ')) AS word;
-same = GROUP words BY word;
-counts = FOREACH same GENERATE group, COUNT(words);
-STORE counts INTO '$OUTPUT';
-"""
-_NEW_API = {"mapred.mapper.new-api": "true", "mapred.reducer.new-api": "true"}
-WORD_COUNT = {
-    **_NEW_API,
-    "mapred.output.key.class": "org.apache.hadoop.io.Text",
-    "mapred.output.value.class": "org.apache.hadoop.io.IntWritable",
-    "mapreduce.map.class": "org.svcd.examples.WordCount$TokenMapper",
-    "mapreduce.reduce.class": "org.svcd.examples.WordCount$SumReducer",
-}
-SLEEP = {
-    **_NEW_API,
-    "mapred.output.key.class": "org.apache.hadoop.io.LongWritable",
-    "mapred.output.value.class": "org.apache.hadoop.io.Text",
-    "mapreduce.map.class": "org.svcd.examples.Sleep",
-    "svcd.examples.sleep.ms": "1000",
-}
 FINISHED = {"SUCCEEDED", "KILLED", "FAILED"}
 _JOB_S = 300.0
 """Time for one job."""
@@ -79,6 +62,8 @@ class Demo:
         self._image = image
         self._steps = Steps()
         self._times: list[tuple[str, float]] = []
+        self._files = self._state / "files"
+        self._seen_events = 0
 
     def run(self) -> int:
         """Run the demo. Returns the exit code: 0 when every result was right."""
@@ -129,162 +114,114 @@ class Demo:
 
     # ---- the steps ------------------------------------------------------------------------------
 
-    def _drive(self, endpoints: dict[str, Any]) -> None:
-        self._credentials = {"user": endpoints["username"], "password": endpoints["password"]}
-        http = Http()
-        found = door.find(door.Given(self._state), {}, http)
-        self._api = Api(found.door, http, found.renewed)
-        self._store = ObjectStore(http, endpoints["object_store"], lambda: self._api.door.token)
-        self._steps.say(f"API at {endpoints['api']}, project {endpoints['tenant']}")
+    def _drive(self, endpoints: Mapping[str, Any]) -> None:
+        self._connect(endpoints)
         self._remove_leftovers()
-
-        self._steps.begin("register the image, create templates")
-        image = self._register(endpoints)
-        template = self._templates(endpoints)
-
-        self._steps.begin("create a cluster of 1 master and 2 workers")
-        asked = time.monotonic()
-        cluster = self._api.post(
-            "/clusters",
-            {
-                "name": "demo",
-                "plugin_name": "vanilla",
-                "engine_version": "3.5.0",
-                "cluster_template_id": template,
-                "default_image_id": image["id"],
-                "user_keypair_id": endpoints["keypairs"][0],
-            },
-        )["cluster"]
-        self._cluster = cluster["id"]
-        text = self._prepare_data()
-        self._await_active()
-        self._times.append(("from the request to the Active cluster", time.monotonic() - asked))
-
-        expected = self._count(text)
-        self._steps.begin("count words with a Jar job")
-        self._word_count("Jar", "jar", self._jar_job, expected)
-        self._times.append(("from the start to the first result", self._steps.elapsed_s()))
-        self._steps.begin("count words with a Pig job")
-        self._word_count("Pig", "pig", self._pig_job, expected)
-        if self._spark_job:
-            self._steps.begin("count words with a PySpark job")
-            self._word_count("Spark", "spark", self._spark_job, expected)
-
-        self._steps.begin("cancel a long job")
-        self._cancel()
+        expected = self._count(self._write_files(endpoints))
+        self._make_cluster(endpoints)
+        first = self._run_jobs(expected)
         self._steps.begin("scale the workers from 2 to 3")
         self._scale(3)
         self._steps.begin("scale the workers from 3 to 1")
         self._scale(1)
         self._steps.begin("run the Jar job again")
-        self._word_count("Jar", "again", self._jar_job, expected)
+        output = f"objstore://{CONTAINER}/out/again"
+        again = self._svcd("job", "rerun", first, "--output", output, "--detach")["id"]
+        self._compare("Jar", "again", again, expected)
         self._steps.begin("delete everything")
-        self._delete()
+        self._svcd("cluster", "rm", "demo", "--yes")
+        self._remove_leftovers()
         self._steps.end()
 
-    def _register(self, endpoints: dict[str, Any]) -> dict[str, Any]:
-        image: dict[str, Any] = next(i for i in endpoints["images"] if "vanilla" in i["name"])
-        path = f"/images/{image['id']}"
-        self._api.post(path, {"username": image["username"], "description": "Hadoop, Pig, Oozie"})
-        self._api.post(path + "/tag", {"tags": ["vanilla", "3.5.0"]})
-        return image
+    def _make_cluster(self, endpoints: Mapping[str, Any]) -> None:
+        self._steps.begin("register the image, create templates")
+        image = next(each for each in endpoints["images"] if "vanilla" in each["name"])
+        login = ("--user", image["username"], "--tag", "vanilla", "--tag", "3.5.0")
+        self._svcd("image", "register", image["id"], *login)
+        self._svcd("apply", "-f", str(self._files / "demo.yaml"))
+        place = f"objstore://{CONTAINER}/out"
+        self._svcd("source", "add", "demo-out", place, "--create-container")
+        self._steps.begin("create a cluster of 1 master and 2 workers")
+        asked = time.monotonic()
+        self._svcd("cluster", "create", "demo", "--template", "demo")
+        self._await_active()
+        self._times.append(("from the request to the Active cluster", time.monotonic() - asked))
 
-    def _templates(self, endpoints: dict[str, Any]) -> str:
-        flavors = {f["name"]: f["id"] for f in endpoints["flavors"]}
-        common = {
-            "plugin_name": "vanilla",
-            "engine_version": "3.5.0",
-            "flavor_id": flavors["m1.medium"],
-        }
-        master = self._api.post(
-            "/node-group-templates",
-            {
-                "name": "demo-master",
-                "node_processes": ["namenode", "resourcemanager", "historyserver", "oozie"],
-                **common,
-            },
-        )["node_group_template"]["id"]
-        worker = self._api.post(
-            "/node-group-templates",
-            {"name": "demo-worker", "node_processes": ["datanode", "nodemanager"], **common},
-        )["node_group_template"]["id"]
-        made = self._api.post(
-            "/cluster-templates",
-            {
-                "name": "demo",
-                "plugin_name": "vanilla",
-                "engine_version": "3.5.0",
-                "cluster_configs": {"HDFS": {"dfs.replication": 1}},
-                "node_groups": [
-                    {"name": "master", "count": 1, "node_group_template_id": master},
-                    {"name": "worker", "count": 2, "node_group_template_id": worker},
-                ],
-            },
-        )
-        template: str = made["cluster_template"]["id"]
-        return template
+    def _run_jobs(self, expected: Counter[str]) -> str:
+        """Run the jobs of each type, and cancel one; the id of the first execution."""
+        examples = (self._image or self._state / "image" / "vanilla-3.5.0") / "examples"
+        jar = str(examples / "svcd-examples.jar")
+        self._steps.begin("count words with a Jar job")
+        first = self._execute(jar, "text", "jar", "--type", "Jar", *_options(WORD_COUNT))
+        self._compare("Jar", "jar", first, expected)
+        self._times.append(("from the start to the first result", self._steps.elapsed_s()))
+        self._steps.begin("count words with a Pig job")
+        pig = self._execute(str(self._files / "count.pig"), "text", "pig")
+        self._compare("Pig", "pig", pig, expected)
+        if "spark" in read_record(examples.parent).get("versions", {}):
+            self._steps.begin("count words with a PySpark job")
+            spark = self._execute(str(examples / "wordcount.py"), "text", "spark")
+            self._compare("Spark", "spark", spark, expected)
+        self._steps.begin("cancel a long job")
+        self._cancel(self._execute(jar, "long", "long", "--type", "Jar", *_options(SLEEP)))
+        return first
 
-    def _prepare_data(self) -> str:
-        """Upload text and binaries while svcd creates the cluster."""
+    def _connect(self, endpoints: Mapping[str, Any]) -> None:
+        """Let the commands find the demo's daemon, whatever the variables of the user name."""
+        for name in list(os.environ):
+            if name.startswith("OS_") or name == "SVCD_API":
+                del os.environ[name]
+        os.environ["SVCD_SERVER_STATE_DIR"] = str(self._state)
+        http = Http()
+        found = door.find(door.Given(self._state), {}, http)
+        self._api = Api(found.door, http, found.renewed)
+        self._store = ObjectStore(http, endpoints["object_store"], lambda: self._api.door.token)
+        self._steps.say(f"API at {endpoints['api']}, project {endpoints['tenant']}")
+        self._steps.say(f"$ export SVCD_SERVER_STATE_DIR={self._state}")
+
+    def _svcd(self, *words: str) -> Any:
+        """Type a command of svcd; the JSON that it prints, None without any. Raises DemoFailed."""
+        self._steps.say(f"$ svcd {shlex.join(words)}")
+        out, notes = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(notes):
+            code = main(["-o", "json", *words])
+        for line in notes.getvalue().splitlines():
+            self._steps.say(f"    {line}")
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
+        if code:
+            raise DemoFailed(f"svcd {words[0]} ended with {code}")
+        text = out.getvalue()
+        return json.loads(text) if text.startswith("{") else None
+
+    def _write_files(self, endpoints: Mapping[str, Any]) -> str:
+        """Write the bundle, the Pig script and the inputs of the jobs; the text to count."""
+        flavors = {flavor["name"]: flavor["id"] for flavor in endpoints["flavors"]}
         text = "\n".join(topics[name] for name in sorted(topics))
-        self._store.make(CONTAINER)
-        self._store.write(CONTAINER, "in/python-reference.txt", text.encode())
-        self._steps.say(
-            f"uploaded the reference of the Python language ({len(text) >> 10} KiB) to"
-            f" objstore://{CONTAINER}/in"
-        )
-        lines = "".join(f"line {n}\n" for n in range(600))
-        self._store.write(CONTAINER, "long/lines.txt", lines.encode())
-        image = self._image or self._state / "image" / "vanilla-3.5.0"
-        jar = (image / "examples" / "svcd-examples.jar").read_bytes()
-        jar_binary = self._binary("demo-examples.jar", jar)
-        pig_binary = self._binary("demo-count.pig", PIG_SCRIPT.encode())
-        self._jar_job = self._job("demo-jar", "Jar", [], [jar_binary])
-        self._pig_job = self._job("demo-pig", "Pig", [pig_binary], [])
-        program = image / "examples" / "wordcount.py"
-        self._spark_job = ""
-        if "spark" in read_record(image).get("versions", {}):
-            main = self._binary("demo-count.py", program.read_bytes())
-            self._spark_job = self._job("demo-spark", "Spark", [main], [])
-        self._input = self._source("demo-in", "in")
+        for name, content in {
+            "demo.yaml": TEMPLATES.format(flavor=json.dumps(flavors["m1.medium"])),
+            "count.pig": PIG_SCRIPT,
+            "text/python-reference.txt": text,
+            "long/lines.txt": "".join(f"line {n}\n" for n in range(600)),
+        }.items():
+            file = self._files / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content, encoding="utf-8")
         return text
-
-    def _binary(self, name: str, data: bytes) -> str:
-        internal = self._api.put(f"/job-binary-internals/{name}", data)
-        url = f"internaldb://{internal['job_binary_internal']['id']}"
-        body = {"name": name, "url": url, "description": "", "extra": {}}
-        binary: str = self._api.post("/job-binaries", body)["job_binary"]["id"]
-        return binary
-
-    def _job(self, name: str, kind: str, mains: list[str], libs: list[str]) -> str:
-        body = {"name": name, "description": "", "type": kind, "mains": mains, "libs": libs}
-        job: str = self._api.post("/jobs", body)["job"]["id"]
-        return job
-
-    def _source(self, name: str, path: str) -> str:
-        body = {
-            "name": name,
-            "description": "",
-            "type": "objstore",
-            "url": f"objstore://{CONTAINER}/{path}",
-            "credentials": self._credentials,
-        }
-        source: str = self._api.post("/data-sources", body)["data_source"]["id"]
-        return source
 
     # ---- cluster --------------------------------------------------------------------------------
 
-    def _await_active(self) -> None:
-        seen = 0
+    def _await_active(self) -> Any:
+        """The cluster once it is Active. Raises DemoFailed."""
         status = ""
         for _ in rounds(_CLUSTER_S, _LOOK_S):
-            cluster = self._api.get(f"/clusters/{self._cluster}")["cluster"]
-            events = self._api.get(f"/clusters/{self._cluster}/events")["events"]
-            for event in events[max(seen, self._seen_events) :]:
+            (cluster,) = self._api.get("/clusters")["clusters"]
+            events = self._api.get(f"/clusters/{cluster['id']}/events")["events"]
+            for event in events[self._seen_events :]:
                 machine = f" {event['machine']}" if event["machine"] else ""
                 tail = f": {event['text']}" if event["text"] else ""
                 self._steps.say(f"    {step_title(event)}{machine} {event['outcome']}{tail}")
-            seen = self._seen_events = max(len(events), self._seen_events)
+            self._seen_events = max(len(events), self._seen_events)
             if cluster["status"] != status:
                 status = cluster["status"]
                 self._steps.say(f"  cluster is {status}")
@@ -294,56 +231,46 @@ class Demo:
                         self._steps.say(f"    {target} {name}: {url}")
                 if cluster.get("status_description"):
                     raise DemoFailed(f"cluster: {cluster['status_description']}")
-                return
+                return cluster
             if status == "Error":
                 raise DemoFailed(f"cluster ended in Error: {cluster['status_description']}")
         raise DemoFailed(f"the cluster is still {status} after {_CLUSTER_S:.0f} s")
 
-    _seen_events = 0
-
     def _scale(self, workers: int) -> None:
-        body = {"resize_node_groups": [{"name": "worker", "count": workers}]}
-        self._api.put(f"/clusters/{self._cluster}", body)
-        self._await_active()
-        groups = self._api.get(f"/clusters/{self._cluster}")["cluster"]["node_groups"]
-        found = {g["name"]: len(g["instances"]) for g in groups}
-        if found != {"master": 1, "worker": workers}:
-            raise DemoFailed(f"expected {workers} workers, got {found}")
+        self._svcd("cluster", "scale", "demo", f"worker={workers}", "--yes")
+        groups = self._await_active()["node_groups"]
+        sizes = {group["name"]: len(group["instances"]) for group in groups}
+        if sizes != {"master": 1, "worker": workers}:
+            raise DemoFailed(f"expected {workers} workers, got {sizes}")
 
     # ---- jobs -----------------------------------------------------------------------------------
 
-    def _execute(self, job: str, source: str, output: str, configs: dict[str, str]) -> str:
-        body = {
-            "cluster_id": self._cluster,
-            "input_id": source,
-            "output_id": output,
-            "job_configs": {"configs": configs, "args": {}, "params": {}},
-        }
-        made = self._api.post(f"/jobs/{job}/execute", body)["job_execution"]
-        execution: str = made["id"]
-        return execution
+    def _execute(self, file: str, input_: str, output: str, *more: str) -> str:
+        """Run a file of this machine on a folder of this machine; the id of the execution."""
+        data = ("--input", str(self._files / input_), "--output")
+        place = f"objstore://{CONTAINER}/out/{output}"
+        execution = self._svcd("run", file, "--on", "demo", *data, place, *more, "--detach")
+        return str(execution["id"])
 
     def _await_execution(self, execution: str, wanted: Callable[[Mapping[str, Any]], bool]) -> None:
         """Wait until `wanted` holds for the execution's info. Raises DemoFailed."""
         status = ""
         for _ in rounds(_JOB_S, _LOOK_S):
-            found = self._api.get(f"/job-executions/{execution}")
-            if found["info"]["status"] != status:
-                status = found["info"]["status"]
+            info = self._api.get(f"/job-executions/{execution}")["info"]
+            if info["status"] != status:
+                status = info["status"]
                 self._steps.say(f"  job is {status}")
-            if wanted(found["info"]):
+            if wanted(info):
                 return
             if status in FINISHED:
-                raise DemoFailed(f"job ended {status}: {found['info'].get('failure')}")
+                raise DemoFailed(f"job ended {status}: {info.get('failure')}")
         raise DemoFailed(f"the job is still {status} after {_JOB_S:.0f} s")
 
-    def _word_count(self, kind: str, out: str, job: str, expected: Counter[str]) -> None:
-        output = self._source(f"demo-out-{out}", f"out/{out}")
-        configs = WORD_COUNT if kind == "Jar" else {}
-        execution = self._execute(job, self._input, output, configs)
+    def _compare(self, kind: str, output: str, execution: str, expected: Counter[str]) -> None:
+        """Compare the counts of a job with Python's. Raises DemoFailed."""
         self._await_execution(execution, lambda info: info["status"] == "SUCCEEDED")
         counts: Counter[str] = Counter()
-        for part in self._store.list(CONTAINER, f"out/{out}/part"):
+        for part in self._store.list(CONTAINER, f"out/{output}/part"):
             content = b"".join(self._store.read(CONTAINER, str(part["name"])))
             for line in content.decode().splitlines():
                 word, count = line.split("\t")
@@ -359,29 +286,12 @@ class Demo:
     def _count(text: str) -> Counter[str]:
         return Counter(re.findall(r"(?:[^\W_]|')+", text.lower()))
 
-    def _cancel(self) -> None:
-        source = self._source("demo-long", "long")
-        output = self._source("demo-out-long", "out/long")
-        execution = self._execute(self._jar_job, source, output, SLEEP)
+    def _cancel(self, execution: str) -> None:
         self._await_execution(execution, runs_on_yarn)
-        status = self._api.get(f"/job-executions/{execution}/cancel")["info"]["status"]
+        status = self._svcd("job", "cancel", execution)["info"]["status"]
         self._steps.say(f"  cancelled: {status}")
-        if status != "KILLED":
-            raise DemoFailed(f"a cancelled job must be KILLED, got {status}")
 
     # ---- the end --------------------------------------------------------------------------------
-
-    def _delete(self) -> None:
-        self._remove(f"/clusters/{self._cluster}")
-        self._remove_leftovers()
-
-    def _remove(self, path: str) -> None:
-        """Delete the object and wait until it does not exist any more."""
-        self._api.delete(path)
-        for _ in rounds(_CLUSTER_S, _LOOK_S):
-            if self._api.get(path) is None:
-                return
-        raise DemoFailed(f"{path} still exists {_CLUSTER_S:.0f} s after its DELETE")
 
     def _remove_leftovers(self) -> None:
         """Delete every object of the demo, also those of an interrupted run."""
@@ -395,9 +305,18 @@ class Demo:
             ("cluster-templates", "cluster_templates"),
             ("node-group-templates", "node_group_templates"),
         ):
-            for found in self._api.get(f"/{family}")[key]:
-                self._remove(f"/{family}/{found['id']}")
+            for row in self._api.get(f"/{family}")[key]:
+                self._remove(f"/{family}/{row['id']}")
         self._store.remove(CONTAINER)
+        self._store.remove(local_input.CONTAINER)
+
+    def _remove(self, path: str) -> None:
+        """Delete the object and wait until it does not exist any more."""
+        self._api.delete(path)
+        for _ in rounds(_CLUSTER_S, _LOOK_S):
+            if self._api.get(path) is None:
+                return
+        raise DemoFailed(f"{path} still exists {_CLUSTER_S:.0f} s after its DELETE")
 
     def _summary(self) -> None:
         print("\nstep                                           seconds")
@@ -425,6 +344,11 @@ class Demo:
 def command(state_dir: Path, image: Path | None) -> int:  # fmt: skip
     """Create a cluster on this machine, run jobs on it, delete it."""
     return Demo(state_dir, image).run()
+
+
+def _options(configs: Mapping[str, str]) -> list[str]:
+    """Configurations as options of `svcd run`."""
+    return [word for name, value in configs.items() for word in ("-c", f"{name}={value}")]
 
 
 def runs_on_yarn(info: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from svcd.cli.demo import SLEEP, WORD_COUNT
+from svcd.cli.demo_files import SLEEP, WORD_COUNT
 from tests.kills.cycles import GONE_S, JOB_S, TRIES, Cycles
 from tests.kills.engine import check_engine
 from tests.kills.service import Service

@@ -28,7 +28,7 @@ from attrs import frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 
-from svcd.cli.demo import SLEEP
+from svcd.cli.demo_files import SLEEP
 from svcd.runtime.tasks import sleep
 from tests.kills.outage import Outage, Wrong
 from tests.support.live import seconds

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from svcd.cli.demo import SLEEP
+from svcd.cli.demo_files import SLEEP
 from tests.kills.cycles import ACTIVE_S, GONE_S, JOB_S, Cycles
 from tests.kills.service import Service
 from tests.kills.things import Wrong

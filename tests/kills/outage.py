@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from svcd.cli.demo import SLEEP
+from svcd.cli.demo_files import SLEEP
 from svcd.embedded.process_marks import root_of
 from svcd.runtime.tasks import sleep
 from tests.support.disks import fill

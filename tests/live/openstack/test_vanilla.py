@@ -17,7 +17,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from svcd.cli.demo import PIG_SCRIPT, WORD_COUNT
+from svcd.cli.demo_files import PIG_SCRIPT, WORD_COUNT
 from svcd.provisioning.distributions.vanilla.image.build import verify
 from tests.support.live import Tenant
 from tests.support.openstack_case import MASTER, WORKER, OpenStackCase, User, no_platform
