@@ -123,7 +123,7 @@ def create(
     body = with_configs(body, [parsed(text) for text in configs])
     local: Mapping[str, Any] = {}
     if image is not None:
-        body["default_image_id"] = find_image(session, image)
+        body["default_image_id"] = get(find(session.api, IMAGE, image), "id")
     elif file is None and not found.get("default_image_id"):
         body["default_image_id"], local = default_image(session, body)
     if file is None and not found.get("user_keypair_id"):
@@ -212,11 +212,6 @@ def _flavor(session: Session, given: str | None) -> str:
 
 
 # ---- image, key pair, options -------------------------------------------------------------------
-
-
-def find_image(session: Session, given: str) -> str:
-    """The id of the registered image that `given` names. Raises CommandError."""
-    return get(find(session.api, IMAGE, given), "id")
 
 
 def default_image(session: Session, body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
