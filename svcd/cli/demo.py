@@ -60,6 +60,7 @@ class Demo:
     def __init__(self, state: Path, image: Path | None) -> None:
         self._state = state.absolute()
         self._image = image
+        self._prefix = image or self._state / "image" / "vanilla-3.5.0"
         self._steps = Steps()
         self._times: list[tuple[str, float]] = []
         self._files = self._state / "files"
@@ -67,13 +68,9 @@ class Demo:
 
     def run(self) -> int:
         """Run the demo. Returns the exit code: 0 when every result was right."""
-        prefix = self._image or self._state / "image" / "vanilla-3.5.0"
-        if reason := build.problem(prefix.absolute()):
-            print(
-                f"svcd demo: {prefix} cannot be used: {reason}; or name another software tree with"
-                " --image PREFIX",
-                file=sys.stderr,
-            )
+        if reason := build.problem(self._prefix.absolute()):
+            text = f"{self._prefix} cannot be used: {reason}; or name another software tree with"
+            print(f"svcd demo: {text} --image PREFIX", file=sys.stderr)
             return 1
         try:
             folder = StateFolder(self._state, "demo.lock")
@@ -139,18 +136,22 @@ class Demo:
         login = ("--user", image["username"], "--tag", "vanilla", "--tag", "3.5.0")
         self._svcd("image", "register", image["id"], *login)
         self._svcd("apply", "-f", str(self._files / "demo.yaml"))
-        place = f"objstore://{CONTAINER}/out"
-        self._svcd("source", "add", "demo-out", place, "--create-container")
         self._steps.begin("create a cluster of 1 master and 2 workers")
         asked = time.monotonic()
         self._svcd("cluster", "create", "demo", "--template", "demo")
+        place = f"objstore://{CONTAINER}/out"  # while the cluster starts
+        self._svcd("source", "add", "demo-out", place, "--create-container")
+        self._svcd("binary", "add", self._example("svcd-examples.jar"))
         self._await_active()
         self._times.append(("from the request to the Active cluster", time.monotonic() - asked))
 
+    def _example(self, name: str) -> str:
+        """A program of the software tree."""
+        return str(self._prefix / "examples" / name)
+
     def _run_jobs(self, expected: Counter[str]) -> str:
         """Run the jobs of each type, and cancel one; the id of the first execution."""
-        examples = (self._image or self._state / "image" / "vanilla-3.5.0") / "examples"
-        jar = str(examples / "svcd-examples.jar")
+        jar = self._example("svcd-examples.jar")
         self._steps.begin("count words with a Jar job")
         first = self._execute(jar, "text", "jar", "--type", "Jar", *_options(WORD_COUNT))
         self._compare("Jar", "jar", first, expected)
@@ -158,9 +159,9 @@ class Demo:
         self._steps.begin("count words with a Pig job")
         pig = self._execute(str(self._files / "count.pig"), "text", "pig")
         self._compare("Pig", "pig", pig, expected)
-        if "spark" in read_record(examples.parent).get("versions", {}):
+        if "spark" in read_record(self._prefix).get("versions", {}):
             self._steps.begin("count words with a PySpark job")
-            spark = self._execute(str(examples / "wordcount.py"), "text", "spark")
+            spark = self._execute(self._example("wordcount.py"), "text", "spark")
             self._compare("Spark", "spark", spark, expected)
         self._steps.begin("cancel a long job")
         self._cancel(self._execute(jar, "long", "long", "--type", "Jar", *_options(SLEEP)))
