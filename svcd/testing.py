@@ -22,7 +22,6 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 import treq.client
 from attrs import evolve, frozen
 from twisted.internet.defer import Deferred
-from twisted.internet.error import ConnectionLost
 from twisted.python.failure import Failure
 from twisted.web.client import readBody
 from twisted.web.http_headers import Headers
@@ -302,7 +301,6 @@ class FakeService:
         """
         self._line.cut()
         self._memory.unserve(API_URL)
-        self._agent.break_off()
 
     def restart(self, settings: Mapping[str, str] | None = None) -> None:
         """Kill the present daemon, if there is one, and start a new one on the same rows.
@@ -488,13 +486,6 @@ class _Recording:
     def __init__(self, agent: IAgent, requests: deque[Requested]) -> None:
         self._agent = agent
         self._requests = requests
-        self._under_way: dict[Deferred[IResponse], None] = {}
-
-    def break_off(self) -> None:
-        """Fail all unanswered requests with ConnectionLost, because the daemon was killed."""
-        under_way, self._under_way = self._under_way, {}
-        for each in under_way:
-            each.errback(Failure(ConnectionLost("the daemon died")))
 
     def request(
         self,
@@ -503,22 +494,10 @@ class _Recording:
         headers: Headers | None = None,
         bodyProducer: IBodyProducer | None = None,
     ) -> Deferred[IResponse]:
-        text = uri.decode("latin-1")
-        asked = self._agent.request(method, uri, headers, bodyProducer)
-        if not text.startswith(API_URL + "/"):
-            return asked
-        path = text.removeprefix(API_URL)
-        self._requests.append(Requested(method=method.decode("latin-1"), path=path))
-        answer: Deferred[IResponse] = Deferred(lambda _: asked.cancel())
-        self._under_way[answer] = None
-
-        def arrived(result: IResponse | Failure) -> None:
-            if answer in self._under_way:
-                del self._under_way[answer]
-                answer.callback(result)
-
-        asked.addBoth(arrived)
-        return answer
+        path = uri.decode("latin-1").removeprefix(API_URL)
+        if path.startswith("/"):
+            self._requests.append(Requested(method=method.decode("latin-1"), path=path))
+        return self._agent.request(method, uri, headers, bodyProducer)
 
 
 def _body(data: bytes | str | IO[bytes]) -> Bytes:
