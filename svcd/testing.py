@@ -45,7 +45,6 @@ from svcd.embedded.cloud.guests import Guests
 from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.embedded.lifeline import Lifeline
 from svcd.embedded.memory_agent import MemoryAgent
-from svcd.embedded.oozie import ScriptedEngines
 from svcd.embedded.scripted import ScriptedProbe, ScriptedRemote
 from svcd.errors import ServiceUnavailable
 from svcd.model.ids import timestamp
@@ -178,8 +177,7 @@ class FakeService:
             self._rng,
             lambda: "",
         )
-        self.engines = ScriptedEngines(self.clock, self.faults)
-        self.cloud.mount_engine(self.engines.resource)
+        self.engines = self.cloud.engines
         memory.serve(CLOUD_URL, self.cloud.resource)
         self.remote = ScriptedRemote(self.clock, self.faults)
         self._database = SqliteDatabase(None)

@@ -30,7 +30,6 @@ from svcd.embedded.cloud.core import (
 )
 from svcd.embedded.faults import Faults
 from svcd.embedded.machines import LoopbackMachines
-from svcd.embedded.oozie import ScriptedEngines
 from svcd.embedded.services import Reply, send
 from svcd.runtime.listening import ListenError, listen, url_of, with_port
 from svcd.runtime.same_origin import SameOrigin
@@ -130,8 +129,6 @@ class EmbeddedHost:
             admin=admin,
             most_servers=machines_for(memory_bytes()),
         )
-        engines = ScriptedEngines(reactor, self.faults)
-        self.cloud.mount_engine(engines.resource)
         self._port: IListeningPort | None = None
         self._origin = ""
 

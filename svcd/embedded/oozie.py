@@ -30,8 +30,6 @@ from svcd.web.routing import route
 
 _JSON: Final = 'application/json; charset="UTF-8"'
 _WHERE: Final = {b"webhdfs": "hdfs", b"yarn": "yarn"}
-_MOST_JOBS: Final = 100_000
-"""Jobs that one engine keeps."""
 
 
 class ScriptedEngine:
@@ -67,8 +65,6 @@ class ScriptedEngine:
         if path is None:
             raise Refused("E0307", "E0307: Runtime error [missing application path]")
         definition = define_job(self._definition(path))
-        if len(self.jobs) >= _MOST_JOBS:
-            raise Refused("E0600", "E0600: Could not get connection, the store is full", 500)
         script = {**definition.configs, **properties}
         outcome = script.get("svcd.fake.outcome", "succeed")
         now = self.now()
@@ -180,10 +176,6 @@ class ScriptedEngines(Service):
         """Keys of the engines that were used, the oldest first."""
         return list(self._engines)
 
-    def drop(self, key: str) -> None:
-        """Forget an engine and its files."""
-        self._engines.pop(key, None)
-
     def resource(self) -> IResource:
         """To be mounted."""
         resource: IResource = ServiceResource(
@@ -194,6 +186,12 @@ class ScriptedEngines(Service):
     def where_of(self, segments: Sequence[bytes]) -> str:
         """The place of a path for fault rules: each of an engine's three services has its own."""
         return _WHERE.get(segments[1] if len(segments) > 1 else b"", self.where)
+
+    def counted(self, method: str, pattern: str) -> str:
+        """The name of a call without ids, for example `engine POST oozie/v1/jobs`."""
+        words = pattern.split("/")[2:]
+        most = 3 if words[0] == "oozie" else 1
+        return f"{self.where} {method} {'/'.join(words[:most])}"
 
     def authorize(self, call: Call, segments: list[str]) -> None:
         """Accept every caller, and count requests to Oozie about jobs."""

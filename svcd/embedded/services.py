@@ -157,6 +157,10 @@ class Service(ABC):
             found.pop()
         return found
 
+    def counted(self, method: str, pattern: str) -> str:
+        """The name of a call in the counters."""
+        return f"{self.where} {method} {pattern}"
+
     @abstractmethod
     def authorize(self, call: Call, segments: list[str]) -> None:
         """Authenticate the caller, or raise Refusal."""
@@ -220,7 +224,7 @@ class ServiceResource(Routed[Endpoint]):
             known = ", ".join(sorted(m.decode() for m in leaf.methods))
             text = "The method is not allowed for this resource."
             raise Refusal(405, text, headers={"Allow": known})
-        self._calls[f"{self._service.where} {call.method} {endpoint.pattern}"] += 1
+        self._calls[self._service.counted(call.method, endpoint.pattern)] += 1
         texts = [value.decode("utf-8", "replace") for value in values]
         with self._journal.transaction():
             done: Reply | Deferred[Reply] = endpoint.run(

@@ -13,7 +13,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.web.http import datetimeToString
 from twisted.web.resource import IResource, Resource
-from twisted.web.server import NOT_DONE_YET, Request
+from twisted.web.server import Request
 
 from svcd.embedded.cloud.admin import Admin
 from svcd.embedded.cloud.compute import Compute
@@ -27,7 +27,8 @@ from svcd.embedded.cloud.objects import Bodies
 from svcd.embedded.cloud.objectstore import ObjectStoreService
 from svcd.embedded.cloud.volume import VolumeService
 from svcd.embedded.faults import Faults
-from svcd.embedded.services import Reply, Service, ServiceResource, send
+from svcd.embedded.oozie import ScriptedEngines
+from svcd.embedded.services import Service, ServiceResource
 from svcd.settings import CloudSettings, Embedded, Settings
 
 log = Logger()
@@ -59,7 +60,6 @@ class EmbeddedCloud:
         image_problem: Callable[[], str],
         *,
         admin: bool = False,
-        open_projects: bool = True,
         hosts: int = 32,
         most_servers: int | None = None,
     ) -> None:
@@ -74,13 +74,14 @@ class EmbeddedCloud:
             rng,
             image_problem,
             hosts,
-            open_projects,
             most_servers,
         )
         self._life = life = Life(self.core, guests)
         folder = self.core.folder
         self._bodies = Bodies(clock, None if folder is None else folder / "objects", new_id)
+        self.engines = ScriptedEngines(clock, faults)
         services: dict[str, Service] = {
+            "engine": self.engines,
             "identity": Identity(self.core),
             "compute": Compute(self.core, life),
             "image": ImageService(self.core),
@@ -90,22 +91,12 @@ class EmbeddedCloud:
         }
         if admin:
             services["admin"] = Admin(self.core, self.calls)
-        root = _Root(self)
+        root = _Root(self.core)
         for name, service in services.items():
             journal = self.core.state.journal
             resource = ServiceResource(service, clock, faults, self.calls, journal)
             root.putChild(name.encode(), resource)
         self.resource: IResource = root
-        self._engine: IResource | None = None
-
-    def mount_engine(self, factory: Callable[[], IResource]) -> None:
-        """Serve `/engine/…` by the resource of `factory`, which gets the path below `/engine`."""
-        self._engine = factory()
-
-    @property
-    def engine(self) -> IResource | None:
-        """The resource that serves `/engine`."""
-        return self._engine
 
     def set_public_url(self, url: str) -> None:
         """Set the origin of the URLs. With port 0 it is known only after the port has opened."""
@@ -139,40 +130,15 @@ class EmbeddedCloud:
         self.core.state.close()
 
 
-def _engine_call(request: Request) -> str:
-    """The name of a call in the counters, for example `engine POST oozie/v1/jobs`: without ids."""
-    words = request.path.decode("latin-1").split("/")[3:]
-    most = 3 if words[:1] == ["oozie"] else 1
-    return f"engine {request.method.decode('latin-1')} {'/'.join(words[:most])}"
-
-
 class _Root(Resource):
-    """Finds the service by the first segment of the path."""
+    """Finds the service by the first segment of the path. Answers have the cloud's own time."""
 
-    def __init__(self, cloud: EmbeddedCloud) -> None:
+    def __init__(self, core: Core) -> None:
         super().__init__()
-        self._cloud = cloud
+        self._core = core
 
     def getChildWithDefault(self, path: bytes, request: Request) -> IResource:
         """See IResource."""
-        request.setHeader(b"date", datetimeToString(self._cloud.core.now()))
-        if path == b"engine" and self._cloud.engine is not None:
-            self._cloud.calls[_engine_call(request)] += 1
-            return self._cloud.engine
+        request.setHeader(b"date", datetimeToString(self._core.now()))
         child: IResource = super().getChildWithDefault(path, request)
         return child
-
-    def getChild(self, path: bytes, request: Request) -> IResource:
-        """See IResource."""
-        return _NoService()
-
-
-class _NoService(Resource):
-    """The answer for a path of no service."""
-
-    isLeaf = True
-
-    def render(self, request: Request) -> int:
-        """See IResource."""
-        send(request, Reply(status=404, body={"error": {"code": 404, "message": "no service"}}))
-        return NOT_DONE_YET

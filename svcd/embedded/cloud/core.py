@@ -112,7 +112,6 @@ class Core:
         rng: random.Random,
         image_problem: Callable[[], str],
         hosts: int,
-        open_projects: bool,
         most_servers: int | None,
     ) -> None:
         self.clock = clock
@@ -124,10 +123,9 @@ class Core:
         self.image_problem = image_problem
         self.hosts = hosts
         self.most_servers = most_servers
-        self.open_projects = open_projects
         self.newest_compute = (2, 79)  # the newest microversion of the compute service
         self.state = State(folder)
-        self.users = _users(config, open_projects, folder)
+        self.users = _users(config, folder)
         self.users_by_name = {user.name: user for user in self.users.values()}
         self.projects = _projects(config, self.state)
         self._store_built_in_images()
@@ -356,7 +354,7 @@ def _passwords(folder: Path | None, names: Iterable[str]) -> Mapping[str, str]:
     return {**known, **fresh}
 
 
-def _users(config: Embedded, open_projects: bool, folder: Path | None) -> dict[str, User]:
+def _users(config: Embedded, folder: Path | None) -> dict[str, User]:
     member = ("member", "reader")
     built_in: dict[str, dict[str, tuple[str, ...]]] = {
         SERVICE_USER: {SERVICE_PROJECT: ("admin", "service", *member)},
@@ -377,7 +375,7 @@ def _users(config: Embedded, open_projects: bool, folder: Path | None) -> dict[s
             name=name,
             password=passwords[name],
             roles=roles,
-            open=open_projects and name == config.username,
+            open=name == config.username,
         )
     return users
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
-from twisted.web.resource import Resource
 
 from svcd.clients.http import Answer
 from svcd.embedded.cloud.core import fixed_id
@@ -638,19 +636,3 @@ class RestartTests(CloudCase):
         """Not even a database in memory."""
         rig, _ = self.rig_of()
         self.assertIs(rig.cloud.core.state.journal.database, None)
-
-
-class EngineTests(CloudCase):
-    def test_the_engine_sees_the_path_below_its_mount(self) -> None:
-        """As traversal would give it."""
-
-        class Engine(Resource):
-            isLeaf = True
-
-            def render(self, request: Any) -> bytes:
-                return json.dumps([p.decode() for p in request.postpath]).encode()
-
-        rig, _ = self.rig_of()
-        rig.cloud.mount_engine(Engine)
-        answer = rig.raw("GET", "/engine/c1/oozie/v1/jobs")
-        self.assertEqual(answer.json(), ["c1", "oozie", "v1", "jobs"])
