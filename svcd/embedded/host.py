@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from twisted.internet.interfaces import IListeningPort
-from twisted.web.resource import IResource, Resource
-from twisted.web.server import NOT_DONE_YET, Request, Site
+from twisted.web.pages import forbidden
+from twisted.web.resource import IResource
+from twisted.web.server import Request, Site
 
 from svcd.embedded.cloud.cloud import EmbeddedCloud
 from svcd.embedded.cloud.core import (
@@ -30,7 +31,6 @@ from svcd.embedded.cloud.core import (
 )
 from svcd.embedded.faults import Faults
 from svcd.embedded.machines import LoopbackMachines
-from svcd.embedded.services import Reply, send
 from svcd.runtime.listening import ListenError, listen, url_of, with_port
 from svcd.runtime.same_origin import SameOrigin
 from svcd.settings import CloudSettings, Settings
@@ -65,26 +65,11 @@ class _QuietSite(Site):
     def getResourceFor(self, request: Request) -> IResource:
         """See Site."""
         fault = self._same_origin.fault(request.requestHeaders)
-        return _Refused(fault) if fault else cast("IResource", super().getResourceFor(request))
+        page = forbidden(message=fault) if fault else super().getResourceFor(request)
+        return cast("IResource", page)
 
     def log(self, request: object) -> None:
         """Nothing."""
-
-
-class _Refused(Resource):
-    """A 403 in the form of the identity service."""
-
-    isLeaf = True
-
-    def __init__(self, fault: str) -> None:
-        super().__init__()
-        self._fault = fault
-
-    def render(self, request: Request) -> int:
-        """See Resource."""
-        error = {"code": 403, "message": self._fault, "title": "Forbidden"}
-        send(request, Reply(status=403, body={"error": error}))
-        return NOT_DONE_YET
 
 
 class EmbeddedHost:
