@@ -152,10 +152,10 @@ class Service(ABC):
 
     def segments(self, path: Sequence[bytes]) -> list[bytes]:
         """The segments that count: without slashes at the end."""
-        found = list(path)
-        while found and not found[-1]:
-            found.pop()
-        return found
+        segments = list(path)
+        while segments and not segments[-1]:
+            segments.pop()
+        return segments
 
     def counted(self, method: str, pattern: str) -> str:
         """The name of a call in the counters."""

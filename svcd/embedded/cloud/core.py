@@ -57,8 +57,8 @@ _FIXED_IDS: Final = 256
 """Ids of built-in objects in memory: users, roles, services and endpoints are fewer."""
 
 FLAVORS = {
-    each.id: each
-    for each in (
+    flavor.id: flavor
+    for flavor in (
         Flavor(id="1", name="m1.tiny", ram_mib=512, vcpus=1, disk_gib=1),
         Flavor(id="2", name="m1.small", ram_mib=2048, vcpus=1, disk_gib=20),
         Flavor(id="3", name="m1.medium", ram_mib=4096, vcpus=2, disk_gib=40),
@@ -148,8 +148,8 @@ class Core:
 
     def roles(self, user: User, project_id: str) -> tuple[str, ...]:
         """The names of the user's roles in the project; () for none."""
-        found = user.roles.get(project_id, ())
-        return found or (("member", "reader") if user.open and project_id in self.projects else ())
+        own = user.roles.get(project_id, ())
+        return own or (("member", "reader") if user.open and project_id in self.projects else ())
 
     def living_token(self, text: str) -> Token | None:
         """The token, if it is known and valid and its trust or credential still exists."""
@@ -167,8 +167,8 @@ class Core:
 
     def keypair(self, user_id: str, name: str) -> KeyPair | None:
         """The user's key pair; every user has `demo`."""
-        found = self.state.keypairs.get(f"{user_id}/{name}")
-        if found is None and name == DEMO_KEYPAIR:
+        pair = self.state.keypairs.get(f"{user_id}/{name}")
+        if pair is None and name == DEMO_KEYPAIR:
             return KeyPair(
                 id=f"{user_id}/{name}",
                 user_id=user_id,
@@ -176,7 +176,7 @@ class Core:
                 public_key=self.demo_public_key(),
                 created_at=0.0,
             )
-        return found
+        return pair
 
     def demo_public_key(self) -> str:
         """The OpenSSH line of the `demo` key pair; `keys/demo` holds the private half."""
@@ -265,9 +265,9 @@ class Core:
         if start is None:  # first use in this process: begin after the highest address in use
             base = int(net.network_address)
             used = [port.address for port in self.state.ports.values()]
-            used += [each.address for each in self.state.floating_ips.values()]
-            offsets = (int(ipaddress.ip_address(each)) - base for each in used)
-            start = max((each for each in offsets if 0 <= each < size), default=9)
+            used += [ip.address for ip in self.state.floating_ips.values()]
+            offsets = (int(ipaddress.ip_address(known)) - base for known in used)
+            start = max((offset for offset in offsets if 0 <= offset < size), default=9)
         skipped = 0
         for step in range(1, size):
             offset = (start + step) % size
@@ -294,9 +294,9 @@ class Core:
         if lag <= 0:
             return list(records)
         now = self.now()
-        self._gone = [each for each in self._gone if each.until > now]
-        ghosts = [each.record for each in self._gone if isinstance(each.record, kind)]
-        return [each for each in records if each.created_at + lag <= now] + ghosts
+        self._gone = [gone for gone in self._gone if gone.until > now]
+        ghosts = [gone.record for gone in self._gone if isinstance(gone.record, kind)]
+        return [record for record in records if record.created_at + lag <= now] + ghosts
 
     def limit(self, project_id: str, name: str) -> int:
         """A quota of the project (`instances`, `cores`, `ram_mib`, `volumes`, …); -1: unlimited."""

@@ -105,7 +105,7 @@ class ImageService(OpenStackService):
     @route(app, ["GET"], "/v2/images")
     def images(self, call: Call) -> Reply:
         images = self._core.images()
-        rows = [self._body(each) for each in images if _visible(each, project_of(call))]
+        rows = [self._body(image) for image in images if _visible(image, project_of(call))]
         shown, following = page(call, rows)
         body = {"images": shown, "first": "/v2/images", "schema": "/v2/schemas/images"}
         if following:

@@ -29,7 +29,7 @@ _TITLES = {
     400: ("Bad Request", "The server could not comply with the request."),
     401: ("Unauthorized", "This server could not verify that you are authorized."),
     403: ("Forbidden", "Access was denied to this resource."),
-    404: ("Not Found", "The resource could not be found."),
+    404: ("Not Found", "The resource could not be home."),
     405: ("Method Not Allowed", "The method is not allowed for this resource."),
     409: ("Conflict", "There was a conflict when trying to complete your request."),
     412: ("Precondition Failed", "A precondition for this request was not met."),
@@ -71,7 +71,7 @@ class ObjectStoreService(OpenStackService):
         self.authenticate(call, "")
         if segments[1] != f"AUTH_{project_of(call)}":
             raise Refusal(403, "")
-        if any("/" in each for each in segments[1:_CONTAINER_SEGMENTS]):
+        if any("/" in name for name in segments[1:_CONTAINER_SEGMENTS]):
             raise Refusal(400, "The name of an account or container must not contain a slash")
 
     def envelope(self, refusal: Refusal) -> Reply:
@@ -111,8 +111,8 @@ class ObjectStoreService(OpenStackService):
         }
         headers = {
             "X-Account-Container-Count": str(len(rows)),
-            "X-Account-Object-Count": str(sum(self._count(each) for each in containers)),
-            "X-Account-Bytes-Used": str(sum(each.bytes for each in containers)),
+            "X-Account-Object-Count": str(sum(map(self._count, containers))),
+            "X-Account-Bytes-Used": str(sum(home.bytes for home in containers)),
             "X-Timestamp": f"{1_767_225_600:.5f}",
         }
         return self._listing(call, sorted(rows), rows.__getitem__, headers)
@@ -143,10 +143,10 @@ class ObjectStoreService(OpenStackService):
     # ---- containers ----
 
     def _container(self, account: str, name: str) -> Container:
-        found = self._core.state.containers.get(f"{account}/{name}")
-        if found is None:
+        home = self._core.state.containers.get(f"{account}/{name}")
+        if home is None:
             raise Refusal(404, "")
-        return found
+        return home
 
     @route(app, ["PUT"], "/v1/<account>/<container>")
     def create_container(self, call: Call, account: str, container: str) -> Reply:
@@ -154,74 +154,74 @@ class ObjectStoreService(OpenStackService):
         _check_name(container)
         if len(container.encode()) > 256:
             raise Refusal(400, "Container name length is longer than 256")
-        found = state.containers.get(f"{account}/{container}")
-        if found is None:
+        home = state.containers.get(f"{account}/{container}")
+        if home is None:
             id_, now = f"{account}/{container}", self._core.now()
             state.containers.put(Container(id=id_, account=account, name=container, created_at=now))
-        return Reply(status=201 if found is None else 202)
+        return Reply(status=201 if home is None else 202)
 
     @route(app, ["GET"], "/v1/<account>/<container>")
     def container(self, call: Call, account: str, container: str) -> Reply:
-        found = self._container(account, container)
+        home = self._container(account, container)
         headers = {
-            "X-Container-Object-Count": str(self._count(found)),
-            "X-Container-Bytes-Used": str(found.bytes),
-            "X-Timestamp": f"{found.created_at:.5f}",
+            "X-Container-Object-Count": str(self._count(home)),
+            "X-Container-Bytes-Used": str(home.bytes),
+            "X-Timestamp": f"{home.created_at:.5f}",
         }
 
         def row_of(name: str) -> dict[str, Any]:
             return _listed(self._object(account, container, name))
 
-        return self._listing(call, self._names.of(found.id), row_of, headers)
+        return self._listing(call, self._names.of(home.id), row_of, headers)
 
     @route(app, ["DELETE"], "/v1/<account>/<container>")
     def delete_container(self, call: Call, account: str, container: str) -> Reply:
-        found = self._container(account, container)
-        if self._core.state.objects.count("container", found.id):
+        home = self._container(account, container)
+        if self._core.state.objects.count("container", home.id):
             raise Refusal(409, "")
-        self._core.state.containers.remove(found.id)
-        self._names.forget(found.id)
+        self._core.state.containers.remove(home.id)
+        self._names.forget(home.id)
         return Reply(status=204)
 
     # ---- objects ----
 
     def _object(self, account: str, container: str, name: str) -> StoredObject:
-        found = self._core.state.objects.get(f"{account}/{container}/{name}")
-        if found is None:
+        stored = self._core.state.objects.get(f"{account}/{container}/{name}")
+        if stored is None:
             raise Refusal(404, "")
-        return found
+        return stored
 
-    def _shape(self, found: StoredObject) -> tuple[list[tuple[str, int]], str]:
+    def _shape(self, stored: StoredObject) -> tuple[list[tuple[str, int]], str]:
         """The (key, size) of the parts in order, and the value of the ETag header."""
-        if found.segments is not None:
+        if stored.segments is not None:
             parts = []
-            for each in found.segments:
-                part = self._object(found.account, each.container, each.name)
+            for segment in stored.segments:
+                part = self._object(stored.account, segment.container, segment.name)
                 inner, _ = self._shape(part)
                 parts += inner
-            return parts, f'"{found.etag}"'
-        if found.manifest is not None:
-            container, _, prefix = found.manifest.partition("/")
-            names = selected(self._names.of(f"{found.account}/{container}"), prefix, "", "")
-            rows = [self._object(found.account, container, name) for name, _ in names]
-            rows = [each for each in rows if each.manifest is None]
+            return parts, f'"{stored.etag}"'
+        if stored.manifest is not None:
+            container, _, prefix = stored.manifest.partition("/")
+            names = selected(self._names.of(f"{stored.account}/{container}"), prefix, "", "")
+            rows = [self._object(stored.account, container, name) for name, _ in names]
+            rows = [row for row in rows if row.manifest is None]
             digest = hashlib.md5("".join(o.etag for o in rows).encode(), usedforsecurity=False)
             return [(o.blob, o.size) for o in rows], f'"{digest.hexdigest()}"'
-        return [(found.blob, found.size)], found.etag
+        return [(stored.blob, stored.size)], stored.etag
 
     @route(app, ["GET"], "/v1/<account>/<container>/<path:name>")
     def get_object(self, call: Call, account: str, container: str, name: str) -> Reply:
-        found = self._object(account, container, name)
+        stored = self._object(account, container, name)
         headers = {
-            "Last-Modified": datetimeToString(found.created_at).decode("ascii"),
-            "X-Timestamp": f"{found.created_at:.5f}",
+            "Last-Modified": datetimeToString(stored.created_at).decode("ascii"),
+            "X-Timestamp": f"{stored.created_at:.5f}",
             "Accept-Ranges": "bytes",
         }
-        if found.manifest is not None:
-            headers["X-Object-Manifest"] = quote(found.manifest)
-        if found.segments is not None:
+        if stored.manifest is not None:
+            headers["X-Object-Manifest"] = quote(stored.manifest)
+        if stored.segments is not None:
             headers["X-Static-Large-Object"] = "True"
-        parts, etag = self._shape(found)
+        parts, etag = self._shape(stored)
         size = sum(part_size for _, part_size in parts)
         headers["ETag"] = etag
         status, start, end = 200, 0, size
@@ -232,7 +232,7 @@ class ObjectStoreService(OpenStackService):
         return Reply(
             status=status,
             headers=headers,
-            content_type=found.content_type,
+            content_type=stored.content_type,
             pieces=self._bodies.pieces(parts, start, end),
         )
 
@@ -281,9 +281,10 @@ class ObjectStoreService(OpenStackService):
             created_at=self._core.now(),
             **more,
         )
-        state.objects.put(new)
         former_size = 0 if before is None else before.size
-        state.containers.put(evolve(home, bytes=home.bytes + new.size - former_size))
+        with state.transaction():
+            state.objects.put(new)
+            state.containers.put(evolve(home, bytes=home.bytes + new.size - former_size))
         if before is None:
             self._names.add(home.id, name)
         elif before.blob != new.blob:
@@ -330,34 +331,35 @@ class ObjectStoreService(OpenStackService):
         self, call: Call, account: str, source: tuple[str, str], target: tuple[str, str]
     ) -> Reply:
         """Copy the content, or the manifest of a static large object when the query asks for it."""
-        found = self._object(account, *source)
+        stored = self._object(account, *source)
         self._container(account, target[0])
-        if found.segments is not None and call.one("multipart-manifest") == "get":
-            more: dict[str, Any] = {"blob": "", "size": found.size, "etag": found.etag}
-            more["segments"] = found.segments
+        if stored.segments is not None and call.one("multipart-manifest") == "get":
+            more: dict[str, Any] = {"blob": "", "size": stored.size, "etag": stored.etag}
+            more["segments"] = stored.segments
         else:
-            parts, _ = self._shape(found)
+            parts, _ = self._shape(stored)
             size = sum(part_size for _, part_size in parts)
             content = _Joined(self._bodies.pieces(parts, 0, size))
             blob, size, etag = await self._bodies.write(content)
             more = {"blob": blob, "size": size, "etag": etag}
-        reply = self._store(account, *target, content_type=found.content_type, **more)
+        reply = self._store(account, *target, content_type=stored.content_type, **more)
         copied = {"X-Copied-From": quote("/".join(source))}
         return evolve(reply, headers={**reply.headers, **copied})
 
     @route(app, ["DELETE"], "/v1/<account>/<container>/<path:name>")
     def delete_object(self, call: Call, account: str, container: str, name: str) -> Reply:
-        found = self._object(account, container, name)
-        if call.one("multipart-manifest") == "delete" and found.segments is not None:
+        stored = self._object(account, container, name)
+        if call.one("multipart-manifest") == "delete" and stored.segments is not None:
             deleted = missing = 0
-            for each in found.segments:
-                part = self._core.state.objects.get(f"{account}/{each.container}/{each.name}")
+            for segment in stored.segments:
+                id_ = f"{account}/{segment.container}/{segment.name}"
+                part = self._core.state.objects.get(id_)
                 if part is None:
                     missing += 1
                 else:
                     self._remove(part)
                     deleted += 1
-            self._remove(found)
+            self._remove(stored)
             return Reply(
                 body={
                     "Response Status": "200 OK",
@@ -367,15 +369,15 @@ class ObjectStoreService(OpenStackService):
                     "Errors": [],
                 }
             )
-        self._remove(found)
+        self._remove(stored)
         return Reply(status=204)
 
-    def _remove(self, found: StoredObject) -> None:
-        home = self._container(found.account, found.container)
-        self._core.state.containers.put(evolve(home, bytes=home.bytes - found.size))
-        self._core.state.objects.remove(found.id)
-        self._names.remove(f"{found.account}/{found.container}", found.name)
-        self._bodies.remove(found.blob)
+    def _remove(self, stored: StoredObject) -> None:
+        home = self._container(stored.account, stored.container)
+        self._core.state.containers.put(evolve(home, bytes=home.bytes - stored.size))
+        self._core.state.objects.remove(stored.id)
+        self._names.remove(f"{stored.account}/{stored.container}", stored.name)
+        self._bodies.remove(stored.blob)
 
 
 class _Joined:
@@ -389,17 +391,17 @@ class _Joined:
         return b"".join(self._pieces) if size < 0 else next(self._pieces, b"")
 
 
-def _listed(each: StoredObject) -> dict[str, Any]:
+def _listed(stored: StoredObject) -> dict[str, Any]:
     """The row of an object in the listing of its container."""
     row = {
-        "name": each.name,
-        "bytes": each.size,
-        "hash": each.etag,
-        "content_type": each.content_type,
-        "last_modified": _exact(each.created_at),
+        "name": stored.name,
+        "bytes": stored.size,
+        "hash": stored.etag,
+        "content_type": stored.content_type,
+        "last_modified": _exact(stored.created_at),
     }
-    if each.segments is not None:
-        row["slo_etag"] = f'"{each.etag}"'
+    if stored.segments is not None:
+        row["slo_etag"] = f'"{stored.etag}"'
     return row
 
 

@@ -152,18 +152,18 @@ def page(call: Call, rows: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any
     Each parameter with the name of a plain field selects the rows with one of its values; `limit`
     and `marker` cut a page, `fields` names the fields. Raises Refusal 400 for a bad one.
     """
-    found = [row for row in rows if _selected(row, call.query)]
+    chosen = [row for row in rows if _selected(row, call.query)]
     marker = call.one("marker")
     if marker:
-        at = next((i for i, row in enumerate(found) if row["id"] == marker), None)
+        at = next((i for i, row in enumerate(chosen) if row["id"] == marker), None)
         if at is None:
             raise Refusal(400, f"marker [{marker}] not found")
-        found = found[at + 1 :]
+        chosen = chosen[at + 1 :]
     limit, following = call.one("limit"), ""
     if limit and not limit.isdigit():
         raise Refusal(400, f"Invalid input for query parameters limit. Value: {limit}.")
-    shown = found[: min(int(limit), _PAGE)] if limit else found
-    if shown and len(shown) < len(found):
+    shown = chosen[: min(int(limit), _PAGE)] if limit else chosen
+    if shown and len(shown) < len(chosen):
         following = f"?limit={limit}&marker={shown[-1]['id']}"
     fields = call.query.get("fields")
     if fields:
