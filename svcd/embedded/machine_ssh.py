@@ -194,18 +194,9 @@ class Session(channel.SSHChannel):
         self._command.send(number)
         return 1
 
-    def request_env(self, data: bytes) -> int:
-        return 0
-
-    def request_pty_req(self, data: bytes) -> int:
-        return 0
-
     def dataReceived(self, data: bytes) -> None:
         if self._command is not None:
             self._command.feed(data)
-
-    def extReceived(self, dataType: int, data: bytes) -> None:
-        """Ignore extended data: clients do not send any."""
 
     def eofReceived(self) -> None:
         if self._command is not None:
@@ -350,9 +341,6 @@ class ServerTransport(transport.SSHServerTransport):
     def sendExtInfo(self, extensions: list[tuple[bytes, bytes]]) -> None:
         """Conch names the algorithms of the host keys; users' keys may be of other kinds."""
         super().sendExtInfo([(b"server-sig-algs", b",".join(_USER_KEY_ALGORITHMS))])
-
-    def receiveError(self, reasonCode: int, description: bytes) -> None:
-        """Handle the client's disconnect message."""
 
     def connectionLost(self, reason: Failure | None = None) -> None:
         self.waits_no_more()
