@@ -81,16 +81,15 @@ class ScriptedYarn:
 
     def _application(self, job: Job, now: float) -> Mapping[str, object]:
         held = job.queued or ("" if self.active else _EMPTY)
-        action = f"{job.id}@{job.definition.action}"
+        action = job.definition.action
         return {
+            **_known(job),
             "id": job.application,
-            "name": f"oozie:action:T={job.definition.kind}:A={job.definition.action}:ID={job.id}",
+            "name": f"oozie:action:T={job.definition.kind}:A={action}:ID={job.id}",
             "state": "ACCEPTED" if held else "RUNNING",
-            "finalStatus": "UNDEFINED",
             "diagnostics": held,
             "progress": 0.0 if held else job.progress(now),
             "elapsedTime": int((now - (job.started_at or now)) * 1000),
-            "applicationTags": tag_of(action),
         }
 
 
@@ -104,33 +103,33 @@ def _is_live(job: Job, now: float) -> bool:
 
 
 def _child(job: Job) -> Mapping[str, object]:
-    return {
-        "id": child_of(job),
-        "name": "PigLatin:script.pig",
-        "state": "RUNNING",
-        "finalStatus": "UNDEFINED",
-        "diagnostics": "",
-        "elapsedTime": 1000,
-        "applicationTags": tag_of(f"{job.id}@{job.definition.action}"),
-    }
+    return {**_known(job), "id": child_of(job), "name": "PigLatin:script.pig"}
 
 
 def _spark(job: Job, now: float) -> Mapping[str, object]:
-    status = job.status(now)
     ended = {"SUCCEEDED": ("FINISHED", "SUCCEEDED"), "KILLED": ("FINISHED", "FAILED")}
-    state, final = ended.get(status, ("RUNNING", "UNDEFINED"))
+    state, final = ended.get(job.status(now), ("RUNNING", "UNDEFINED"))
     if job.killed_at is not None:
         state, final = "KILLED", "KILLED"
     return {
+        **_known(job),
         "id": job.spark_application,
         "name": "a program of Spark",
         "applicationType": "SPARK",
         "state": state,
         "finalStatus": final,
-        "diagnostics": "",
         "progress": 100.0 if state == "FINISHED" else job.progress(now),
-        "elapsedTime": 1000,
         "trackingUrl": f"{job.console}/proxy/{job.spark_application}/",
+    }
+
+
+def _known(job: Job) -> Mapping[str, object]:
+    """The fields that the applications of a job have alike while they run."""
+    return {
+        "state": "RUNNING",
+        "finalStatus": "UNDEFINED",
+        "diagnostics": "",
+        "elapsedTime": 1000,
         "applicationTags": tag_of(f"{job.id}@{job.definition.action}"),
     }
 
