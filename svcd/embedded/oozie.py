@@ -20,7 +20,7 @@ from klein import Klein
 from twisted.internet.interfaces import IReactorTime
 from twisted.web.resource import IResource
 
-from svcd.embedded.cloud.state import Journal
+from svcd.embedded.cloud.state import CloudJournal
 from svcd.embedded.faults import Faults
 from svcd.embedded.hdfs import HdfsFault, MemoryFiles
 from svcd.embedded.oozie_jobs import OUTCOMES, Job, Refused, define_job, http_date, properties_of
@@ -179,7 +179,7 @@ class ScriptedEngines(Service):
     def resource(self) -> IResource:
         """To be mounted."""
         resource: IResource = ServiceResource(
-            self, self._clock, self._faults, Counter(), Journal(None)
+            self, self._clock, self._faults, Counter(), CloudJournal(None)
         )
         return resource
 

@@ -30,7 +30,7 @@ from twisted.web.server import NOT_DONE_YET
 from zope.interface import implementer
 
 from svcd.embedded.cloud.records import Token
-from svcd.embedded.cloud.state import Journal
+from svcd.embedded.cloud.state import CloudJournal
 from svcd.embedded.faults import GARBAGE, Effect, FaultRule, Faults
 from svcd.web.routing import Endpoint, Routed, endpoints
 
@@ -189,7 +189,7 @@ class ServiceResource(Routed[Endpoint]):
         clock: IReactorTime,
         faults: Faults,
         calls: Counter[str],
-        journal: Journal,
+        journal: CloudJournal,
     ) -> None:
         super().__init__(service)
         self._service = service

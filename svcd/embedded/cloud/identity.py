@@ -75,7 +75,7 @@ class Identity(OpenStackService):
 
     @route(app, ["POST"], "/v3/auth/tokens")
     def issue(self, call: Call) -> Reply:
-        auth = call.read_in("auth", shapes.Auth)
+        auth = call.read_in("auth", shapes.AskedAuth)
         login, scope, core = self._login(auth.identity), auth.scope, self._core
         project: Project | None = None
         roles: tuple[str, ...] = ()
@@ -84,11 +84,11 @@ class Identity(OpenStackService):
                 text = "Application credentials cannot request a scope."
                 raise Refusal(401, f"Error authenticating with application credential: {text}")
             project, roles = core.projects[login.credential.project_id], login.credential.roles
-        elif isinstance(scope, shapes.Scope) and scope.trust is not None:
+        elif isinstance(scope, shapes.AskedScope) and scope.trust is not None:
             login = self._by_trust(login, scope.trust.id or "")
             if login.trust is not None:
                 project, roles = core.projects.get(login.trust.project_id), login.trust.roles
-        elif isinstance(scope, shapes.Scope) and scope.project is not None:
+        elif isinstance(scope, shapes.AskedScope) and scope.project is not None:
             project = self._scoped(login.user, scope.project)
             roles = core.roles(login.user, project.id)
         return self._shown(call, self._remember(login, project, roles), 201)

@@ -55,14 +55,14 @@ class Methods(msgspec.Struct):
     application_credential: AppCredential | None = None
 
 
-class Scope(msgspec.Struct, rename={"trust": "OS-TRUST:trust"}):
+class AskedScope(msgspec.Struct, rename={"trust": "OS-TRUST:trust"}):
     project: Named | None = None
     trust: Named | None = None
 
 
-class Auth(msgspec.Struct):
+class AskedAuth(msgspec.Struct):
     identity: Methods
-    scope: Scope | str | None = None
+    scope: AskedScope | str | None = None
 
 
 class NewTrust(msgspec.Struct):

@@ -1,6 +1,6 @@
 """The embedded cloud's memory: one table for each family, with one journal in SQLite.
 
-Reads never touch the disk. A change inside `Journal.transaction` is on the disk when the block
+Reads never touch the disk. A change inside `CloudJournal.transaction` is on the disk when the block
 ends, any other change at once. So an acknowledged change survives a `kill -9`.
 
 Note: a full disk. A change that cannot be written stays in memory, and is written together with the
@@ -68,7 +68,7 @@ Key: TypeAlias = tuple[str, Hashable]
 """The name of a key and its value."""
 
 
-class Journal:
+class CloudJournal:
     """Changes that wait to be written to a database; without one nothing is written.
 
     problem: the reason why they cannot be written, or "".
@@ -158,7 +158,7 @@ class Table(Generic[R]):
         self,
         family: str,
         kind: type[R],
-        journal: Journal,
+        journal: CloudJournal,
         keys: Callable[[R], Iterable[Key]] = lambda _: (),
     ) -> None:
         self.rows_read = 0
@@ -292,7 +292,7 @@ class State:
     """All tables. folder: holds `cloud.sqlite`; None: memory only."""
 
     def __init__(self, folder: Path | None) -> None:
-        self.journal = journal = Journal(folder)
+        self.journal = journal = CloudJournal(folder)
         self.projects = Table("project", Project, journal)
         self.tokens = Table("token", Token, journal)
         self.trusts = Table("trust", Trust, journal, _of_trust)
