@@ -101,7 +101,7 @@ class LoopbackMachines(Guests):
         log.info(
             "Machine {name} {how} at {addresses}",
             name=spec.name,
-            how="started" if first else "was adopted",
+            how="started" if first else "answers",
             addresses=", ".join(spec.addresses),
         )
 
@@ -152,18 +152,6 @@ class LoopbackMachines(Guests):
     async def destroy_volume(self, volume_id: str) -> None:
         """See Guests."""
         await self._remove(self._root / "volumes" / safe_name(volume_id, "volume"))
-
-    async def address_added(self, server_id: str, address: str) -> None:
-        """See Guests."""
-        machine = self._machines.get(server_id)
-        if machine is not None:
-            machine.listen(address)
-
-    async def address_removed(self, server_id: str, address: str) -> None:
-        """See Guests."""
-        machine = self._machines.get(server_id)
-        if machine is not None:
-            await machine.leave(address)
 
     def occupied(self) -> Callable[[str], bool]:
         """See Guests."""

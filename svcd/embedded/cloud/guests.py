@@ -57,7 +57,10 @@ class Guests:
     """
 
     async def boot(self, spec: GuestSpec) -> None:
-        """Make the machine reachable. Idempotent: adopts a running or known machine."""
+        """Make the machine reachable at its addresses, and at no others.
+
+        Idempotent: adopts a running or known machine.
+        """
 
     async def halt(self, server_id: str) -> None:
         """Stop the processes of a machine and keep its files."""
@@ -73,12 +76,6 @@ class Guests:
 
     async def destroy_volume(self, volume_id: str) -> None:
         """Delete the content of a volume. An unknown volume is no fault."""
-
-    async def address_added(self, server_id: str, address: str) -> None:
-        """A floating address now leads to the machine."""
-
-    async def address_removed(self, server_id: str, address: str) -> None:
-        """The floating address no longer leads to the machine."""
 
     def occupied(self) -> Callable[[str], bool]:
         """Look once at this host; the result says of an address whether a program listens on it."""

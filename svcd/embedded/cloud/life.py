@@ -110,18 +110,20 @@ class Life:
         return None
 
     async def _boot(self, server: Server) -> float | None:
-        """Boot the machine, or adopt it once in each process. A fault puts the server in ERROR.
+        """Boot the machine, once in each process and when its floating addresses have changed.
 
-        Returns the seconds until the next try, None for no other try.
+        A fault puts the server in ERROR. Returns the seconds until the next try, None for no other.
         """
         if server.host < 0:
             self._settle(server.id, "ERROR", server.fault or "No valid host was found. ")
             return None
         try:
-            if server.status != "ACTIVE" or server.id not in self._adopted:
-                await self._boot_with_volumes(server)
             _, floating = self.addresses(server)
-            await self._move_addresses(server.id, frozenset(ip.address for ip in floating))
+            wanted = frozenset(ip.address for ip in floating) or _NO_ADDRESSES
+            if server.status != "ACTIVE" or self._adopted.get(server.id) != wanted:
+                await self._boot_with_volumes(server)
+                self._adopted[server.id] = wanted
+                self._settle(server.id, "ACTIVE")
         except GuestError as error:
             fault = str(error)
             if fault != server.fault:
@@ -131,15 +133,12 @@ class Life:
         return None
 
     async def _boot_with_volumes(self, server: Server) -> None:
-        """Boot the machine and attach its volumes; then the server is ACTIVE. Raises GuestError."""
-        _, floating = self.addresses(server)
+        """Boot the machine and attach its volumes. Raises GuestError."""
         await self._boot_at_free_address(server)
         for volume in self._core.state.volumes.having("server", server.id):
             if volume.status == "in-use":
                 device = volume.device or ""
                 await self._guests.attach(server.id, volume.id, device, volume.size_gib)
-        self._adopted[server.id] = frozenset(ip.address for ip in floating) or _NO_ADDRESSES
-        self._settle(server.id, "ACTIVE")
 
     async def _boot_at_free_address(self, server: Server) -> None:
         """Boot the machine; a new server gets another address when its own is taken."""
@@ -166,15 +165,6 @@ class Life:
         )
         self._core.state.ports.put(evolve(port, address=address, mac=_mac(address)))
         return True
-
-    async def _move_addresses(self, server_id: str, wanted: frozenset[str]) -> None:
-        """Add and remove floating addresses on the machine, until it has the `wanted` ones."""
-        for address in sorted(self._adopted[server_id] - wanted):
-            await self._guests.address_removed(server_id, address)
-            self._adopted[server_id] -= {address}
-        for address in sorted(wanted - self._adopted[server_id]):
-            await self._guests.address_added(server_id, address)
-            self._adopted[server_id] |= {address}
 
     def _settle(self, server_id: str, status: str, fault: str = "") -> None:
         """Write the status that was reached, unless the server is to be deleted by now."""

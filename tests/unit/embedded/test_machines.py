@@ -522,13 +522,17 @@ class LifeTest(MachinesCase):
         self.assertFalse(running(kept))
         self.assertFalse(self.folder("m2").exists())
 
+
+class AddressTest(MachinesCase):
+    """Where a machine answers."""
+
     async def test_floating_address_comes_and_goes(self) -> None:
         """Beside the fixed one."""
         await self.machines.boot(spec("m1", A))
-        await self.machines.address_added("m1", FLOATING)
+        await self.machines.boot(spec("m1", A, addresses=(A, FLOATING)))
         said = (await self.run_on(FLOATING, "echo $SVCD_MACHINE_ADDRESS")).stdout
         self.assertEqual(said, f"{A}\n")
-        await self.machines.address_removed("m1", FLOATING)
+        await self.machines.boot(spec("m1", A))
         self.remote.forget(host(FLOATING, self.port))
         self.assertEqual(await self.refused(FLOATING), Fault.UNREACHABLE)
         self.assertEqual((await self.run_on(A, "true")).exit_code, 0)

@@ -75,14 +75,6 @@ class RecordingGuests(Guests):
     async def destroy_volume(self, volume_id: str) -> None:
         self.said.append(("destroy_volume",))
 
-    async def address_added(self, server_id: str, address: str) -> None:
-        if address in self.late:
-            raise AddressTaken(f"{address} is taken", address)
-        self.said.append(("added", address))
-
-    async def address_removed(self, server_id: str, address: str) -> None:
-        self.said.append(("removed", address))
-
 
 class CloudCase(SynchronousTestCase):
     def rig_of(self, **more: Any) -> tuple[Rig, CloudSession]:
@@ -341,8 +333,10 @@ class LifeTests(CloudCase):
             [
                 ("boot", ("127.1.0.10",)),
                 ("attach", "/dev/vdb", 3),
-                ("added", ip.address),
-                ("removed", ip.address),
+                ("boot", ("127.1.0.10", ip.address)),
+                ("attach", "/dev/vdb", 3),
+                ("boot", ("127.1.0.10",)),
+                ("attach", "/dev/vdb", 3),
                 ("destroy",),
             ],
         )
