@@ -31,4 +31,4 @@ class FullDiskTests(SynchronousTestCase):
 
 
 def _named(id_: str) -> Container:
-    return Container(id=id_, account="a", name=id_, created_at=0.0, metadata={})
+    return Container(id=id_, account="a", name=id_, created_at=0.0)
