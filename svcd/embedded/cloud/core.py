@@ -8,10 +8,8 @@ from __future__ import annotations
 import functools
 import ipaddress
 import json
-import os
 import random
 import secrets
-import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -30,6 +28,7 @@ from twisted.logger import Logger
 
 from svcd.embedded.cloud.records import Flavor, Image, KeyPair, Project, Server, Token, User, Volume
 from svcd.embedded.cloud.state import State
+from svcd.runtime.drafts import draft_of, publish
 from svcd.runtime.state_dir import StateFolderError
 from svcd.settings import Embedded
 
@@ -345,12 +344,9 @@ def _passwords(folder: Path | None, names: Iterable[str]) -> Mapping[str, str]:
     fresh = {name: secrets.token_hex(16) for name in names if name not in known}
     if fresh:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor, new = tempfile.mkstemp(dir=folder, prefix=".passwords-")  # of mode 600
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(known | fresh, file, indent=2)
-            file.flush()
-            os.fsync(file.fileno())  # or a power loss may leave an empty file
-        Path(new).replace(path)
+        with draft_of(path) as draft:
+            draft.write_text(json.dumps(known | fresh, indent=2), encoding="utf-8")
+            publish(draft, path)
     return {**known, **fresh}
 
 
