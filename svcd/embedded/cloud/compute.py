@@ -16,13 +16,13 @@ from svcd.embedded.cloud.core import (
     DEMO_KEYPAIR,
     FLAVORS,
     Core,
-    new_ssh_key,
 )
 from svcd.embedded.cloud.life import Life
 from svcd.embedded.cloud.new_servers import NewServers, flavor_named
 from svcd.embedded.cloud.openstack import NovaService, caller, owned, project_of, text_of
 from svcd.embedded.cloud.records import Image, KeyPair, Server, ServerGroup
 from svcd.embedded.services import Call, Refusal, Reply
+from svcd.runtime.keys import new_key_pair
 from svcd.web.routing import route
 
 _FIXED_LIMITS = {
@@ -105,8 +105,8 @@ class Compute(NovaService):
             raise Refusal(409, f"Key pair '{new.name}' already exists.")
         public, secret = new.public_key, {}
         if public is None:
-            public, private = new_ssh_key()
-            secret = {"private_key": private}
+            public, private = new_key_pair("")
+            secret = {"private_key": private.reveal()}
         try:
             load_ssh_public_key(public.encode("utf-8"))
         except (ValueError, UnsupportedAlgorithm):

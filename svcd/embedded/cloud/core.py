@@ -16,19 +16,13 @@ from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
 from attrs import evolve, frozen
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-)
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.embedded.cloud.records import Flavor, Image, KeyPair, Project, Server, Token, User, Volume
 from svcd.embedded.cloud.state import State
 from svcd.runtime.drafts import draft_of, publish
+from svcd.runtime.keys import new_key_pair
 from svcd.runtime.state_dir import StateFolderError
 from svcd.settings import Embedded
 
@@ -70,14 +64,6 @@ FLAVORS = {
 def fixed_id(kind: str, name: str) -> str:
     """The id of a built-in object, which is the same in every embedded cloud."""
     return uuid.uuid5(uuid.NAMESPACE_URL, f"svcd:{kind}:{name}").hex
-
-
-def new_ssh_key() -> tuple[str, str]:
-    """A key as the line of its public half and the PEM text of its private half."""
-    key = Ed25519PrivateKey.generate()
-    public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
-    return public.decode("ascii"), private.decode("ascii")
 
 
 class _Dated(Protocol):
@@ -179,19 +165,8 @@ class Core:
 
     def demo_public_key(self) -> str:
         """The OpenSSH line of the `demo` key pair; `keys/demo` holds the private half."""
-        if self._demo_key is not None:
-            return self._demo_key
-        path = None if self.folder is None else self.folder / "keys" / DEMO_KEYPAIR
-        if path is not None and path.exists() and path.with_suffix(".pub").exists():
-            self._demo_key = path.with_suffix(".pub").read_text(encoding="ascii").strip()
-            return self._demo_key
-        public, private = new_ssh_key()
-        self._demo_key = f"{public} {DEMO_KEYPAIR}"
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path.touch(mode=0o600)
-            path.write_text(private, encoding="ascii")
-            path.with_suffix(".pub").write_text(self._demo_key + "\n", encoding="ascii")
+        if self._demo_key is None:
+            self._demo_key = _demo_key(self.folder)
         return self._demo_key
 
     # ---- images ----
@@ -322,6 +297,22 @@ class Core:
         servers = self.state.servers
         others = len(servers) - servers.count("project", project_id)
         return max(0, self.most_servers - others)
+
+
+def _demo_key(folder: Path | None) -> str:
+    """The public line of the key pair in `folder`, which is made at its first use."""
+    if folder is None:
+        return new_key_pair(DEMO_KEYPAIR)[0]
+    private = folder / "keys" / DEMO_KEYPAIR
+    public = private.with_suffix(".pub")
+    if not (private.exists() and public.exists()):
+        line, secret = new_key_pair(DEMO_KEYPAIR)
+        private.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for target, text in ((private, secret.reveal()), (public, line + "\n")):
+            with draft_of(target) as draft:
+                draft.write_text(text, encoding="ascii")
+                publish(draft, target)
+    return public.read_text(encoding="ascii").strip()
 
 
 def _passwords(folder: Path | None, names: Iterable[str]) -> Mapping[str, str]:

@@ -21,12 +21,12 @@ from svcd.clients import ssh
 from svcd.clients.probe import HttpProbe
 from svcd.clients.ssh import SshRemote
 from svcd.clients.ssh_wire import ClientTransport
-from svcd.embedded.cloud.core import new_ssh_key
 from svcd.model.connect_rules import ConnectRules
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Host, Location, ProbeError, RemoteError
 from svcd.runtime.clock import VirtualClock
+from svcd.runtime.keys import new_key_pair
 from svcd.runtime.slices import SLICE_S, Slices
 from svcd.settings import Ssh
 from tests.support.loopback import (
@@ -72,7 +72,7 @@ class DialsTest(SynchronousTestCase):
     def test_a_turn_of_the_reactor_dials_a_few(self) -> None:
         """Three of 1 ms each. The last one is dialled in the 34th turn, without a pause between."""
         clock = _SlowDials()
-        remote, key = SshRemote(clock, clock, Ssh()), Secret(new_ssh_key()[1])
+        remote, key = SshRemote(clock, clock, Ssh()), new_key_pair("")[1]
         for number in range(100):
             machine = Host(address=f"10.0.0.{number}", port=22, user="ann", private_key=key)
             Deferred.fromCoroutine(remote.run(machine, "true", timeout_s=60.0))
@@ -456,7 +456,7 @@ class UnreadTest(SynchronousTestCase):
     """A server that sends requests without end and reads no reply."""
 
     def setUp(self) -> None:
-        key = keys.Key.fromString(new_ssh_key()[1])
+        key = keys.Key.fromString(new_key_pair("")[1].reveal())
         self.events, self.wire = _Events(), _FullWire()
         clock = Clock()
         self.client = ClientTransport("u", key, None, self.events, lambda: None, Slices(clock))

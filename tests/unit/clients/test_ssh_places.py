@@ -12,10 +12,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.clients import ssh
 from svcd.clients.ssh import SshRemote
-from svcd.embedded.cloud.core import new_ssh_key
-from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Host, RemoteError
+from svcd.runtime.keys import new_key_pair
 from svcd.settings import Ssh
 from tests.support.turns import turn
 
@@ -27,7 +26,7 @@ class SharesTest(SynchronousTestCase):
         self.patch(ssh, "_MOST_LINKS", 16)
         self.clock = MemoryReactorClock()
         self.remote = SshRemote(self.clock, self.clock, Ssh())
-        self.key = Secret(new_ssh_key()[1])
+        self.key = new_key_pair("")[1]
         self.runs: list[Deferred[Any]] = []
         self.refusals: list[RemoteError] = []
 
