@@ -50,7 +50,7 @@ from svcd.runtime.metrics import Metrics
 from svcd.runtime.preflight import SettingsRefused, StartError
 from svcd.runtime.pulse import Pulse
 from svcd.runtime.slices import Slices
-from svcd.runtime.state_dir import CLOUD_LOCK, StateFolder, StateFolderError
+from svcd.runtime.state_dir import CLOUD_LOCK, StateFolder, StateFolderError, hold_database
 from svcd.runtime.systemd import ServiceManager
 from svcd.settings import CloudSettings, Loaded, Settings
 from svcd.store.database import SchemaError
@@ -102,7 +102,7 @@ class DaemonService:
             )
             sealer = FernetSealer(key_file(settings))
             store, keeper = await _store(
-                self._reactor, settings, folder, sealer, self._database_taken
+                self._reactor, settings, folder, sealer, self._database_taken, self._opened
             )
             self._opened.push_async_callback(store.close)
             try:
@@ -269,16 +269,17 @@ async def _store(
     folder: StateFolder,
     sealer: FernetSealer,
     taken: Callable[[str], None],
+    opened: AsyncExitStack,
 ) -> tuple[SqlStore, LeaseKeeper | None]:
     """The store in `database.url`, and the keeper of the lease on PostgreSQL.
 
     taken: called with a line of text when another daemon has taken the database for itself.
-    Raises SchemaError.
+    Raises SchemaError, and StateFolderError when another daemon uses the file.
     """
     path, limits = settings.database.file(folder.path), settings.limits
     if path is not None:
         with suppress(OSError):  # opening the database reports the fault
-            path.touch(0o600)  # SQLite itself makes the file readable for all users
+            opened.callback(hold_database(path))
         return SqlStore(SqliteDatabase(path, clock=reactor), sealer, limits=limits), None
     from svcd.store.lease.keeper import Me, require  # here: their libraries are an extra
     from svcd.store.postgres import PostgresDatabase

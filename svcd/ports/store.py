@@ -274,7 +274,10 @@ class InternalRows(Rows[JobBinaryInternal, JobBinaryInternalId], Protocol):
         """
         ...
 
-    async def abandon(self, upload_id: str) -> None: ...
+    async def abandon(self, upload_id: str) -> None:
+        """End an upload that is not finished; `Store.drop_pieces` deletes what it has stored."""
+        ...
+
     async def piece(self, id_: JobBinaryInternalId, index: int) -> bytes | None: ...
 
 
@@ -453,6 +456,10 @@ class Store(Protocol):
 
     async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         """Run `work`, which only reads. It is cheaper than `tx`."""
+        ...
+
+    async def drop_pieces(self) -> None:
+        """Delete the pieces of binaries that were removed, and of uploads that were abandoned."""
         ...
 
     async def rendered(self, family: str, tenant_id: TenantId, id_: str) -> bytes:

@@ -127,6 +127,11 @@ class JobBinaryInternals:
     async def _abandon(self, upload_id: str) -> None:
         await self._store.tx(lambda tx: tx.internals.abandon(upload_id))
         self._left.discard(upload_id)
+        await self._drop_pieces()
+
+    async def _drop_pieces(self) -> None:
+        with suppress(ServiceUnavailable):  # a sweep of the store deletes them then
+            await self._store.drop_pieces()
 
     async def _append(self, upload_id: str, index: int, piece: bytes) -> None:
         await self._store.tx(lambda tx: tx.internals.append(upload_id, index, piece))
@@ -152,3 +157,4 @@ class JobBinaryInternals:
         """Delete a job binary internal. It is refused while a job binary refers to the data."""
         id_ = JobBinaryInternalId(binary_id)
         await self._store.tx(lambda tx: tx.internals.remove(call.tenant_id, id_))
+        await self._drop_pieces()

@@ -12,7 +12,8 @@ import json
 import os
 import stat
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -128,6 +129,25 @@ class StateFolder:
     def release(self) -> None:
         """Release the lock, so that another daemon can use the folder."""
         os.close(self._lock)
+
+
+def hold_database(path: Path) -> Callable[[], None]:
+    """Take the file of a database for this process alone; returns what gives it up.
+
+    Two daemons on one file would both do all of its work. It must be given up after the database
+    is closed: to close any descriptor of a file ends the locks that SQLite holds on it. Raises
+    StateFolderError when another daemon holds the file.
+    """
+    held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(held)
+        raise StateFolderError(
+            f"the database {path} is in use by another daemon; stop that one, or set another"
+            " database.url: only on PostgreSQL may several daemons share a database"
+        ) from None
+    return partial(os.close, held)
 
 
 def _lives(endpoints: Mapping[str, Any]) -> bool:

@@ -45,8 +45,6 @@ insert into pieces (upload_id, number, content)
 select id, :number, :content from uploads where id = :upload_id
 """
 _FINISH = "delete from uploads where id = :id"
-_DROP_PIECES = "delete from pieces where upload_id = :upload_id"
-_UPLOAD_OF = "select upload_id from internals where id = :id"
 _READ_PIECE = """
 select p.content from pieces p join internals i on i.upload_id = p.upload_id
  where i.id = :id and p.number = :number
@@ -80,7 +78,10 @@ class DataSources(Family[DataSource]):
 
 
 class Internals(Family[JobBinaryInternal]):
-    """Internal binaries. Their bytes are rows of `pieces`, written before the record exists."""
+    """Internal binaries. Their bytes are rows of `pieces`, written before the record exists.
+
+    Pieces without an owner are deleted apart: `SqlStore.drop_pieces`.
+    """
 
     table = Table(
         name="internals",
@@ -144,22 +145,15 @@ class Internals(Family[JobBinaryInternal]):
             raise _given_up()
 
     async def abandon(self, upload_id: str) -> None:
-        """Delete the pieces of an unfinished upload.
+        """End an unfinished upload: its pieces have no owner then.
 
         A finished upload stays: only the answer of `finish` may have been lost.
         """
-        if await self._sql.run(_FINISH, {"id": upload_id}):
-            await self._sql.run(_DROP_PIECES, {"upload_id": upload_id})
+        await self._sql.run(_FINISH, {"id": upload_id})
 
     async def piece(self, id_: JobBinaryInternalId, index: int) -> bytes | None:
         row = await self._sql.one(_READ_PIECE, {"id": id_, "number": index})
         return None if row is None else bytes(row[0])
-
-    async def remove(self, tenant_id: str, id_: str) -> None:
-        upload = await self._sql.one(_UPLOAD_OF, {"id": id_})
-        await super().remove(tenant_id, id_)
-        if upload is not None:
-            await self._sql.run(_DROP_PIECES, {"upload_id": upload[0]})
 
 
 class JobBinaries(Family[JobBinary]):

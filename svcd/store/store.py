@@ -26,7 +26,7 @@ from svcd.store import changes
 from svcd.store.changes import Journal, Signals
 from svcd.store.clusters import Clusters
 from svcd.store.data import DataSources, Internals, JobBinaries, Jobs
-from svcd.store.database import Database, Distant, Sql
+from svcd.store.database import Database, Distant, Row, Sql
 from svcd.store.execution_logs import ExecutionLogs
 from svcd.store.executions import Executions
 from svcd.store.family import Family, Scope
@@ -55,10 +55,16 @@ _DEAD_UPLOADS = """
 delete from uploads where not exists (select 1 from daemons d where d.id = uploads.holder)
 """
 _UNOWNED = """
-delete from pieces
- where not exists (select 1 from internals i where i.upload_id = pieces.upload_id)
-   and not exists (select 1 from uploads u where u.id = pieces.upload_id)
+select p.upload_id from (select distinct upload_id from pieces) p
+ where not exists (select 1 from internals i where i.upload_id = p.upload_id)
+   and not exists (select 1 from uploads u where u.id = p.upload_id)
 """
+_DROP_PIECES = """
+delete from pieces where upload_id = :upload_id and number in
+ (select number from pieces where upload_id = :upload_id order by number limit :limit)
+"""
+_DROPPED = 16
+"""Pieces (4 MiB) that one transaction deletes. SQLite keeps them in memory until its commit."""
 _PRUNED = 100
 """Answers that one transaction deletes."""
 _SEAL = "select sealed from seals where id = 1"
@@ -188,14 +194,27 @@ class SqlStore:
             self._sealer.open(sealed)
         self._sealer.open(await self._database.tx(self._seal))
         await self._database.tx(partial(self._begin, at=at))
-        await self._database.tx(_sweep)
+        await self._sweep_uploads()
         return number
 
     async def sweep(self, now_s: float) -> None:
         """Delete the uploads of dead daemons with their pieces, and note the feed's number."""
         if self._holder:  # alone, a daemon would take its own uploads for those of a dead one
-            await self._database.tx(_sweep)
+            await self._sweep_uploads()
+        else:
+            await self.drop_pieces()
         await self._database.tx(partial(changes.mark, now_s=now_s))
+
+    async def _sweep_uploads(self) -> None:
+        await self._database.tx(_end_dead_uploads)
+        await self.drop_pieces()
+
+    async def drop_pieces(self) -> None:
+        """Delete the pieces that no binary and no upload owns, a few in a transaction."""
+        for row in await self._database.read(_unowned):
+            values = {"upload_id": row[0], "limit": _DROPPED}
+            while await self._database.tx(partial(_drop_pieces, values)) == _DROPPED:
+                pass  # other transactions run between two of these
 
     async def prune_feed(self, now_s: float) -> bool:
         """Delete some changes that the feed need not keep any more. False: there are none left."""
@@ -344,6 +363,13 @@ async def _ping(sql: Sql) -> None:
     await sql.one("select 1")
 
 
-async def _sweep(sql: Sql) -> None:
+async def _end_dead_uploads(sql: Sql) -> None:
     await sql.run(_DEAD_UPLOADS)
-    await sql.run(_UNOWNED)
+
+
+async def _unowned(sql: Sql) -> Sequence[Row]:
+    return await sql.all(_UNOWNED)
+
+
+async def _drop_pieces(values: Mapping[str, object], sql: Sql) -> int:
+    return await sql.run(_DROP_PIECES, values)

@@ -206,6 +206,16 @@ class RefusalTests(DaemonCase):
         self.assertEqual(json.loads((first.state / "endpoints.json").read_text()), endpoints)
         self.assertEqual((await send("GET", endpoints["api"] + "/healthz")).status, 200)
 
+    async def test_second_daemon_on_a_database_file_is_1(self) -> None:
+        """Both would do all the work. It has a state folder of its own, and a link to the file."""
+        first = self.daemon()
+        endpoints = await first.start()
+        link = Path(self.mktemp()).absolute()
+        link.symlink_to(first.state.absolute() / "svcd.sqlite")
+        line = await self.refused(1, "--set", f"database.url=sqlite:///{link}")
+        self.assertIn(f"the database {link} is in use by another daemon; stop that one", line)
+        self.assertEqual((await send("GET", endpoints["api"] + "/healthz")).status, 200)
+
 
 class LifeTests(DaemonCase):
     """It runs and ends well."""

@@ -218,6 +218,8 @@ class TogetherStoreTests(_Sqlite, WholeStoreContract):
     def result(self, work: Coroutine[Any, Any, T]) -> T:
         return cast("T", now(self._later(Deferred.fromCoroutine(work))))
 
+    wait = result
+
     def successResultOf(self, deferred: Any) -> Any:
         return super().successResultOf(self._later(deferred))
 
