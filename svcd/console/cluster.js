@@ -4,7 +4,6 @@ import { html } from "./html.js";
 import { QUESTIONS } from "./cluster_questions.js";
 import { tunnel, why } from "./commands.js";
 import { EventText } from "./events.js";
-import { changes } from "./gantt.js";
 import { Gantt } from "./gantt_view.js";
 import {
   Command,
@@ -24,9 +23,10 @@ import {
   useTick,
   useTitle,
 } from "./parts.js";
-import { ailing, isBusy, isUnwell, jobName, named, newestFirst, outcome, size, status } from "./records.js";
+import { isBusy, isUnwell, jobName, named, newestFirst, outcome, size, status } from "./records.js";
 import { filter, to } from "./route.js";
 import { openEvents, useStore } from "./store.js";
+import { useStory } from "./story.js";
 import { plain } from "./text.js";
 
 const MOST_EVENTS = 300;
@@ -154,25 +154,17 @@ function Buttons({ cluster, ask }) {
       onClick=${() => ask("delete")}>Delete</button>`;
 }
 
-// The drawing of one change. all: the changes of the cluster; generation: of the one that is shown.
-function Provision({ cluster, events, all, generation }) {
-  const rows = all.map((each) => [each.generation, `${each.generation}: ${each.text.slice(0, 60) || "events"}`]);
-  const choice = all.length > 1 && html`
-    <${Filter} class="push" label="Change" value=${generation} rows=${rows}
+// The drawing of one change, and the choice of another one.
+function Provision({ cluster, story: { changes, change } }) {
+  const rows = changes.map((each) => [each.generation, `${each.generation}: ${each.request.slice(0, 60) || "events"}`]);
+  const choice = rows.length > 1 && html`
+    <${Filter} class="push" label="Change" value=${change?.generation} rows=${rows}
       choose=${(e) => filter({ change: e.target.value }, true)} />`;
   return html`<${Section} id="change" title="Provision" side=${choice}>
-    ${generation
-      ? html`<${Gantt} key=${generation} events=${events} generation=${generation} cluster=${cluster.name} />`
+    ${change
+      ? html`<${Gantt} key=${change.generation} change=${change} cluster=${cluster.name} />`
       : html`<p class="faint">No events are left.</p>`}
   <//>`;
-}
-
-// What is wrong with a cluster, else "". svcd forgets what health checks found when a change begins, and looks again
-// after it.
-function faultOf(cluster, events, all) {
-  if (isUnwell(cluster)) return cluster.status_description;
-  const isChanging = isBusy(cluster) && cluster.status !== "Deleting";
-  return isChanging ? ailing(events, all.at(-1)?.generation - 1) : "";
 }
 
 export function Cluster({ id, query }) {
@@ -180,16 +172,16 @@ export function Cluster({ id, query }) {
   const [question, ask] = useState("");
   const cluster = clusters.get(id);
   const isKnown = Boolean(cluster);
+  const events = [...(kept.get(id)?.values() ?? [])];
+  const mark = isKnown ? (events.at(-1)?.number ?? 0) : null;
+  const story = useStory(id, Number(query.change) || 0, cluster?.status, mark);
   useEffect(() => {
     if (isKnown) openEvents(id);
   }, [id, isKnown]);
   useTick(cluster && isBusy(cluster) ? 500 : 30_000);
   useTitle(cluster?.name ?? "Cluster");
   if (!cluster) return loaded && html`<${Missing} what="cluster" list=${[]} id=${id} />`;
-  const events = [...(kept.get(id)?.values() ?? [])];
-  const all = changes(events);
-  const generation = Number(query.change) || all.at(-1)?.generation;
-  const wrong = faultOf(cluster, events, all);
+  const wrong = isUnwell(cluster) ? cluster.status_description : (story?.ailing ?? "");
   const runs = newestFirst([...executions.values()].filter((each) => each.cluster_id === id)).slice(0, RUNS);
   const ill = named(wrong);
   const Ask = QUESTIONS[question];
@@ -201,7 +193,7 @@ export function Cluster({ id, query }) {
     ${(isUnwell(cluster) || wrong) && html`<${Health} cluster=${cluster} wrong=${wrong} />`}
     ${!isUnwell(cluster) && cluster.status_description && html`
       <p class="faint"><${Lines} text=${cluster.status_description} /></p>`}
-    <${Provision} cluster=${cluster} events=${events} all=${all} generation=${generation} />
+    ${story && html`<${Provision} cluster=${cluster} story=${story} />`}
     <${Section} id="machines" title="Machines">
       ${cluster.node_groups.map((group) => html`<${Group} key=${group.name} group=${group} ill=${ill} />`)}
     <//>

@@ -4,7 +4,7 @@ import { html } from "./html.js";
 import { drawing, marks, short } from "./gantt.js";
 import { Lines, Name } from "./parts.js";
 import { count, plain } from "./text.js";
-import { clock, duration, now } from "./time.js";
+import { clock, duration, moment, now } from "./time.js";
 
 const LEGEND = {
   cloud: "cloud",
@@ -27,14 +27,14 @@ const attemptOf = (bar) => (bar.attempt ? `, attempt ${bar.attempt}` : "");
 function labelOf(bar) {
   const time = duration(bar.end - bar.begin) + (bar.open ? " so far" : "");
   const result = (bar.open ? "goes on" : bar.outcome) + (bar.code ? ` ${plain(bar.code)}` : "");
-  return `${nameOf(bar)}, ${time}${attemptOf(bar)}, ${result}${bar.path ? ", on the longest path" : ""}`;
+  return `${nameOf(bar)}, ${time}${attemptOf(bar)}, ${result}${bar.longest_path ? ", on the longest path" : ""}`;
 }
 
 function Bar({ bar, place, chosen, choose, first }) {
   const label = labelOf(bar);
   const style = { ...place(bar.begin, bar.end), top: `${bar.lane * LANE_PX + 3}px` };
   const isTrouble = bar.outcome === "failed" || bar.outcome === "retry";
-  const look = `bar ${isTrouble ? bar.outcome : bar.kind} ${bar.path ? "path" : ""} ${bar.open ? "open" : ""}`;
+  const look = `bar ${isTrouble ? bar.outcome : bar.kind} ${bar.longest_path ? "path" : ""} ${bar.open ? "open" : ""}`;
   return html`
     <button type="button" class=${look} style=${style} aria-label=${label} title=${label} aria-pressed=${chosen}
         tabindex=${chosen || first ? 0 : -1} onClick=${() => choose(bar)}>
@@ -45,7 +45,7 @@ function Bar({ bar, place, chosen, choose, first }) {
 // When a bar began, and when it ends.
 function timeOf({ begin, end, open, until }) {
   if (!open) return `${duration(end - begin)}, from ${clock(begin)} to ${clock(end)}`;
-  return `${duration(end - begin)} so far, from ${clock(begin)}${until ? `, at most until ${clock(until)}` : ""}`;
+  return `${duration(end - begin)} so far, from ${clock(begin)}${until ? `, at most until ${clock(moment(until))}` : ""}`;
 }
 
 const HELP = "Choose a bar to see what it is and what it waited for. Arrow keys move between bars.";
@@ -56,12 +56,12 @@ function Detail({ bar }) {
     <dt>Step</dt>
     <dd>
       ${plain(bar.step)} on <${Name}>${where(bar.machine)}<//>${attemptOf(bar)}
-      ${bar.path && html` <span class="mark">longest path</span>`}
+      ${bar.longest_path && html` <span class="mark">longest path</span>`}
     </dd>
     <dt>Time</dt>
     <dd>${timeOf(bar)}</dd>
     <dt>Waited for</dt>
-    <dd>${bar.waitedFor ? nameOf(bar.waitedFor) : html`<span class="faint">not known</span>`}</dd>
+    <dd>${bar.waited_for ? nameOf(bar.waited_for) : html`<span class="faint">not known</span>`}</dd>
     <dt>Result</dt>
     <dd>
       ${bar.open ? "goes on" : plain(bar.outcome)}${" "}
@@ -106,9 +106,9 @@ const Axis = ({ start, span }) => html`
 const Phases = ({ phases, place }) => html`
   <div class="row phases">
     <span class="who">status</span>
-    <div class="track">${phases.map(({ step, begin, end, failed }) => html`
+    <div class="track">${phases.map(({ status, begin, end, failed }) => html`
       <span class=${`phase ${failed ? "failed" : ""}`} style=${place(begin, end)}
-        title=${`${plain(step)}, ${duration(end - begin)}`}>${plain(step)}</span>`)}
+        title=${`${plain(status)}, ${duration(end - begin)}`}>${plain(status)}</span>`)}
     </div>
   </div>`;
 
@@ -154,11 +154,10 @@ function Caption({ span, settled, rows, path }) {
   </figcaption>`;
 }
 
-export function Gantt({ events, generation, cluster }) {
+// change: its steps, of the story.
+export function Gantt({ change, cluster }) {
   const [key, choose] = useState("");
-  const drawn = drawing(events, generation, now());
-  if (!drawn) return null;
-  const { start, end, settled, rows, phases, path, failures } = drawn;
+  const { start, end, settled, rows, phases, path, faults } = drawing(change, now());
   const span = end - start;
   const part = (ms) => `${(ms / span) * 100}%`;
   const place = (from, to) => ({ left: part(from - start), width: part(to - from) });
@@ -182,7 +181,7 @@ export function Gantt({ events, generation, cluster }) {
       </div>
     </div>
     <${Detail} bar=${chosen} />
-    ${failures.length > 0 && html`<${Failures} failures=${failures} cluster=${cluster} />`}
+    ${faults.length > 0 && html`<${Failures} failures=${faults} cluster=${cluster} />`}
     ${path.length > 1 && html`<${Path} path=${path} />`}
   </figure>`;
 }

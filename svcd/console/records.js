@@ -10,17 +10,6 @@ export function isUnwell({ status: word, status_description: text }) {
   return word === "Error" || Boolean(word === "Active" && text);
 }
 
-// What health checks found in a generation of a cluster, and did not find well again.
-export function ailing(events, generation) {
-  let found = [];
-  for (const each of events) {
-    if (each.kind !== "health" || each.generation !== generation) continue;
-    if (each.outcome === "failed") found.push(each.text);
-    else if (each.text.endsWith("all is well")) found = [];
-  }
-  return found.join("\n");
-}
-
 // The names of machines in a text, as far as they may be some.
 export const named = (text) => new Set(text.split(/[^\w.-]+/).map((word) => word.replace(/[.-]+$/, "")));
 

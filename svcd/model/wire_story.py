@@ -10,7 +10,8 @@ from typing import Annotated
 
 from svcd.model import cluster, fields
 from svcd.model.fields import means
-from svcd.model.wire import Event, View
+from svcd.model.step_kind import StepKind
+from svcd.model.wire import Event, StepName, View
 
 
 class ChangeOutcome(enum.StrEnum):
@@ -66,10 +67,71 @@ class ClusterChange(View, frozen=True, kw_only=True):
     code: fields.Code
 
 
+class StoryStep(View, frozen=True, kw_only=True):
+    """An attempt of a step of a change."""
+
+    step: fields.Step
+    kind: Annotated[StepKind, means("kind of the step: what sort of work it is")]
+    machine: fields.MachineOrNone
+    outcome: Annotated[str, means("result of the attempt; `started` while it goes on")]
+    code: fields.Code
+    text: fields.Words
+    attempt: Annotated[int, means("number of the attempt, from 1; 0 without a count")]
+    began: Annotated[str, means("begin of the attempt, UTC")]
+    ended: Annotated[str | None, means("end of the attempt, UTC; null while it goes on")]
+    until: fields.Until | None
+    waited_for: Annotated[
+        StepName | None, means("step whose end let this one begin; null when there was none")
+    ]
+    longest_path: Annotated[bool, means("whether it is on the longest path")]
+
+
+class StoryPhase(View, frozen=True, kw_only=True):
+    """A status that the cluster had in a change."""
+
+    status: Annotated[cluster.ClusterStatus, means("status of the cluster")]
+    began: Annotated[str, means("begin of the status, UTC")]
+    ended: Annotated[str | None, means("end of the status, UTC; null while it goes on")]
+    until: fields.Until | None
+    failed: Annotated[bool, means("whether the change failed in this status")]
+
+
+class StoryFault(View, frozen=True, kw_only=True):
+    """A failure or a trouble in a change, once for each step and code."""
+
+    step: fields.Step
+    code: fields.Code
+    outcome: Annotated[str, means("`failed`, or `retry` for a step that svcd tried again")]
+    text: fields.Words
+    times: Annotated[int, means("number of times")]
+    machines: fields.MachineNames
+
+
+class ChangeSteps(View, frozen=True, kw_only=True):
+    """The steps of a change."""
+
+    generation: Annotated[int, means("number of the request")]
+    began: Annotated[str, means("begin of the first step, UTC")]
+    ended: Annotated[str | None, means("end of the last step, UTC; null while it goes on")]
+    phases: Annotated[list[StoryPhase], means("statuses of the cluster, in their order")]
+    steps: Annotated[list[StoryStep], means("attempts of all steps, in the order of their begins")]
+    longest_path: Annotated[
+        list[int],
+        means("places in `steps` of those that decided how long the change took, in their order"),
+    ]
+    faults: Annotated[list[StoryFault], means("what went wrong, oldest first")]
+
+
 class ClusterStory(View, frozen=True, kw_only=True):
     """The story of a cluster (additive)."""
 
     status: Annotated[cluster.ClusterStatus, means("status of the cluster")]
     work: Annotated[ClusterWork | None, means("the present work; null while the cluster rests")]
     failure: Annotated[ClusterFailure | None, means("what is wrong; null when nothing is")]
+    ailing: Annotated[
+        str, means("what health checks found before the present change; empty when all was well")
+    ]
     changes: Annotated[list[ClusterChange], means("changes of which events are kept, oldest first")]
+    change: Annotated[
+        ChangeSteps | None, means("the steps of the change that `change` names; null without it")
+    ]

@@ -35,6 +35,9 @@ _IMAGE_USER = Query(
     "for a dry run: plan as if the image were registered with this login and the plugin's tags",
 )
 _SINCE = Query("since", "only events with a larger number", most=2**31 - 1)
+_CHANGE = Query(
+    "change", "also the steps of the change with this number; 0: the newest", most=2**31 - 1
+)
 _TRIMMED = "X-Events-Trimmed"
 
 
@@ -49,6 +52,7 @@ class Clusters:
         self._waits = services.waits
         self._commands = services.clusters
         self._tokens = services.tokens
+        self._clock = services.clock
 
     @route(app, "GET", "/clusters", returns="clusters", query=_LIST)
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.Cluster]]:
@@ -149,13 +153,15 @@ class Clusters:
         returns="story",
         since="1.1",
         operation="getClusterStory",
+        query=(_CHANGE,),
     )
     async def story(self, call: Call, cluster_id: str) -> ClusterStory:
         """Tell what svcd does with a cluster, what is wrong, and its changes (additive)."""
         id_ = ClusterId(cluster_id)
-        return story_of(
-            *await self._store.read(lambda tx: tx.clusters.with_events(call.tenant_id, id_))
+        cluster, events = await self._store.read(
+            lambda tx: tx.clusters.with_events(call.tenant_id, id_)
         )
+        return story_of(cluster, events, self._clock.seconds(), call.query["change"])
 
     @route(
         app,

@@ -71,6 +71,17 @@ FAILURE = Only(
         "advice": str,
     }
 )
+STEPS = Only(
+    {
+        "generation": int,
+        "began": STAMP,
+        "ended": Either((None, STAMP)),
+        "phases": list,
+        "steps": list,
+        "longest_path": Each(int),
+        "faults": list,
+    }
+)
 CHANGE = Only({"generation": int, "at": STAMP, "request": str, "outcome": str, "code": str})
 
 CLUSTER_FIELDS = {
@@ -339,11 +350,24 @@ CLUSTERS = (
                         "status": str,
                         "work": Either((None, WORK)),
                         "failure": Either((None, FAILURE)),
+                        "ailing": str,
                         "changes": Each(CHANGE),
+                        "change": None,
                     }
                 )
             }
         ),
+    ),
+    Row(
+        says="... and the steps of a change, here of the newest one",
+        path=V1 + "/clusters/{c}/story?change=0",
+        body={"story": {"change": STEPS}},
+    ),
+    Row(
+        says="... a wrong number",
+        path=V1 + "/clusters/{c}/story?change=-1",
+        status=400,
+        error="VALIDATION_ERROR",
     ),
     unknown("... not under v1.0 either", "GET", CLUSTERS_AT + "/{c}/story"),
     unknown("... of an unknown cluster", "GET", V1 + "/clusters/nope/story"),

@@ -8,7 +8,6 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from svcd.model.step_kind import kind_of
 from tests.support.console import HOSTILE, ConsoleCase
 
 OF_HOME = ("icon.svg", "/cloud")
@@ -34,12 +33,16 @@ class ClusterTests(ConsoleCase):
             ])  # fmt: skip
             events = self.call("GET", f"/clusters/{made}/events").json["events"]
             steps = {(e["step"], e["machine"], e["began"]) for e in events if e["began"]}
+            page.locator(".gantt figcaption", has_text="in all").wait_for()
             self.assertEqual(page.locator(".bar").count(), len(steps))
             self.assertGreater(page.locator(".bar.path").count(), 3)
+            asked = [url.removeprefix(self.base) for url in asked if not url.endswith(OF_HOME)]
+            story = f"/v1.1/demo/clusters/{made}/story?change=0"
             self.assertEqual(
-                [url.removeprefix(self.base) for url in asked if not url.endswith(OF_HOME)],
-                [f"/v1.1/demo/clusters/{made}/events"],
+                [url for url in asked if url != story], [f"/v1.1/demo/clusters/{made}/events"]
             )
+            page.wait_for_timeout(2500)
+            self.assertLess(asked.count(story), 9)
 
         await self.walk(walk)
 
@@ -283,86 +286,44 @@ class ModuleTests(ConsoleCase):
                 [None, None, None, None, "http://a/b", "https://c/"],
             )
             self.assertEqual(of("text", 'm.quoted("it\'s")'), "'it'\\''s'")
-            drawn = of("gantt", f"m.drawing({json.dumps(EVENTS)}, 1, 0)")
+            drawn = of("gantt", f"m.drawing({json.dumps(CHANGE)}, Date.UTC(2026, 0, 1, 0, 0, 9))")
             self.assertEqual(
-                [(e["step"], e["machine"]) for e in drawn["path"]],
-                [("create", "b"), ("boot", "b"), ("start", "a")],
+                [(row["machine"], row["lanes"], len(row["bars"])) for row in drawn["rows"]],
+                [("a", 1, 1), ("b", 2, 2)],
             )
-            self.assertEqual([row["machine"] for row in drawn["rows"]], ["a", "b"])
-            self.assertEqual(drawn["end"] - drawn["start"], 9000)
             self.assertEqual(
-                [(f["code"], f["machines"], f["times"]) for f in drawn["failures"]],
-                [("SSH_TIMEOUT", ["a"], 2)],
-            )
-            going = [each | {"step": "create server"} for each in EVENTS[:2]]
-            at = "Date.UTC(2026, 0, 1, 0, 0, 7)"
-            drawn = of("gantt", f"m.drawing({json.dumps(going)}, 1, {at})")
-            waits = [row["bars"][-1] for row in drawn["rows"]]
-            self.assertEqual(
-                [(e["step"], e["open"], e["end"] - e["begin"]) for e in waits],
-                [("wait for server", True, 6000), ("wait for server", True, 5000)],
-            )
-            drawn = of("gantt", f"m.drawing({json.dumps(STAGES)}, 1, 0)")
-            self.assertEqual(
-                [(e["step"], e["machine"]) for e in drawn["path"]],
                 [
-                    ("create", "a"),
-                    ("write the configuration", ""),
-                    ("start oozie", "a"),
-                    ("Oozie to read its share library", "a"),
+                    (b["step"], b["begin"] - drawn["start"], b["end"] - drawn["start"], b["open"])
+                    for b in drawn["rows"][1]["bars"]
                 ],
+                [("boot", 2000, 9000, True), ("log in", 3000, 4000, False)],
             )
+            self.assertEqual([step["step"] for step in drawn["path"]], ["create", "boot"])
+            self.assertEqual((drawn["settled"], drawn["end"] - drawn["start"]), (False, 9000))
             self.assertEqual(of("gantt", "m.marks(9000, 5)"), [0, 2000, 4000, 6000, 8000])
 
         await self.walk(walk)
 
 
-def _event(
-    step: str, machine: str, began: int, ended: int, waited: tuple[str, str] | None, **more: object
-) -> dict[str, object]:
+def _step(step: str, machine: str, began: int, ended: int | None) -> dict[str, object]:
     def at(second: int) -> str:
         return f"2026-01-01 00:00:{second:02}.000000"
 
-    event = {
-        "at": at(ended),
-        "generation": 1,
-        "step": step,
-        "kind": kind_of(step),
-        "machine": machine,
-        "outcome": "done",
-        "code": "",
-        "text": "",
-        "attempt": 0,
-        "until": None,
-        "began": at(began),
-        "ended": at(ended),
-        "waited_for": {"step": waited[0], "machine": waited[1]} if waited else None,
-    }
-    return event | more
+    times = {"began": at(began), "ended": None if ended is None else at(ended)}
+    return {"step": step, "machine": machine, **times}
 
 
-_TRY: dict[str, object] = {"outcome": "retry", "code": "SSH_TIMEOUT"}
-EVENTS = [
-    _event("create", "a", 0, 1, None),
-    _event("create", "b", 0, 2, None),
-    _event("boot", "a", 1, 3, ("create", "a")),
-    _event("boot", "b", 2, 5, ("create", "b")),
-    _event("start", "a", 5, 6, ("boot", "b"), attempt=1, **_TRY),
-    _event("start", "a", 6, 7, ("boot", "b"), attempt=2, **_TRY),
-    _event("start", "b", 5, 7, ("boot", "b")),
-    _event("start", "a", 5, 9, ("boot", "b"), attempt=3),
-    _event("Active", "", 9, 9, None) | {"began": None, "ended": None},
-    _event("job", "", 20, 40, None, **_TRY),
-]
-"""Two machines: the boot of b decides when both start, and a starts at its third attempt.
-
-A job waits later; that is no part of the provision.
-"""
-STAGES = [
-    _event("create", "a", 0, 2, None),
-    _event("write the configuration", "", 2, 4, ("create", "a")),
-    _event("start oozie", "a", 4, 6, ("write the configuration", "")),
-    _event("Oozie to read its share library", "a", 6, 9, ("start oozie", "a")),
-    _event("start the daemons", "", 4, 10, ("write the configuration", "")),
-]
-"""The second stage has events of its steps; the first one has none, for its files are small."""
+CHANGE = {
+    "generation": 1,
+    "began": "2026-01-01 00:00:00.000000",
+    "ended": None,
+    "phases": [],
+    "steps": [
+        _step("create", "a", 0, 2),
+        _step("boot", "b", 2, None),
+        _step("log in", "b", 3, 4),
+    ],
+    "longest_path": [0, 1],
+    "faults": [],
+}
+"""A change that goes on: the boot of b has not ended, and a step of b began meanwhile."""

@@ -42,6 +42,7 @@ class MachineTests(ConsoleCase):
             alert = page.get_by_role("alert").inner_text()
             for part in ("COMMAND_FAILED", f"start on {ill}", DISK):
                 self.assertIn(part, alert)
+            page.locator(".failures li").wait_for()
             (failure,) = page.locator(".failures li").all_inner_texts()
             self.assertIn(f"start on {ill.removeprefix('etl-')}", failure)
             self.assertIn(DISK, failure)

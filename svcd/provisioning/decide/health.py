@@ -32,6 +32,8 @@ Key: TypeAlias = tuple[str, str]
 SERVER: Final = "server"
 CLOUD: Final = "cloud"
 DISTRIBUTION: Final = "distribution"
+ALL_WELL: Final = "all is well"
+"""The end of the text of an event after which no ailment is left."""
 MOST_KEPT: Final = 50
 """Ailments that a row holds."""
 _MOST_SHOWN: Final = 10
@@ -347,7 +349,7 @@ def _ended(
     if len(well) > _MOST_SHOWN:
         lines.append(f"and {len(well) - _MOST_SHOWN} more")
     if all_well:
-        lines.append("all is well")
+        lines.append(ALL_WELL)
     machine = well[0].machine if len(well) == 1 else ""
     yield lifecycle.event(cluster, HEALTH, "done", now, "; ".join(lines), machine)
 

@@ -21,6 +21,8 @@ from svcd.model.wire_story import (
     ClusterWork,
     ServerWait,
 )
+from svcd.provisioning.decide.change_steps import change_steps
+from svcd.provisioning.decide.health import ALL_WELL
 
 _RESTING: Final = (ClusterStatus.ACTIVE, ClusterStatus.ERROR)
 _FROM_REQUEST: Final = (ClusterStatus.WAITING, ClusterStatus.VALIDATING, ClusterStatus.DELETING)
@@ -34,14 +36,48 @@ _MOST: Final = 10
 """Waits, and servers, that a story names."""
 
 
-def story_of(cluster: Cluster, events: Sequence[ClusterEvent]) -> ClusterStory:
-    """The story. events: of the cluster, oldest first; the oldest may be missing."""
+NEWEST: Final = 0
+"""In place of the generation of a change: the newest one."""
+
+
+def story_of(
+    cluster: Cluster, events: Sequence[ClusterEvent], now: float, change: int | None = None
+) -> ClusterStory:
+    """The story. events: of the cluster, oldest first; the oldest may be missing.
+
+    now: epoch seconds. change: generation of the change whose steps are told, None: of none.
+    """
+    changes = _changes(events)
+    generation = changes[-1].generation if changes and change == NEWEST else change
+    over = {c.generation: c.outcome is not ChangeOutcome.GOING_ON for c in changes}
     return ClusterStory(
         status=cluster.status,
         work=_work(cluster, events),
         failure=_failure(cluster.explained(), events),
-        changes=_changes(events),
+        ailing=_ailing(cluster, events),
+        changes=changes,
+        change=change_steps(events, generation, over[generation], now)
+        if generation in over
+        else None,
     )
+
+
+def _ailing(cluster: Cluster, events: Iterable[ClusterEvent]) -> str:
+    """What health checks found before the present change, and did not find well again.
+
+    svcd forgets it when the change begins, and looks again after it.
+    """
+    if cluster.status in (*_RESTING, ClusterStatus.DELETING):
+        return ""
+    texts: list[str] = []
+    for event in events:
+        if event.step != HEALTH or event.generation != cluster.generation - 1:
+            continue
+        if event.outcome == "failed":
+            texts.append(event.text)
+        elif event.text.endswith(ALL_WELL):
+            texts.clear()
+    return "\n".join(texts)
 
 
 def _work(cluster: Cluster, events: Sequence[ClusterEvent]) -> ClusterWork | None:

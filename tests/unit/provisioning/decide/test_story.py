@@ -19,7 +19,7 @@ from svcd.model.wire_story import (
     ServerWait,
 )
 from svcd.provisioning.decide.story import story_of
-from tests.unit.provisioning.support import cluster
+from tests.unit.provisioning.support import NOW, cluster
 
 ONE, TWO = "demo-worker-001", "demo-worker-002"
 UNTIL = Timestamp("2026-01-01 00:30:00.000000")
@@ -42,7 +42,7 @@ ACTIVE = event(9, "Active")
 def story(*events: ClusterEvent, status: ClusterStatus, text: str = "") -> ClusterStory:
     """Of a cluster of two workers that have no servers yet."""
     row = cluster(status=status, status_description=text)
-    return story_of(row, events)
+    return story_of(row, events, NOW)
 
 
 class WorkTests(SynchronousTestCase):

@@ -1,0 +1,192 @@
+"""The steps of one change of a cluster: attempts, statuses, the longest path, faults. Pure.
+
+Note: the longest path. It goes from the step that ended last back, from each step to the one that
+it waited for: these steps decided how long the change took. A stage is no step of the path: its
+span is around those of its steps on machines.
+
+Note: waits for servers. Such a wait has one event, at its end. Until then the wait of a server
+begins with the end of the create call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from attrs import frozen
+
+from svcd.model.cluster import ClusterEvent, ClusterStatus, StepName
+from svcd.model.ids import Timestamp, seconds_of, timestamp
+from svcd.model.step_kind import StepKind, kind_of
+from svcd.model.wire import StepName as StepNameView
+from svcd.model.wire_story import ChangeSteps, StoryFault, StoryPhase, StoryStep
+from svcd.provisioning.decide.events import WAIT_FOR_SERVER
+from svcd.provisioning.decide.steps import CreateServer
+
+_SAME_S: Final = 0.001
+"""A step that begins within this time before the end of another one may have waited for it."""
+
+
+@frozen(eq=False)
+class _Attempt:
+    """An attempt of a step. begin, end: epoch seconds; one that goes on ends with the change."""
+
+    event: ClusterEvent
+    begin: float
+    end: float
+    is_open: bool
+
+    @property
+    def name(self) -> StepName:
+        """The step and its machine."""
+        return StepName(step=self.event.step, machine=self.event.machine)
+
+
+def change_steps(
+    events: Sequence[ClusterEvent], generation: int, is_over: bool, now: float
+) -> ChangeSteps | None:
+    """The steps of the change `generation`; None when none of its events is kept.
+
+    events: of the cluster, oldest first. is_over: the change has ended. now: epoch seconds.
+    """
+    own = [e for e in events if e.generation == generation and kind_of(e.step) is not StepKind.JOB]
+    if not own:
+        return None
+    begin = seconds_of(own[0].at)
+    ends = [seconds_of(e.ended or e.at) for e in own if kind_of(e.step) is not StepKind.HEALTH]
+    last = max([begin, *ends])
+    end = last if is_over else max(last, now)
+    attempts = _attempts(own, end)
+    if not is_over:
+        attempts += _server_waits(attempts, end)
+    path = _longest_path(attempts)
+    numbers = {attempt: number for number, attempt in enumerate(attempts)}
+    return ChangeSteps(
+        generation=generation,
+        began=timestamp(min([begin, *(attempt.begin for attempt in attempts)])),
+        ended=timestamp(last) if is_over else None,
+        phases=_phases(own, timestamp(last) if is_over else None),
+        steps=[_step(attempt, attempt in path) for attempt in attempts],
+        longest_path=[numbers[attempt] for attempt in path],
+        faults=_faults(own),
+    )
+
+
+def _attempts(events: Sequence[ClusterEvent], end: float) -> list[_Attempt]:
+    """The attempts in the order of their begins: the begin and the end of one are two events."""
+    newest: dict[tuple[str, str, Timestamp], _Attempt] = {}
+    for event in events:
+        if event.began is None:
+            continue
+        key = (event.step, event.machine, event.began)
+        if event.ended is None and key in newest and not newest[key].is_open:
+            continue
+        begin = seconds_of(event.began)
+        ended = end if event.ended is None else seconds_of(event.ended)
+        newest[key] = _Attempt(event, begin, max(begin, ended), event.ended is None)
+    return sorted(newest.values(), key=lambda attempt: (attempt.begin, attempt.end))
+
+
+def _server_waits(attempts: Sequence[_Attempt], end: float) -> list[_Attempt]:
+    """The waits for servers whose create call is the last step of their machine."""
+    last = {attempt.event.machine: attempt for attempt in attempts}
+    waits = []
+    for machine, create in last.items():
+        if create.event.step != CreateServer.words or create.event.outcome != "done":
+            continue
+        event = ClusterEvent(
+            at=create.event.at,
+            generation=create.event.generation,
+            step=WAIT_FOR_SERVER,
+            machine=machine,
+            outcome="started",
+            attempt=create.event.attempt,
+            began=create.event.ended,
+            waited_for=StepName(step=create.event.step, machine=machine),
+        )
+        waits.append(_Attempt(event, create.end, end, True))
+    return waits
+
+
+def _longest_path(attempts: Sequence[_Attempt]) -> Sequence[_Attempt]:
+    machines = [attempt for attempt in attempts if attempt.event.machine]
+    steps = [
+        attempt
+        for attempt in attempts
+        if attempt.event.machine or not any(_is_in(other, attempt) for other in machines)
+    ]
+    path: list[_Attempt] = []
+    at = max(steps, key=lambda attempt: (attempt.end, attempt.begin), default=None)
+    while at is not None:
+        path.insert(0, at)
+        at = _cause(at, [attempt for attempt in attempts if attempt not in path])
+    return path
+
+
+def _is_in(attempt: _Attempt, stage: _Attempt) -> bool:
+    return attempt.begin >= stage.begin and attempt.end <= stage.end
+
+
+def _cause(attempt: _Attempt, others: Sequence[_Attempt]) -> _Attempt | None:
+    """The last attempt before `attempt` of the step that it waited for."""
+    wanted = attempt.event.waited_for
+    if wanted is None:
+        return None
+    over = (o for o in others if o.end <= attempt.begin + _SAME_S and o.name == wanted)
+    return max(over, key=lambda other: other.end, default=None)
+
+
+def _step(attempt: _Attempt, is_on_path: bool) -> StoryStep:
+    event = attempt.event
+    return StoryStep.filled(
+        event,
+        kind=kind_of(event.step),
+        waited_for=event.waited_for and StepNameView.filled(event.waited_for),
+        longest_path=is_on_path,
+    )
+
+
+def _phases(events: Sequence[ClusterEvent], ended: Timestamp | None) -> list[StoryPhase]:
+    """The statuses, each up to the next one; without the last one in which the cluster rests."""
+    moves = [
+        event
+        for event in events
+        if kind_of(event.step) is StepKind.STATUS and event.outcome != "waiting"
+    ]
+    ends = [*(move.at for move in moves[1:]), ended]
+    phases = [
+        StoryPhase(
+            status=ClusterStatus(move.step),
+            began=move.at,
+            ended=end,
+            until=move.until,
+            failed=move.outcome == "failed",
+        )
+        for move, end in zip(moves, ends, strict=False)
+    ]
+    rests = (ClusterStatus.ACTIVE, ClusterStatus.ERROR)
+    if phases and (phases[-1].status in rests or phases[-1].failed):
+        phases.pop()
+    return phases
+
+
+def _faults(events: Sequence[ClusterEvent]) -> list[StoryFault]:
+    """What went wrong. The failure of a status repeats that of a step."""
+    found: dict[tuple[str, str, str], list[ClusterEvent]] = {}
+    for event in events:
+        kind = kind_of(event.step)
+        is_fault = event.outcome == "failed" or (event.outcome == "retry" and event.code)
+        if not is_fault or kind is StepKind.HEALTH or (kind is StepKind.STATUS and found):
+            continue
+        found.setdefault((event.step, event.code, event.outcome), []).append(event)
+    return [
+        StoryFault(
+            step=step,
+            code=code,
+            outcome=outcome,
+            text=same[-1].text,
+            times=len(same),
+            machines=list(dict.fromkeys(event.machine for event in same if event.machine)),
+        )
+        for (step, code, outcome), same in found.items()
+    ]
