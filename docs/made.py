@@ -125,6 +125,7 @@ def _meaning(kind: type[SvcdError]) -> str:
 def _families() -> Mapping[str, Metric]:
     """By name; those that only a daemon on PostgreSQL shows come from a registry of their own."""
     shared = Metrics()
+    shared.of_process({"cloud": "", "database": ""})
     shared.lease(lambda: False)
     numbers = {each.name: 0 for each in attrs.fields(DatabaseFigures)}
     shared.watch_database(lambda: DatabaseFigures(**numbers))

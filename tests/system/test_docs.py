@@ -15,6 +15,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.errors import SvcdError
 from svcd.settings import schema
+from tests.support.promlint import families
+from tests.system.test_monitoring import exposition
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -113,8 +115,11 @@ class SiteTests(SynchronousTestCase):
         kinds = [kind for kind in _kinds(SvcdError) if kind.__module__.startswith("svcd.")]
         names = {kind.name for kind in kinds if "name" in vars(kind)}
         self.assertEqual([n for n in names if n not in texts["reference/errors.html"]], [])
+        shown = {family.name for family in families(exposition(self))}
+        own = {name for name in shown if name.startswith("svcd_")}
+        listed = texts["reference/metrics.html"]
+        self.assertEqual([name for name in own if name not in listed], [])
         for page, word in (
-            ("metrics", "svcd_database_waits_total"),
             ("metrics", "svcd_lease_held"),
             ("cli", "svcd cluster create"),
             ("api", "createCluster"),

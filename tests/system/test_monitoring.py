@@ -112,16 +112,6 @@ class NamesTests(SynchronousTestCase):
         for each in found:
             self.check(each)
 
-    def test_every_metric_of_svcd_is_documented(self) -> None:
-        """And no other."""
-        documented = set(re.findall(r"svcd_[a-z_]+", self.table("Metric")))
-        own = {
-            f"{each.name}_total" if each.type == "counter" else each.name
-            for each in families(self.text)
-            if each.name.startswith("svcd_")
-        }
-        self.assertEqual(documented, own)
-
     def test_every_alert_has_a_line_of_advice(self) -> None:
         """And no other has."""
         documented = re.findall(r"^\| `(\w+)` \|", self.table("Alert"), re.MULTILINE)
