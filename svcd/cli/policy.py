@@ -1,10 +1,11 @@
 """`svcd config policy`: the roles that each request needs, from the routes that the door serves.
 
-`python -m svcd.cli.policy` prints the table of docs/security.md.
+`python -m svcd.cli.policy` prints the list of docs/security.md.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from svcd.resources.api import Needs, policy
 from svcd.settings import Auth
 
 _PREFIX = "/<tenant_id>"
+_JOINED = "\0"
+"""Stands for a blank at which no line ends."""
 
 
 def requests() -> Sequence[tuple[Needs, str, str, str]]:
@@ -61,13 +64,25 @@ def rows(auth: Auth) -> Mapping[str, Any]:
 
 
 def markdown() -> str:
-    """The table for the docs."""
-    lines = ["| Needs | Request | Versions |", "|---|---|---|"]
-    lines += [
-        f"| {needs.value} | `{method} {path}` | {versions.replace(' ', ', ')} |"
-        for needs, method, versions, path in requests()
-    ]
-    return "\n".join(lines)
+    """The list for the docs: the requests of each need and version."""
+    routes: dict[tuple[Needs, str], list[str]] = {}
+    for needs, method, versions, path in requests():
+        routes.setdefault((needs, versions), []).append(f"`{method} {path}`")
+    return "\n".join(_item(*key, routes[key]) for key in sorted(routes, key=_place))
+
+
+def _place(key: tuple[Needs, str]) -> tuple[int, str]:
+    needs, versions = key
+    return list(Needs).index(needs), versions
+
+
+def _item(needs: Needs, versions: str, shown: Sequence[str]) -> str:
+    of = "" if versions == "-" else f", {' and '.join(versions.split())}"
+    whole = ", ".join(request.replace(" ", _JOINED) for request in shown)
+    lines = textwrap.fill(
+        f"- **{needs.value}**{of}: {whole}", 120, subsequent_indent="  ", break_on_hyphens=False
+    )
+    return lines.replace(_JOINED, " ")
 
 
 if __name__ == "__main__":

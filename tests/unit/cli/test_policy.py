@@ -1,4 +1,4 @@
-"""`svcd config policy`, and the table of docs/security.md."""
+"""`svcd config policy`, and the list of docs/security.md."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE = Path(__file__).parents[3] / "docs" / "security.md"
 
 
 class TableTests(SynchronousTestCase):
-    def test_the_docs_have_the_table(self) -> None:
+    def test_the_docs_have_the_list(self) -> None:
         """Make it anew with: python -m svcd.cli.policy."""
         self.assertIn(f"\n{markdown()}\n", FILE.read_text(encoding="utf-8"))
 
