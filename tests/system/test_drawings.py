@@ -1,4 +1,4 @@
-"""docs/architecture.md agrees with the tree."""
+"""docs/architecture.md and docs/take-it-over.md agree with the tree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from tests.support import drawings
 
-PAGE = drawings.ROOT / "docs" / "architecture.md"
+PAGES = [drawings.ROOT / "docs" / name for name in ("architecture.md", "take-it-over.md")]
 
 
 class ReducedTests(SynchronousTestCase):
@@ -39,10 +39,12 @@ class PictureTests(SynchronousTestCase):
 
 class PageTests(SynchronousTestCase):
     def test_every_named_file_is_there(self) -> None:
-        """`svcd/...` and `tests/...` in the page; NAME and 000N stand for a name of one's own."""
-        text = PAGE.read_text(encoding="utf-8")
-        named = set(re.findall(r"`((?:svcd|tests|docs)/[\w./-]+)`", text))
-        self.assertGreater(len(named), 20)
-        made = {each for each in named if "NAME" in each or "000N" in each}
-        absent = [each for each in sorted(named - made) if not (drawings.ROOT / each).exists()]
-        self.assertEqual(absent, [])
+        """`svcd/...` and `tests/...` in the pages; NAME and 00N stand for a name of one's own."""
+        for page in PAGES:
+            text = page.read_text(encoding="utf-8")
+            named = set(re.findall(r"`((?:svcd|tests|docs|scripts)/[\w./-]+)`", text))
+            self.assertGreater(len(named), 20)
+            own = {name for name in named if "NAME" in name or "00N" in name}
+            root = drawings.ROOT
+            absent = [name for name in sorted(named - own) if not (root / name).exists()]
+            self.assertEqual(absent, [], page)
