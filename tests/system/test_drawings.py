@@ -47,7 +47,8 @@ class PageTests(SynchronousTestCase):
             own = {name for name in named if "NAME" in name or "00N" in name}
             root = drawings.ROOT
             absent = [name for name in sorted(named - own) if not (root / name).exists()]
-            known = {file.name for part in ("svcd", "tests") for file in (root / part).rglob("*.*")}
+            files = [*root.glob("*.py"), *(root / "svcd").rglob("*.*")]
+            known = {file.name for file in files}
             short = set(re.findall(r"`([\w/]+\.(?:py|js))`", text)) - named - own
             absent += sorted(name for name in short if name.rpartition("/")[2] not in known)
             self.assertEqual(absent, [], page)
