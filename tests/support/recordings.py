@@ -45,7 +45,7 @@ RECORDINGS: Final[Mapping[str, Sequence[str]]] = {
     ),
 }
 _MARK: Final = re.compile(r"(<!-- recording: (\w+) -->\n```\n).*?(^```$)", re.MULTILINE | re.DOTALL)
-_HEAD, _TAIL = 14, 12
+_HEAD, _TAIL = 9, 8
 _WIDTH: Final = 116
 
 

@@ -28,5 +28,5 @@ class RecordingTests(SynchronousTestCase):
         """Its beginning, its end, and the number of lines between."""
         text = "\n".join(str(n) for n in range(40))
         lines = shortened(text).splitlines()
-        self.assertEqual((lines[13], lines[14], lines[15]), ("13", "[… 14 lines …]", "28"))
+        self.assertEqual((lines[8], lines[9], lines[10]), ("8", "[… 23 lines …]", "32"))
         self.assertEqual(shortened("x" * 200), "x" * 115 + "…")
