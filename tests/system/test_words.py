@@ -49,7 +49,7 @@ def usages(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, st
 
 def texts() -> Iterator[tuple[str, str]]:
     """Each text for users with the name of its place."""
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    pages = [ROOT / "README.md", ROOT / "NEWS.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for page in (*pages, *sorted((ROOT / "newsfragments").glob("*.md"))):
         for number, line in enumerate(page.read_text("utf-8").splitlines(), 1):
             yield f"{page.relative_to(ROOT)}:{number}", line
