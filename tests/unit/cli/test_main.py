@@ -282,11 +282,15 @@ class UsageTests(_Case):
 
 class DocsTests(SynchronousTestCase):
     def test_every_command_of_the_docs_exists_with_its_options(self) -> None:
-        """Each line of a page that begins with `svcd`."""
+        """Each line of a page that begins with `svcd`, and each command within a sentence."""
         lines = []
-        for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
-            blocks = re.findall(r"^```\w*\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+        for page in (ROOT / "README.md", ROOT / "NEWS.md", *sorted((ROOT / "docs").rglob("*.md"))):
+            text = page.read_text("utf-8")
+            blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S)
             lines += re.findall(r"^svcd (.+)$", "\n".join(blocks), re.M)
+            lines += re.findall(
+                r"`svcd ([^`]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+            )
         self.assertGreater(len(lines), 20)
         for line in lines:
             words = re.split(r"\s+#", line)[0].replace("[", "").replace("]", "").split()
