@@ -50,7 +50,7 @@ def _clear_text(settings: Settings) -> Finding:
         return warn(
             what,
             f"tokens and passwords reach {' and '.join(clear)} in clear text",
-            "use an ssl: endpoint, or listen on loopback behind a reverse proxy (docs/security.md)",
+            "use an ssl: endpoint, or listen on loopback behind a reverse proxy (docs/tls.md)",
         )
     url = settings.cloud.auth_url
     if settings.cloud.kind == "openstack" and url.startswith("http:") and not is_loopback_url(url):

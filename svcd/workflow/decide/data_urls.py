@@ -11,7 +11,7 @@ MapReduce job and the parameter of a Pig script do not, so svcd writes them in a
 program the same text.
 
 Source: Hadoop 3.5.0 `Path`, `Globber`, `FileInputFormat.setInputPaths`; Pig 0.18.0;
-measured on HDFS and Swift with each name of the table in docs/jobs.md.
+measured on HDFS and Swift with each name of the list in docs/jobs.md.
 """
 
 from __future__ import annotations
