@@ -122,8 +122,8 @@ class LoopbackMachines(Guests):
             raise GuestError(f"machine {server_id}: processes {list(left)} cannot be killed")
         await self._remove(folder)
 
-    async def attach(self, server_id: str, volume_id: str, device: str, size_gib: int) -> None:
-        """See Guests. The size is not enforced.
+    async def attach(self, server_id: str, volume_id: str, device: str) -> None:
+        """See Guests. The size of a volume is not enforced.
 
         The next start of the daemon attaches volumes again, and programs use their files meanwhile.
         So the device is there at every moment.

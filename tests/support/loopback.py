@@ -45,12 +45,9 @@ def spec(server_id: str, address: str, **more: Any) -> GuestSpec:
     fields: dict[str, Any] = {
         "server_id": server_id,
         "name": f"host-{server_id}",
-        "tenant_id": "demo",
         "addresses": (address,),
         "user_name": USER,
         "authorized_keys": (PUBLIC_KEY,),
-        "ram_mib": 2048,
-        "vcpus": 1,
     }
     return GuestSpec(**{**fields, **more})
 

@@ -6,7 +6,7 @@ repeat every call after a crash; the method then finds or finishes its former wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from attrs import field, frozen
 
@@ -29,25 +29,18 @@ class GuestSpec:
 
     server_id: names the machine.
     name: host name.
-    tenant_id: project of the server.
     addresses: fixed address first, then floating ones.
     user_name: the login user (`_svc_username` of the image, else `svcd`).
     authorized_keys: public keys of the login user, in OpenSSH form.
     user_data: the script given at creation, decoded; empty when none.
-    image_properties: custom properties of the image at boot.
-    ram_mib, vcpus: of the flavor.
     """
 
     server_id: str
     name: str
-    tenant_id: str
     addresses: tuple[str, ...]
     user_name: str
     authorized_keys: tuple[str, ...]
     user_data: bytes = field(default=b"", repr=False)
-    image_properties: Mapping[str, str] = field(factory=dict)
-    ram_mib: int
-    vcpus: int
 
 
 class Guests:
@@ -68,7 +61,7 @@ class Guests:
     async def destroy(self, server_id: str) -> None:
         """Stop the processes and delete the files of a machine. An unknown machine is no fault."""
 
-    async def attach(self, server_id: str, volume_id: str, device: str, size_gib: int) -> None:
+    async def attach(self, server_id: str, volume_id: str, device: str) -> None:
         """Show the volume to the machine under `device` (for example /dev/vdb)."""
 
     async def detach(self, server_id: str, volume_id: str) -> None:

@@ -19,7 +19,7 @@ from typing import Final
 from attrs import evolve
 from twisted.logger import Logger
 
-from svcd.embedded.cloud.core import FLAVORS, PRIVATE_NETWORK_ID, Core
+from svcd.embedded.cloud.core import PRIVATE_NETWORK_ID, Core
 from svcd.embedded.cloud.guests import AddressTaken, GuestError, Guests, GuestSpec
 from svcd.embedded.cloud.records import FloatingIp, Port, Rule, SecurityGroup, Server, Volume
 from svcd.runtime.tasks import KeyedTasks, gather
@@ -137,8 +137,7 @@ class Life:
         await self._boot_at_free_address(server)
         for volume in self._core.state.volumes.having("server", server.id):
             if volume.status == "in-use":
-                device = volume.device or ""
-                await self._guests.attach(server.id, volume.id, device, volume.size_gib)
+                await self._guests.attach(server.id, volume.id, volume.device or "")
 
     async def _boot_at_free_address(self, server: Server) -> None:
         """Boot the machine; a new server gets another address when its own is taken."""
@@ -198,7 +197,6 @@ class Life:
     def _spec(self, server: Server) -> GuestSpec:
         image = self._core.image(server.image_id)
         properties = {} if image is None else image.properties
-        flavor = FLAVORS[server.flavor_id]
         ports, floating = self.addresses(server)
         try:
             user_data = base64.b64decode(server.user_data, validate=True)
@@ -207,14 +205,10 @@ class Life:
         return GuestSpec(
             server_id=server.id,
             name=server.name,
-            tenant_id=server.project_id,
             addresses=tuple(p.address for p in ports) + tuple(f.address for f in floating),
             user_name=properties.get("_svc_username") or "svcd",
             authorized_keys=(server.public_key,) if server.public_key else (),
             user_data=user_data,
-            image_properties=dict(properties),
-            ram_mib=flavor.ram_mib,
-            vcpus=flavor.vcpus,
         )
 
     # ---- addresses ----
@@ -304,7 +298,7 @@ class Life:
             if volume.status == "creating":
                 self._volume_is(volume_id, "creating", "available")
             elif volume.status == "attaching":
-                await self._guests.attach(server_id, volume_id, device, volume.size_gib)
+                await self._guests.attach(server_id, volume_id, device)
                 self._volume_is(volume_id, "attaching", "in-use")
             elif volume.status == "detaching":
                 await self._guests.detach(server_id, volume_id)

@@ -452,7 +452,7 @@ class LifeTest(MachinesCase):
 
     async def test_volume_of_no_machine_is_refused(self) -> None:
         """Nothing is laid out for a machine that is gone."""
-        text = await self.wrong(self.machines.attach("m1", "v1", "/dev/vdb", 1))
+        text = await self.wrong(self.machines.attach("m1", "v1", "/dev/vdb"))
         self.assertIn("volume v1 on m1: No such file or directory", text)
         self.assertFalse(self.folder().exists())
 
@@ -462,7 +462,7 @@ class LifeTest(MachinesCase):
         for server_id, address in (("m1", A), ("m2", B)):
             await self.machines.boot(spec(server_id, address))
             pids.append(await self.daemon(address))
-        await self.machines.attach("m1", "v1", "/dev/vdb", 1)
+        await self.machines.attach("m1", "v1", "/dev/vdb")
         await gather([lambda s=s: self.machines.destroy(s) for s in ("m1", "m2")], 2)
         self.assertEqual([running(pid) for pid in pids], [False, False])
         self.assertEqual(list((self.root / "machines").iterdir()), [])
@@ -605,12 +605,12 @@ class VolumeTest(MachinesCase):
     async def test_attached_again_the_device_stays(self) -> None:
         """A daemon that starts again takes no file from a program for a moment."""
         await self.machines.boot(spec("m1", A))
-        await self.machines.attach("m1", "v1", "/dev/vdb", 1)
+        await self.machines.attach("m1", "v1", "/dev/vdb")
         device = self.folder() / "dev" / "vdb"
         os.link(device, self.root / "kept", follow_symlinks=False)  # its number is not used again
-        await self.machines.attach("m1", "v1", "/dev/vdb", 1)
+        await self.machines.attach("m1", "v1", "/dev/vdb")
         self.assertEqual(device.lstat().st_ino, (self.root / "kept").lstat().st_ino)
-        await self.machines.attach("m1", "v2", "/dev/vdb", 1)
+        await self.machines.attach("m1", "v2", "/dev/vdb")
         self.assertEqual(device.readlink(), self.root / "volumes" / "v2")
         self.assertEqual(os.listdir(device.parent), ["vdb"])
 
@@ -618,11 +618,11 @@ class VolumeTest(MachinesCase):
         """With its content, until it is destroyed."""
         await self.machines.boot(spec("m1", A))
         await self.machines.boot(spec("m2", B))
-        await self.machines.attach("m1", "v1", "/dev/vdb", 1)
+        await self.machines.attach("m1", "v1", "/dev/vdb")
         await self.run_on(A, "echo data > $SVCD_MACHINE_ROOT/dev/vdb/file")
         await self.machines.detach("m1", "v1")
         self.assertEqual(os.listdir(self.folder() / "dev"), [])
-        await self.machines.attach("m2", "v1", "/dev/vdc", 1)
+        await self.machines.attach("m2", "v1", "/dev/vdc")
         said = (await self.run_on(B, "cat $SVCD_MACHINE_ROOT/dev/vdc/file")).stdout
         self.assertEqual(said, "data\n")
         await self.machines.destroy_volume("v1")
