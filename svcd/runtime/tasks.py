@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import random
 import uuid
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextvars import Context
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -34,6 +35,8 @@ log = Logger()
 
 STOP_S = 15.0
 """Longest wait for cancelled work at a stop: work that does not end must not keep the process."""
+_MOST_NAMED: Final = 10
+"""Runs that the log names of those that do not end at a stop."""
 _AGAIN: Final = Backoff(first_s=1.0, most_s=60.0)
 """Waits of `KeyedTasks` after failures."""
 
@@ -208,7 +211,7 @@ class Loop:
         if self._call.running:
             self._call.stop()
         if self._running is not None:
-            await _ended(self._clock, self._name, [self._running])
+            await _ended(self._clock, self._name, {"its turn": self._running})
 
     def _once(self) -> Deferred[None] | None:
         if self._running is not None:
@@ -310,7 +313,8 @@ class KeyedTasks(Generic[K]):
             if timer.active():
                 timer.cancel()
         self._timers.clear()
-        await _ended(self._clock, self._name, list(self._running.values()))
+        runs = {str(key): running for key, running in self._running.items()}
+        await _ended(self._clock, self._name, runs)
 
     def _start(self, key: K) -> None:
         self._timers.pop(key, None)
@@ -376,26 +380,36 @@ class KeyedTasks(Generic[K]):
             self.wake(key, again)
 
 
-async def _ended(clock: IReactorTime, name: str, runs: Sequence[Deferred[None]]) -> None:
-    """Cancel all `runs` and wait for them; those that do not end in time are logged and left."""
-    left = [_cancelled(each) for each in runs]
+async def _ended(clock: IReactorTime, name: str, runs: Mapping[str, Deferred[None]]) -> None:
+    """Cancel all `runs` and wait for them; those that do not end in time are logged and left.
+
+    runs: by the words for each in the log.
+    """
+    left = dict(runs)  # a cancelled Deferred counts as called although its run has not ended
+    ends = [_cancelled(running, partial(left.pop, run)) for run, running in runs.items()]
 
     async def all_ended() -> None:
-        for each in left:
-            await each
+        for end in ends:
+            await end
 
     try:
         await with_deadline(clock, STOP_S, name, all_ended())
     except DeadlineExceeded:
-        late = sum(not each.called for each in runs)
-        log.error("{n} runs of {name} did not end within {s} s", n=late, name=name, s=STOP_S)
+        log.error(
+            "{n} runs of {name} did not end within {s} s: {late}",
+            n=len(left),
+            name=name,
+            s=STOP_S,
+            late=", ".join(list(left)[:_MOST_NAMED]),
+        )
 
 
-def _cancelled(running: Deferred[None]) -> Deferred[None]:
-    """Cancel `running`; the result fires when `running` has ended."""
+def _cancelled(running: Deferred[None], ends: Callable[[], object]) -> Deferred[None]:
+    """Cancel `running`; the result fires when `running` has ended, after a call of `ends`."""
     ended: Deferred[None] = Deferred()
 
     def end(_: object) -> None:
+        ends()
         ended.callback(None)
 
     running.addBoth(end)

@@ -12,11 +12,16 @@ T = TypeVar("T")
 
 
 class Gate:
-    """At most `limit` holders at once, first come first served; cancelling a wait is O(1)."""
+    """At most `limit` holders at once, first come first served; cancelling a wait is O(1).
+
+    A holder that leaves calls the waiters in one loop, also those that leave meanwhile: waiters
+    that call each other would nest, and some hundreds of them exceed Python's recursion limit.
+    """
 
     def __init__(self, limit: int) -> None:
         self._free = limit
         self._waiting: deque[Deferred[None]] | tuple[()] = ()  # an empty deque takes 600 bytes
+        self._calling = False
 
     @property
     def is_full(self) -> bool:
@@ -24,7 +29,7 @@ class Gate:
         return self._free <= 0
 
     async def __aenter__(self) -> None:
-        if self._free > 0:
+        if self._free > 0 and not self._waiting:
             self._free -= 1
             return
         turn: Deferred[None] = Deferred()
@@ -39,12 +44,18 @@ class Gate:
             raise
 
     async def __aexit__(self, *_: object) -> None:
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.called:  # a cancelled wait stays in the queue until it is reached
-                turn.callback(None)
-                return
         self._free += 1
+        if self._calling:
+            return
+        self._calling = True
+        try:
+            while self._free > 0 and self._waiting:
+                turn = self._waiting.popleft()
+                if not turn.called:  # a cancelled wait stays in the queue until it is reached
+                    self._free -= 1
+                    turn.callback(None)
+        finally:
+            self._calling = False
 
 
 class Waiters:

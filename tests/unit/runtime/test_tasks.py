@@ -5,6 +5,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.errors import ServiceUnavailable
@@ -385,6 +386,24 @@ class StubbornWorkTests(SynchronousTestCase):
             tasks.wake(key)
         clock.advance(0)
         self.stopped(clock, tasks)
+
+    def test_the_log_names_the_tasks_that_do_not_end(self) -> None:
+        """A cancelled run counts as called, whether it has ended or not."""
+
+        async def work(key: str) -> None:
+            await (self.stubborn() if key == "b" else Deferred())
+
+        clock = VirtualClock()
+        tasks = KeyedTasks(clock, "test", work)
+        for key in "abc":
+            tasks.wake(key)
+        clock.advance(0)
+        with capturedLogs() as events:
+            self.stopped(clock, tasks)
+        self.assertEqual(
+            [formatEvent(event) for event in events],
+            ["1 runs of test did not end within 15.0 s: b"],
+        )
 
     def test_a_turn_of_a_loop(self) -> None:
         """The same."""

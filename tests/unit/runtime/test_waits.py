@@ -31,6 +31,26 @@ class GateTests(SynchronousTestCase):
         first.callback(None)
         self.assertEqual(log, ["a", "c"])
 
+    def test_many_waiters_get_in_one_after_the_other(self) -> None:
+        """Their turns do not nest, although each of them leaves at once."""
+        gate = Gate(2)
+        log: list[int] = []
+        holders: list[Deferred[None]] = [Deferred(), Deferred()]
+
+        async def hold(number: int) -> None:
+            async with gate:
+                if number < len(holders):
+                    await holders[number]
+                log.append(number)
+
+        for number in range(2000):
+            Deferred.fromCoroutine(hold(number))
+        holders[0].callback(None)
+        self.assertEqual(log, [0, *range(2, 2000)])
+        holders[1].callback(None)
+        Deferred.fromCoroutine(hold(2000))
+        self.assertEqual(log[-2:], [1, 2000])
+
     def test_abandoned_gate_wakes_no_closed_waiter(self) -> None:
         """The collector closes the waiter first, then the holder: no turn is passed on."""
 
