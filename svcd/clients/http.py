@@ -34,11 +34,11 @@ from zope.interface import implementer
 
 from svcd.clients.bodies import BodyTooLarge, Bytes, Reader, Upload
 from svcd.clients.http_faults import BROKEN, FAULTS, NotSent, fault_of
-from svcd.clients.places import Places
 from svcd.model.redaction import hidden, shown_url
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault, PortError
 from svcd.ports.machines import Host
+from svcd.runtime.places import Places
 from svcd.runtime.tasks import DeadlineExceeded, apart, with_deadline
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class HttpClient:
 
     timeout_s: for a whole exchange, body included; of a stream: for the headers, and for each pause
     between pieces. at_once: most exchanges of one tenant with one service (streams do not count);
-    all tenants together have twice as many places, see `svcd.clients.places`. machines: the way for
+    all tenants together have twice as many places, see `svcd.runtime.places`. machines: the way for
     requests that name a machine (`through`); None: they go to their URL by `agent`. setting: the
     name of the setting for `max_body_bytes`, for errors. observe: called after each exchange that
     is not a stream, a repeated one counts once.
@@ -224,11 +224,8 @@ class HttpClient:
             later = partial(self._clock.callLater, 0.0)
             places = self._places[service] = Places(2 * self._at_once, later)
         exchange = object()
-        await places.take(tenant, exchange)
-        try:
+        async with places.place((tenant,), exchange):
             yield
-        finally:
-            places.leave(tenant, exchange)
 
     async def _observed(self, call: _Call, exchange: Callable[[], Awaitable[Answer]]) -> Answer:
         began, outcome = self._clock.seconds(), "cancelled"

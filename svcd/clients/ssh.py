@@ -34,7 +34,6 @@ from twisted.web.iweb import IAgent, IAgentEndpointFactory
 from zope.interface import implementer
 
 from svcd.clients.connections import Connections
-from svcd.clients.places import Places
 from svcd.clients.ssh_forward import ForwardedEndpoint
 from svcd.clients.ssh_wire import ClientTransport, Dialer, Exec, NotBegun
 from svcd.model.connect_rules import ConnectRules
@@ -42,6 +41,7 @@ from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
 from svcd.ports.machines import CommandResult, Host, RemoteError
 from svcd.runtime import fencing
+from svcd.runtime.places import Places
 from svcd.runtime.slices import Slices
 from svcd.runtime.tasks import DeadlineExceeded, Loop, with_deadline
 from svcd.runtime.waits import Gate, Waiters
@@ -190,7 +190,7 @@ class SshRemote:
         try:
             link = self._link(host)
         except BaseException:
-            self._places.leave(host.tenant_id, _key(host))
+            self._places.leave((host.tenant_id,), _key(host))
             raise
         link.users += 1
         return link
@@ -198,17 +198,17 @@ class SshRemote:
     def _release(self, link: _Link) -> None:
         link.users -= 1
         link.idle_since = self.clock.seconds()
-        self._places.leave(link.tenant_id, link.key)
+        self._places.leave((link.tenant_id,), link.key)
 
     async def _place(self, host: Host, wait_s: float) -> None:
         """Wait for a place for the connection. Raises RemoteError BUSY."""
-        place = self._places.take(host.tenant_id, _key(host))
+        place = self._places.take((host.tenant_id,), _key(host))
         try:
             await with_deadline(self.clock, wait_s, "connection", place)
         except DeadlineExceeded:
             text = (
                 f"{self._places.used()} of at most {self._places.most} SSH connections are in use,"
-                f" {self._places.used_by(host.tenant_id)} of them by this tenant, which is its"
+                f" {self._places.used_by((host.tenant_id,))} of them by this tenant, which is its"
                 " share: try later"
             )
             raise RemoteError(Fault.BUSY, text) from None

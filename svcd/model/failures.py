@@ -121,6 +121,10 @@ class Code(enum.StrEnum):
     NO_ENGINE = ("NO_ENGINE", _EXECUTION,
         "No machine of the cluster runs the workflow engine.",
         "use a cluster with the workflow engine among its processes")
+    START_WAITS = ("START_WAITS", _EXECUTION,
+        "svcd starts only some executions of a cluster and of a tenant in parallel, and the job "
+        "got no place before the deadline.",
+        "see what the other executions of the tenant wait for")
     BINARY_UNREADABLE = ("BINARY_UNREADABLE", _EXECUTION,
         "svcd could not read a binary of the job.")
     JOB_CREDENTIAL = ("JOB_CREDENTIAL", _EXECUTION,

@@ -23,11 +23,6 @@ class Gate:
         self._waiting: deque[Deferred[None]] | tuple[()] = ()  # an empty deque takes 600 bytes
         self._calling = False
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the next one has to wait."""
-        return self._free <= 0
-
     async def __aenter__(self) -> None:
         if self._free > 0 and not self._waiting:
             self._free -= 1

@@ -445,6 +445,17 @@ def document_refused(case: FailureTests) -> str:
     return case.ended(execution_id)
 
 
+@reaches(Code.START_WAITS, EXECUTION)
+def start_waits(case: FailureTests) -> str:
+    """The file system hangs, and the starts of other executions use all places of the cluster."""
+    case.begin(workflow__submit_deadline_s="60")
+    cluster_id = case.api.active_cluster()
+    case.fault("hdfs", effect=Effect.TIMEOUT_BEFORE)
+    job_id, sources = case.api.new_job(), case.api.new_sources()
+    ids = [case.api.execute(job_id, cluster_id, sources) for _ in range(100)]
+    return case.ended(ids[-1])
+
+
 @reaches(Code.STAGING_FAILED, EXECUTION)
 def staging_failed(case: FailureTests) -> str:
     body = (

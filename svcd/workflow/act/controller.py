@@ -197,6 +197,7 @@ class Controller:
                 self._tasks.wake(id_)
         for index, id_ in enumerate(due.starts):
             self._tasks.wake(id_, self._rng.random() if index >= AT_ONCE else 0.0)
+        await self._passes.show_queued(rows)
         self._observer.retain(due.at_engines.__contains__)
         self.rows.retain(due.at_engines.__contains__)
         looks = [partial(self._look, id_, rows) for id_, rows in due.at_engines.items()]

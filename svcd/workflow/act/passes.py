@@ -7,9 +7,9 @@ reads `Again`, not before some time (`Rest`), or not at all (None: the row is go
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from attrs import define, frozen
 from twisted.internet.interfaces import IReactorTime
@@ -17,9 +17,10 @@ from twisted.logger import Logger
 
 from svcd.model.backoff import Backoff
 from svcd.model.cluster import Cluster
+from svcd.model.ids import ExecutionId
 from svcd.model.job import Execution
 from svcd.ports.engine import EngineError
-from svcd.runtime.waits import Gate
+from svcd.runtime.places import Owner, Places
 from svcd.settings import Workflow
 from svcd.workflow.act.observe import Observer
 from svcd.workflow.act.perform import Answer, Performer
@@ -51,8 +52,10 @@ from svcd.workflow.decide.steps import (
 
 log = Logger()
 
-AT_ONCE: Final = 20
-"""Executions that svcd starts in parallel, and that it tidies up."""
+AT_ONCE: Final = 60
+"""Executions that svcd starts in parallel, and that it tidies up: 20 of one cluster at most."""
+_SHOWN_S: Final = 10.0
+"""A longer wait for one of these places is shown."""
 _BACKOFF: Final = Backoff(first_s=1.0, most_s=30.0)
 _TIDY_AGAIN_S: Final = 30.0
 """Time between two tries to tidy up."""
@@ -106,7 +109,9 @@ class Passes:
         self._clock = clock
         self._settings = settings
         self._rng = rng
-        self._starts, self._ends = Gate(AT_ONCE), Gate(AT_ONCE)
+        later = partial(clock.callLater, 0.0)
+        self._starts, self._ends = Places(AT_ONCE, later), Places(AT_ONCE, later)
+        self._queued: dict[ExecutionId, float] = {}  # clock seconds, by the start that waits
 
     async def act(self, step: Step, sight: Sight, place: Place | None, state: State) -> After:
         """Carry out `step`, which was planned for the row."""
@@ -114,32 +119,59 @@ class Passes:
         state.interrupted = state.interrupted or planner.has_interrupted_start(row, step)
         match step:
             case TidyUp():
-                work = partial(self._tidy_up, row, place, state)
-                return await self._in_turn(self._ends, row, work)
+                async with self._ends.place(_owner(row), row.id) as waited:
+                    if waited and await self._served(row) is None:
+                        return Again()
+                    return await self._tidy_up(row, place, state)
             case ReadRecord() | KillJob() | Condemn() if place is not None:
                 async with self._observer.room(place.cluster.id):
                     return await self._at_engine(step, row, place)
             case MarkOutage(outage=outage):
                 return await self._mark(row, outage)
             case Start() | FindJob() | RemoveDefinition() | KillLate() if place is not None:
-                work = partial(self._start, step, row, place)
-                return await self._in_turn(self._starts, row, work)
+                return await self._start_in_turn(step, row, place)
             case _:
                 return await self._conclude(step, row, sight.cluster)
 
-    async def _in_turn(
-        self, gate: Gate, row: Execution, work: Callable[[], Coroutine[Any, Any, After]]
-    ) -> After:
-        """Do `work`, unless a request has changed `row` during the wait for the gate."""
-        must_wait = gate.is_full
-        async with gate:
-            if must_wait:
-                now = await self._rows.find(row.id)
-                if now is None or now.version != row.version:
-                    return Again()
-            return await work()
-
     # ---- the submit ----
+
+    async def _start_in_turn(self, step: RemoteStep, row: Execution, place: Place) -> After:
+        """Start, unless a request has changed `row` during the wait for a place."""
+        self._queued[row.id] = self._clock.seconds()
+        try:
+            waited = await self._starts.take(_owner(row), row.id)
+        finally:
+            del self._queued[row.id]
+        try:
+            now = await self._served(row) if waited else row
+            return Again() if now is None else await self._start(step, now, place)
+        finally:
+            self._starts.leave(_owner(row), row.id)
+
+    async def _served(self, row: Execution) -> Execution | None:
+        """The row after its wait for a place; None: a request has changed it meanwhile."""
+        now = await self._rows.find(row.id)
+        if now is None or not submission.is_as_planned(now, row):
+            return None
+        if submission.served(now) is now:
+            return now
+        return await self._rows.change(now.id, submission.served, known=now)
+
+    async def show_queued(self, rows: Sequence[Execution]) -> None:
+        """Show the long waits for a place among `rows`, and end those whose time is over."""
+        now, deadline_s = self._clock.seconds(), self._settings.submit_deadline_s
+        since = {id_: began for id_, began in self._queued.items() if began + _SHOWN_S <= now}
+        waits = [row for row in rows if row.id in since]
+        ids = dict.fromkeys(row.cluster_id for row in waits if row.cluster_id is not None)
+        clusters = {id_: await self._rows.cluster(id_) for id_ in ids}
+        changes: list[tuple[Execution, Callable[[Execution], Execution]]] = []
+        for row in waits:
+            cluster = None if row.cluster_id is None else clusters[row.cluster_id]
+            until = submission.last_try(row, cluster, deadline_s, now)
+            queued = partial(submission.queued, since=since[row.id], until=until, now=now)
+            if queued(row) is not row:
+                changes.append((row, queued))
+        await self._rows.change_each(changes)
 
     async def _start(self, step: Step, row: Execution, place: Place) -> After:
         """Perform `step` and those that follow from its outcome."""
@@ -251,3 +283,8 @@ class Passes:
             return Rest(wait_s=_LATE_S)
         await self._rows.change(row.id, planner.tidied)
         return None
+
+
+def _owner(row: Execution) -> Owner:
+    """The owner of a place for `row`."""
+    return row.tenant_id, row.cluster_id or ""

@@ -26,7 +26,8 @@ svcd can do nothing more; the failure says so from the beginning.
 
 Every attempt is safe to repeat. svcd retries a passing fault with back-off until
 `submit_deadline_s` after the cluster became Active, and shows it as `waiting`. Then the execution
-fails with the last reason.
+fails with the last reason. An execution may also wait for a place at svcd itself, which starts only
+some executions in parallel; the same deadline holds.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from attrs import evolve, frozen
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.failures import Code
 from svcd.model.ids import seconds_of, timestamp
-from svcd.model.job import Doubt, Execution, ExecutionStatus
+from svcd.model.job import Doubt, Execution, ExecutionStatus, Failure
 from svcd.workflow.decide import failures, lifecycle
 from svcd.workflow.decide.lifecycle import Move, Submit, submit_of, waiting_for
 from svcd.workflow.decide.steps import (
@@ -69,9 +70,17 @@ SLOW_ARRIVES_S: Final = 60.0
 QUIET_S: Final = 10.0
 """The engine must deny the job for this time, before and again after its folder is removed."""
 
+TURN_S: Final = 60.0
+"""An execution whose deadline passed before, for example while svcd was down, waits so long for a
+place."""
+
 WATCH_S: Final = 3600.0
 """svcd searches for the job of an execution that it gave up for this time."""
 
+_QUEUED: Final = (
+    "svcd starts only some executions of a cluster and of a tenant in parallel, and this one waits"
+    " for its turn"
+)
 _UNKNOWN: Final = "the engine does not know the job yet"
 
 
@@ -268,6 +277,37 @@ def retried(row: Execution, retry: Retry, delay_s: float, until: float, now: flo
     failure = failures.failure(retry.code, retry.step, retry.text)
     waiting = waiting_for(row, failure, timestamp(now), timestamp(until))
     return evolve(again, waiting=waiting)
+
+
+def queued(row: Execution, since: float, until: float, now: float) -> Execution:
+    """`row`, which waits for a place since that time: svcd shows the wait, or gives the row up.
+
+    until: see `last_try`. A wait that the row shows already says more, and stays.
+    """
+    if not is_wanted(row):
+        return row
+    if until <= since:
+        until = since + TURN_S
+    failure = failures.failure(Code.START_WAITS, "start", _QUEUED)
+    if row.waiting is not None:
+        failure = Failure(code=row.waiting.code, step=row.waiting.step, text=row.waiting.text)
+    if now > until:
+        return lifecycle.give_up(row, failure, timestamp(now), timestamp(now + WATCH_S))
+    if row.waiting is not None:
+        return row
+    waiting = waiting_for(row, failure, timestamp(since), timestamp(until))
+    return evolve(row, waiting=waiting)
+
+
+def is_as_planned(row: Execution, before: Execution) -> bool:
+    """Whether `row` differs from `before` by no more than the wait that it shows."""
+    return evolve(row, waiting=before.waiting, version=before.version) == before
+
+
+def served(row: Execution) -> Execution:
+    """`row` with a place at svcd."""
+    waits = row.waiting is not None and row.waiting.code == Code.START_WAITS
+    return evolve(row, waiting=None) if waits else row
 
 
 def _given_up(row: Execution, retry: Retry, now: float) -> Execution:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from attrs import evolve
@@ -7,6 +8,7 @@ from attrs import evolve
 from svcd.embedded.faults import Effect, FaultRule
 from svcd.embedded.oozie_jobs import Job
 from svcd.model.cluster import ClusterEvent
+from svcd.model.ids import ClusterId
 from svcd.model.job import Execution, ExecutionStatus
 from svcd.settings import Workflow
 from tests.unit.workflow.support import CLUSTER, TENANT, WorkflowCase
@@ -138,6 +140,48 @@ class Waits(_Case):
         waiting = self.info(row.id)["waiting"]
         self.assertEqual(waiting["code"], "RESOURCES_UNREACHABLE")
         self.assertIsNotNone(waiting["until"])
+
+    def hang(self, number: int) -> Sequence[Execution]:
+        """So many executions on a cluster whose file system accepts calls and never answers."""
+        self.faults.add(FaultRule(where="hdfs", path="/c1/", effect=Effect.TIMEOUT_BEFORE))
+        rows = [self.execute() for _ in range(number)]
+        self.clock.advance(1)
+        return rows
+
+    def test_a_file_system_that_hangs_delays_no_other_cluster(self) -> None:
+        """Of the same tenant either."""
+        other = ClusterId("c2")
+        self.tx(lambda tx: tx.clusters.add(self.cluster(other, "other")))
+        self.hang(200)
+        row = self.execute(cluster_id=other, configs=HANG)
+        self.clock.advance(2)
+        self.assertEqual(self.execution(row.id).status, S.RUNNING)
+
+    def test_a_wait_for_a_place_at_svcd_is_told(self) -> None:
+        """After some seconds; it is forgotten with the start."""
+        rows = self.hang(30)
+        self.assertNotIn("waiting", self.info(rows[-1].id))
+        self.clock.advance(15)
+        waiting = self.info(rows[-1].id)["waiting"]
+        self.assertEqual(
+            (waiting["code"], waiting["step"], waiting["since"], waiting["until"]),
+            ("START_WAITS", "start", "2026-01-01T00:00:00", "2026-01-01T00:02:00"),
+        )
+        self.assertNotIn("waiting", self.info(rows[0].id))
+        self.clock.advance(17)
+        self.assertEqual(self.info(rows[0].id)["waiting"]["code"], "STAGING_FAILED")
+        self.assertNotIn("waiting", self.info(rows[-1].id))
+        self.faults.clear()
+        self.clock.advance(100)
+        self.assertEqual({self.execution(row.id).status for row in rows}, {S.SUCCEEDED})
+        self.assertEqual(self.scripted.submissions, 30)
+
+    def test_the_deadline_of_a_start_ends_a_wait_for_a_place(self) -> None:
+        rows = self.hang(200)
+        self.clock.advance(160)
+        ended = [self.execution(row.id).failure for row in rows]
+        codes = Counter("" if failure is None else failure.code for failure in ended)
+        self.assertEqual(codes, {"START_WAITS": 100, "STAGING_FAILED": 100})
 
 
 class Doubts(_Case):

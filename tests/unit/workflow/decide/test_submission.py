@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.failures import Code
 from svcd.model.ids import ClusterId, ExecutionId, JobId, TenantId, Timestamp, timestamp
-from svcd.model.job import Doubt, Execution, ExecutionStatus, Waiting
+from svcd.model.job import Doubt, Execution, ExecutionStatus, Failure, Waiting
 from svcd.workflow.decide import submission
 from svcd.workflow.decide.failures import failure
 from svcd.workflow.decide.lifecycle import SUBMITS, Move, Submit, submit_move, submit_of
@@ -361,6 +361,36 @@ class RetryTests(SynchronousTestCase):
     def test_one_that_ended_meanwhile_stays_as_it_is(self) -> None:
         row = execution(status=S.KILLED)
         self.assertIs(self.retried(row), row)
+
+    def test_long_wait_for_a_place_is_shown(self) -> None:
+        """With its begin and its end; the start takes it away again."""
+        row = submission.queued(execution(), NOW_S - 12, NOW_S + 100, NOW_S)
+        assert row.waiting is not None
+        shown = (row.waiting.code, row.waiting.step, row.waiting.since, row.waiting.until)
+        self.assertEqual(shown, ("START_WAITS", "start", ago(12), ago(-100)))
+        self.assertTrue(submission.is_as_planned(evolve(row, version=2), execution()))
+        self.assertFalse(submission.is_as_planned(evolve(row, cancel_requested=True), execution()))
+        self.assertEqual(submission.served(row), execution())
+
+    def test_wait_for_a_place_does_not_hide_another_wait(self) -> None:
+        waiting = Waiting(code="STAGING_FAILED", step="staging", text="no answer", since=ago(60))
+        row = execution(waiting=waiting)
+        self.assertIs(submission.queued(row, NOW_S - 12, NOW_S + 100, NOW_S), row)
+        self.assertIs(submission.served(row), row)
+        after = submission.queued(row, NOW_S - 12, NOW_S - 1, NOW_S)
+        given_up = Failure(code="STAGING_FAILED", step="staging", text="no answer")
+        self.assertEqual((after.status, after.failure), (S.FAILED, given_up))
+
+    def test_deadline_of_a_start_ends_a_wait_for_a_place(self) -> None:
+        """One that had passed before the wait began leaves a minute."""
+        after = submission.queued(execution(), NOW_S - 12, NOW_S - 1, NOW_S)
+        assert after.failure is not None
+        self.assertEqual((after.status, after.failure.code), (S.FAILED, "START_WAITS"))
+        after = submission.queued(execution(), NOW_S - 12, NOW_S - 600, NOW_S)
+        assert after.waiting is not None
+        self.assertEqual((after.status, after.waiting.until), (S.PENDING, ago(-48)))
+        row = execution(cancel_requested=True)
+        self.assertIs(submission.queued(row, NOW_S - 12, NOW_S - 1, NOW_S), row)
 
     def test_last_try_counts_from_the_active_cluster(self) -> None:
         """Or from the request, if that came later; or from now, when a clock was set back."""
