@@ -1,8 +1,9 @@
 """One task per execution: row -> observe -> plan -> perform -> compare-and-set.
 
-The tick reads the unfinished rows and looks once at each engine. It wakes the task of each row for
-which `planner.plan` has a step, and the task then plans and performs until no step is left. Only
-the rows hold state: after a restart the first tick finds all unfinished executions.
+The tick reads the unfinished rows, and lets the task of each engine look once at it. The look wakes
+the task of each row for which `planner.plan` has a step, and the task then plans and performs until
+no step is left. An engine has one look in flight, which delays no other engine's, nor the next
+tick. Only the rows hold state: after a restart the first tick finds all unfinished executions.
 
 Note: requests. A refresh and a cancel read or kill the job at once, on any daemon, and outside of
 the task. Both sides write by compare-and-set, and no execution leaves an end state.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -30,12 +31,8 @@ from svcd.ports.lease import Lease
 from svcd.ports.machines import Probe
 from svcd.ports.store import Sealer, Store
 from svcd.runtime.fencing import Alone
-from svcd.runtime.tasks import (
-    KeyedTasks,
-    Loop,
-    gather,
-    sleep,
-)
+from svcd.runtime.places import Places
+from svcd.runtime.tasks import KeyedTasks, Loop, sleep
 from svcd.runtime.work_metrics import WorkMetrics
 from svcd.settings import Workflow
 from svcd.workflow.act.containers import Containers
@@ -45,7 +42,7 @@ from svcd.workflow.act.kept_logs import KeptLogs
 from svcd.workflow.act.logs import Logs
 from svcd.workflow.act.observe import Observer
 from svcd.workflow.act.passes import AT_ONCE, Passes, Sight, State
-from svcd.workflow.act.perform import Answer, Performer, raise_first
+from svcd.workflow.act.perform import Answer, Performer
 from svcd.workflow.act.pruning import Pruning
 from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.act.yarn import ResourceManager
@@ -58,8 +55,8 @@ from svcd.workflow.decide.steps import Again, ReadRecord, Rest, Step
 
 log = Logger()
 
-ENGINES_AT_ONCE: Final = 10
-"""Engines that a tick asks in parallel."""
+LOOKS_AT_ONCE: Final = 200
+"""Engines that svcd asks in parallel, those of one tenant at most half of them."""
 CRASHES: Final = 8
 """Starts in a row that end in a bug before the execution is given up."""
 _MOMENT_S: Final = 0.2
@@ -126,6 +123,11 @@ class Controller:
             access=access,
         )
         self._observer = Observer(self.rows, engine, manager, clock, settings, rng, self._lease)
+        self._at_engines: Mapping[ClusterId, Sequence[Execution]] = {}  # of the last tick
+        self._looks: KeyedTasks[ClusterId] = KeyedTasks(
+            clock, "look at the engine", self._look, limit=sys.maxsize, rng=rng, lease=self._lease
+        )
+        self._look_places = Places(LOOKS_AT_ONCE, partial(clock.callLater, 0.0))
         self._states: dict[ExecutionId, State] = {}
         self._passes = Passes(self.rows, self._performer, self._observer, clock, settings, rng)
         self._tasks: KeyedTasks[ExecutionId] = KeyedTasks(
@@ -152,6 +154,7 @@ class Controller:
     async def stop(self) -> None:
         """Stop all tasks. The rows hold the remaining work."""
         await self._ticks.stop()
+        await self._looks.stop()
         await self._pruning.stop()
         await self._observer.stop()
         await self._tasks.stop()
@@ -179,6 +182,7 @@ class Controller:
         """Drop the memory of executions and engines, because this daemon has lost the lease."""
         self._observer.retain(lambda _: False)
         self.rows.retain(lambda _: False)
+        self._at_engines = {}
         self._states.clear()
 
     def active(self) -> int:
@@ -188,7 +192,7 @@ class Controller:
     # ---- the tick ----
 
     async def tick(self) -> None:
-        """Look at the engines, and wake the tasks of all rows that need a step."""
+        """Wake the tasks of all rows that may need a step, and those that look at the engines."""
         rows = await self._corrected(await self.rows.unfinished())
         due = planner.due(rows, self._clock.seconds())
         busy = set(self._tasks.active())
@@ -200,8 +204,9 @@ class Controller:
         await self._passes.show_queued(rows)
         self._observer.retain(due.at_engines.__contains__)
         self.rows.retain(due.at_engines.__contains__)
-        looks = [partial(self._look, id_, rows) for id_, rows in due.at_engines.items()]
-        raise_first(await gather(looks, ENGINES_AT_ONCE))
+        self._at_engines = due.at_engines
+        for cluster_id in due.at_engines:
+            self._looks.wake(cluster_id)
 
     async def _corrected(self, rows: Sequence[Execution]) -> Sequence[Execution]:
         """`rows` with impossible times corrected, in the database too: see `clock_skew`."""
@@ -216,12 +221,17 @@ class Controller:
                 sound_rows.append(sound)
         return sound_rows
 
-    async def _look(self, cluster_id: ClusterId, rows: Sequence[Execution]) -> None:
+    async def _look(self, cluster_id: ClusterId) -> None:
         """Look at one engine, and wake the tasks of its executions that need a step."""
-        cluster = await self.rows.cluster(cluster_id)
-        place, look = self._place(cluster), None
-        if place is not None and place.cluster.status is not ClusterStatus.DELETING:
-            look = await self._observer.look(place, rows)
+        rows = self._at_engines.get(cluster_id)
+        if rows is None:
+            return
+        async with self._look_places.place((rows[0].tenant_id,), cluster_id):
+            rows = self._at_engines.get(cluster_id, ())  # a tick may have read them anew
+            cluster = await self.rows.cluster(cluster_id)
+            place, look = self._place(cluster), None
+            if place is not None and place.cluster.status is not ClusterStatus.DELETING:
+                look = await self._observer.look(place, rows)
         observed = self._observed(cluster, place, look)
         now = self._clock.seconds()
         for row in rows:

@@ -472,6 +472,21 @@ class Clusters(WorkflowCase):
         self.assertEqual(self.noticed, [brief] * 4)
         self.assertEqual(self.execution(first.id).status, S.SUCCEEDED)
 
+    def test_engines_that_hang_delay_no_other(self) -> None:
+        """Each has its own look in flight; a tick waits for none of them."""
+        hanging = [ClusterId(f"hang-{number}") for number in range(40)]
+        for cluster_id in hanging:
+            self.tx(lambda tx, id_=cluster_id: tx.clusters.add(self.cluster(id_, id_)))  # type: ignore[misc]
+            self.execute(cluster_id=cluster_id, configs={"svcd.fake.outcome": "hang"})
+        self.clock.advance(6)
+        self.faults.add(
+            FaultRule(where="engine", method="GET", path="hang-", effect=Effect.TIMEOUT_BEFORE)
+        )
+        self.clock.advance(6)
+        row = self.execute(configs={"svcd.fake.run_s": "1"})
+        self.clock.advance(7)
+        self.assertEqual(self.execution(row.id).status, S.SUCCEEDED)
+
     def test_the_place_of_executions_follows_the_row_of_the_cluster(self) -> None:
         """It is made once for each version of the row, and dropped with the last execution."""
         rows = self.controller.rows
