@@ -8,6 +8,7 @@ cloud does not answer, the checks change no row; they log one line.
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
@@ -35,13 +36,14 @@ from svcd.provisioning.decide.machines_view import machines
 from svcd.provisioning.distributions.spi import Command, HttpProbe
 from svcd.runtime.fencing import Alone
 from svcd.runtime.logs import about
-from svcd.runtime.tasks import DeadlineExceeded, Loop, gather, with_deadline
+from svcd.runtime.places import Places
+from svcd.runtime.tasks import DeadlineExceeded, KeyedTasks, Loop, gather, with_deadline
 from svcd.settings import Provisioning
 
 log = Logger()
 
-AT_ONCE: Final = 10
-"""Clusters that svcd checks in parallel."""
+AT_ONCE: Final = 60
+"""Clusters that svcd checks in parallel, those of one tenant at most half of them."""
 _TICK_S: Final = 10.0
 """The longest time between two searches for clusters that are due."""
 _CHECK_S: Final = 120.0
@@ -105,6 +107,10 @@ class HealthChecks:
         self._outage_logged = False
         tick_s = min(_TICK_S, max(self._every_s / 10, 0.5))
         self._loop = Loop(clock, "health checks", tick_s, self._turn, self._lease)
+        self._places = Places(AT_ONCE, partial(clock.callLater, 0.0))
+        self._checks: KeyedTasks[ClusterId] = KeyedTasks(
+            clock, "health check", self._visit, limit=sys.maxsize, rng=rng, lease=self._lease
+        )
 
     def start(self) -> None:
         """Begin. Clusters that are Active now are checked soon, later ones within one period.
@@ -117,6 +123,7 @@ class HealthChecks:
     async def stop(self) -> None:
         """Stop. Running checks end without a result."""
         await self._loop.stop()
+        await self._checks.stop()
 
     def wake(self, cluster_id: ClusterId) -> None:
         """Check this cluster soon; at most once every 30 s."""
@@ -144,7 +151,7 @@ class HealthChecks:
     # ---- which ----
 
     async def _turn(self) -> None:
-        """Check the clusters that are due, `AT_ONCE` in parallel."""
+        """Wake the checks of the clusters that are due. A check delays no other one."""
         active = await self._ports.store.read(lambda tx: tx.clusters.active())
         now = self._clock.seconds()
         kept = self._kept
@@ -153,18 +160,22 @@ class HealthChecks:
         self._kept = {
             id_: kept.get(id_) or _Kept(due=now + self._rng.random() * spread) for id_ in active
         }
-        due = [id_ for id_, known in self._kept.items() if known.due <= now]
-        results = await gather([partial(self._visit, id_) for id_ in due], AT_ONCE)
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
+        for id_, known in self._kept.items():
+            if known.due <= now:
+                self._checks.wake(id_)
 
     async def _visit(self, cluster_id: ClusterId) -> None:
-        kept = self._kept.get(cluster_id)
-        if kept is None:
+        cluster = await self._ports.store.read(lambda tx: tx.clusters.find(cluster_id))
+        if cluster is None:
             return
-        kept.checked = now = self._clock.seconds()
-        kept.due = now + self._every_s
+        async with self._places.place((cluster.tenant_id,), cluster_id):
+            kept, now = self._kept.get(cluster_id), self._clock.seconds()
+            if kept is None or kept.due > now:
+                return
+            kept.checked, kept.due = now, now + self._every_s
+            await self._check_now(cluster_id, kept)
+
+    async def _check_now(self, cluster_id: ClusterId, kept: _Kept) -> None:
         try:
             await self._bounded(cluster_id, kept)
         except (CloudError, DeadlineExceeded) as error:

@@ -12,10 +12,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import ClusterId
+from svcd.ports.cloud import Access
 from svcd.ports.faults import Fault
 from svcd.provisioning.act.health_checks import AT_ONCE, HealthChecks
 from svcd.provisioning.decide import lifecycle
 from svcd.runtime.fencing import LeaseLost
+from svcd.runtime.tasks import sleep
 from tests.unit.provisioning.support import NOW, Site, cluster, group, instance, run
 
 T = TypeVar("T")
@@ -43,6 +45,25 @@ def named(number: int) -> Cluster:
         status=ClusterStatus.ACTIVE,
         settled_generation=1,
     )
+
+
+class _Hanging:
+    """Implements ports.Cloud, and its session: the list of servers hangs but for cluster c24."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    def session(self, access: Access) -> Any:
+        self._session = self._site.cloud.client.session(access)
+        return self
+
+    async def servers(self, cluster_id: ClusterId, prefix: str) -> Any:
+        if cluster_id != "c24":
+            await sleep(self._site.clock, 100)
+        return await self._session.servers(cluster_id, prefix)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
 
 
 class LooksTests(SynchronousTestCase):
@@ -130,6 +151,13 @@ class LooksTests(SynchronousTestCase):
         self.site.cloud.faults.add(where="compute", path=r"/servers/detail.*demo3-", status=500)
         self.site.advance(700)
         self.assertEqual(self.told(), ["c0", "c1", "c2", "c4", "c5"])
+
+    def test_checks_that_hang_delay_no_other(self) -> None:
+        """Each cluster has a check of its own; a turn waits for none of them."""
+        self.begin(25)
+        self.checks._ports = evolve(self.site.ports(), cloud=_Hanging(self.site))
+        self.site.advance(40)
+        self.assertEqual(self.told(), ["c24"])
 
     def test_a_cloud_that_refuses_svcd_itself_says_nothing_of_clusters(self) -> None:
         """Without a trust the credentials are svcd's own."""
