@@ -127,7 +127,7 @@ class ScriptedRemote:
             code = rule.status if rule.status < 256 else 1
             said = Said(exit_code=code, stderr=rule.body)
         if rule is not None:
-            await _suffer(self._clock, rule, where, timeout_s - wait_s, RemoteError)
+            await _suffer(self._clock, rule, where, timeout_s, wait_s, RemoteError)
         if wait_s + said.delay_s > timeout_s:
             await sleep(self._clock, max(0.0, timeout_s - wait_s))
             raise RemoteError(Fault.TIMEOUT, f"{where}: no end within {timeout_s:g} s (scripted)")
@@ -188,14 +188,15 @@ async def _suffer(
     clock: IReactorTime,
     rule: FaultRule,
     where: str,
-    rest_s: float,
+    timeout_s: float,
+    waited_s: float,
     error: Callable[[Fault, str], Exception],
 ) -> None:
-    """Raise the error of a rule that lets no answer come, a time-out after `rest_s`."""
+    """Raise the error of a rule that lets no answer come. waited_s: of the time-out."""
     match rule.effect:
         case Effect.TIMEOUT_BEFORE | Effect.TIMEOUT_AFTER:
-            await sleep(clock, max(0.0, rest_s))
-            raise error(Fault.TIMEOUT, f"{where}: no end in time (fault)")
+            await sleep(clock, max(0.0, timeout_s - waited_s))
+            raise error(Fault.TIMEOUT, f"{where}: no answer in {timeout_s:g} s (fault)")
         case Effect.RESET_BEFORE | Effect.RESET_AFTER | Effect.REFUSED:
             raise error(Fault.UNREACHABLE, f"{where}: connection refused (fault)")
         case Effect.GARBAGE:
@@ -252,7 +253,7 @@ class ScriptedProbe:
                 await sleep(self._clock, min(rule.delay_s, timeout_s))
             if rule.effect is Effect.ANSWER:
                 return rule.status, rule.body.encode()
-            await _suffer(self._clock, rule, url, timeout_s - rule.delay_s, ProbeError)
+            await _suffer(self._clock, rule, url, timeout_s, rule.delay_s, ProbeError)
         for pattern, status, body in self._answers:
             if pattern.search(url):
                 return status, body
