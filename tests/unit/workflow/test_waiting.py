@@ -11,7 +11,7 @@ from svcd.model.cluster import ClusterEvent
 from svcd.model.ids import ClusterId
 from svcd.model.job import Execution, ExecutionStatus
 from svcd.settings import Workflow
-from tests.unit.workflow.support import CLUSTER, TENANT, WorkflowCase
+from tests.unit.workflow.support import CALLER, CLUSTER, TENANT, WorkflowCase
 
 S = ExecutionStatus
 HANG = {"svcd.fake.outcome": "hang"}
@@ -175,6 +175,17 @@ class Waits(_Case):
         self.clock.advance(100)
         self.assertEqual({self.execution(row.id).status for row in rows}, {S.SUCCEEDED})
         self.assertEqual(self.scripted.submissions, 30)
+
+    def test_deleted_executions_that_wait_for_a_place_leave_no_task(self) -> None:
+        """However many of them end in one moment."""
+        for row in self.hang(400):
+            self.run_to_end(self.jobs.delete_execution(CALLER, row.id))
+        self.faults.clear()
+        self.clock.advance(300)
+        self.assertEqual(self.controller.active(), 0)
+        began = self.clock.seconds()
+        self.run_to_end(self.controller.stop())
+        self.assertEqual(self.clock.seconds(), began)
 
     def test_the_deadline_of_a_start_ends_a_wait_for_a_place(self) -> None:
         rows = self.hang(200)
