@@ -175,13 +175,12 @@ class Api:
         begin = time.monotonic()
         attempt = 0
         while True:
-            spent = time.monotonic() - begin
-            late = spent >= self.patience_s
             try:
                 answer = self._http.send(method, url, body, {**headers, **self._token()})
+                spent = time.monotonic() - begin
                 answer = answer._replace(sent=(self.door.token,))
                 self._note_time(answer)
-                patient = repeatable and not late
+                patient = repeatable and spent < self.patience_s
                 patient |= method == "DELETE" and spent < max(self.patience_s, _DELETE_S)
                 if answer.status not in _STARTING or not patient:
                     return answer
@@ -189,7 +188,7 @@ class Api:
             except Lost as lost:
                 self._in_doubt |= lost.sent and method != "GET"
                 patient = repeatable if lost.sent else waits
-                if patient and not late:
+                if patient and time.monotonic() - begin < self.patience_s:
                     pass
                 elif lost.refused:
                     text = f"{lost}; does the daemon run? (make run, or twistd svcd, starts it)"

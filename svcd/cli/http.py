@@ -9,9 +9,9 @@ Certificates are always verified, by the authorities of the system and of `--cac
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import ssl
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -19,15 +19,13 @@ from urllib.parse import urlsplit
 
 import requests
 import urllib3.exceptions
-from requests.adapters import HTTPAdapter
 
+from svcd.cli.deadlines import WHOLE_S, TimedAdapter, without_end
 from svcd.cli.exits import UNREACHABLE, USAGE, CommandError
 from svcd.model.loopback import is_loopback
 
 READ_S: Final = 30.0
 """Time for connecting, and for each read of an answer."""
-_WHOLE_S: Final = 300.0
-"""Time for a whole answer."""
 _MOST_BYTES: Final = 64 * 2**20
 """Bytes of an answer that are read."""
 MOST_QUOTED: Final = 4096
@@ -75,17 +73,19 @@ class Lost(CommandError):
 class Http:
     """The HTTP of one command; its connections are kept. cacert: a file of further authorities.
 
-    Not safe for threads.
+    Not safe for threads. whole_s: time for a whole answer.
     """
 
-    def __init__(self, cacert: str = "") -> None:
+    def __init__(self, cacert: str = "", whole_s: float = WHOLE_S) -> None:
         self._cacert = cacert
+        self._whole_s = whole_s
 
     @cached_property
     def session(self) -> requests.Session:
         """The session of `requests`, for libraries that send by one."""
         session = _Session()
-        session.mount("https://", _Verifying(self._cacert))
+        session.mount("https://", _Verifying(self._cacert, self._whole_s))
+        session.mount("http://", TimedAdapter(self._whole_s))
         return session
 
     def close(self) -> None:
@@ -119,6 +119,8 @@ class Http:
             with response:
                 return Answer(response.status_code, _names(response), _whole(response)), iter(())
 
+        without_end(response.raw.connection)
+
         def pieces() -> Iterator[bytes]:
             with response:
                 yield from _pieces(response)
@@ -151,7 +153,10 @@ class Http:
 
 
 class _Session(requests.Session):
-    """Takes proxies from the environment, and neither .netrc nor authorities."""
+    """Takes proxies from the environment, and neither .netrc nor authorities.
+
+    Every answer has a bound, also those of libraries that send by a session.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -165,13 +170,21 @@ class _Session(requests.Session):
             proxies = requests.utils.get_environ_proxies(url)
         return super().merge_environment_settings(url, proxies, *more)
 
+    def send(self, request: requests.PreparedRequest, **given: Any) -> requests.Response:
+        """See requests.Session. Raises CommandError for an answer that is too large."""
+        timeout = given.get("timeout") or READ_S
+        response = super().send(request, **{**given, "timeout": timeout, "stream": True})
+        if not given.get("stream"):
+            response.raw = io.BytesIO(_whole(response))
+        return response
 
-class _Verifying(HTTPAdapter):
+
+class _Verifying(TimedAdapter):
     """Verifies by the authorities of the system and of a file, not by those of `requests`."""
 
-    def __init__(self, cacert: str) -> None:
+    def __init__(self, cacert: str, whole_s: float) -> None:
         self._cacert = cacert
-        super().__init__()
+        super().__init__(whole_s)
 
     @cached_property
     def _context(self) -> ssl.SSLContext:
@@ -223,15 +236,13 @@ def _check_headers(headers: Mapping[str, str]) -> None:
 
 
 def _whole(response: requests.Response) -> bytes:
-    """The whole body. Raises CommandError when it is too large or too slow."""
-    body, end = bytearray(), time.monotonic() + _WHOLE_S
+    """The whole body. Raises CommandError when it is too large, or ends too early."""
+    body = bytearray()
     for piece in _pieces(response):
         body += piece
         if len(body) > _MOST_BYTES:
-            text = f"the answer is larger than {_MOST_BYTES >> 20} MiB: no svcd sends so much"
-            raise CommandError(text, UNREACHABLE)
-        if time.monotonic() > end:
-            raise Lost(f"the answer took longer than {_WHOLE_S:.0f} s", sent=True)
+            text = f"the answer of {shown(response.url)} is larger than {_MOST_BYTES >> 20} MiB"
+            raise CommandError(f"{text}: no such service sends so much", UNREACHABLE)
     return bytes(body)
 
 

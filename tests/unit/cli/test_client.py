@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
 import socketserver
@@ -39,7 +41,9 @@ class _Handler(socketserver.StreamRequestHandler):
             body = self.rfile.read(int(length[0].partition(b":")[2])) if length else b""
             server.heads.append((head, body))
             answer = server.answers.pop(0)
-            self.wfile.write(answer)
+            with contextlib.suppress(OSError):  # the client has gone
+                for piece in [answer] if isinstance(answer, bytes) else answer:
+                    self.wfile.write(piece)
             if answer != OK:
                 return
 
@@ -110,6 +114,31 @@ class LyingTests(_Case):
         chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}"
         self.assertIn("ended too early", self.refused(chunked))
 
+    def test_answers_that_never_end(self) -> None:
+        """In the header or in the body, a byte now and then; a stream may do so."""
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: 67000000\r\n\r\n"
+        for answer in (
+            itertools.repeat(b"HTTP/1.1 100 Continue\r\n\r\n"),
+            itertools.chain([head], itertools.repeat(b" ")),
+        ):
+            self.server.answers = [answer]
+            self.http = Http(whole_s=0.1)
+            with self.assertRaisesRegex(Lost, ": no whole answer within 0 s$"):
+                self.ask()
+            self.http.close()
+        self.server.answers = [itertools.chain([head], itertools.repeat(b" ", 100_000))]
+        self.http = Http(whole_s=0.1)
+        with self.assertRaisesRegex(Lost, "66900000 bytes are missing"):
+            list(self.http.stream(f"{self.url}/x", {}, 10.0)[1])
+
+    def test_answers_without_bound(self) -> None:
+        """Also those to a library that sends by the session, such as a login."""
+        for ask in (self.ask, lambda: self.http.session.get(f"{self.url}/x")):
+            endless = itertools.repeat(b" " * 65_536)
+            self.server.answers = [itertools.chain([b"HTTP/1.1 200 OK\r\n\r\n"], endless)]
+            with self.assertRaisesRegex(CommandError, "/x is larger than 64 MiB"):
+                ask()
+
     def test_streams_that_end_too_early(self) -> None:
         """What came before is passed on; a file that is made of it is then given up."""
         for answer, begin in (
@@ -169,12 +198,14 @@ class AgainTests(SynchronousTestCase):
         self.outcomes: list[Answer | Lost] = []
         self.sent: list[tuple[str, Mapping[str, str]]] = []
         self.paused: list[float] = []
+        self.seconds = 0.0
         self.tokens = ["new"]
         door = Door(api="http://a", tenant="t", token="old")
         self.api = Api(door, AnsweredBy(self.send), lambda: self.tokens.pop(0), self.paused.append)
 
     def send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         self.sent.append((method, headers))
+        threading.Event().wait(self.seconds)
         outcome = self.outcomes.pop(0)
         if isinstance(outcome, Lost):
             raise outcome
@@ -240,6 +271,13 @@ class AgainTests(SynchronousTestCase):
         for ask in (lambda: self.api.put("/x", {}), lambda: self.api.delete("/x")):
             self.outcomes = [Lost("gone", sent=True)]
             self.assertRaises(Lost, ask)
+
+    def test_a_slow_failure_is_not_repeated(self) -> None:
+        """The request has waited longer than its patience."""
+        self.outcomes = [Lost("silent", sent=True)]
+        self.api.patience_s, self.seconds = 0.01, 0.02
+        self.assertRaises(Lost, self.api.get, "/x")
+        self.assertEqual(len(self.sent), 1)
 
     def test_a_closed_port_is_waited_for_only_with_patience(self) -> None:
         self.outcomes = [Lost("refused", sent=False)]
