@@ -35,7 +35,7 @@ class Setting:
     masked: bool = False
     hidden: bool = False
     choices: Sequence[str] = ()
-    least: int = 0
+    least: float = 0
     most: int = _MOST
     filled: str = ""
 

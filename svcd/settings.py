@@ -61,9 +61,9 @@ class Server:
     header_deadline_s: float = constant(10.0, "longest time for a request's header to arrive")
     min_body_rate_bytes: int = constant(1000, "lowest rate of a request body, bytes a second")
     idle_timeout_s: float = constant(75.0, "time until an idle connection is closed")
-    request_timeout_s: float = setting(60.0, "longest time of a request")
+    request_timeout_s: float = setting(60.0, "longest time of a request", least=1)
     drain_s: float = setting(10.0, "time in which requests in flight may finish at a stop")
-    max_connections: int = setting(20000, "most open connections")
+    max_connections: int = setting(20000, "most open connections", least=1)
     max_json_bytes: int = constant(1_048_576, "largest JSON body")
     max_binary_bytes: int = setting(536_870_912, "largest internal job binary")
     hosts: tuple[str, ...] = setting(
@@ -155,14 +155,16 @@ class CloudSettings:
         "roles of a job's application credential, as far as the user has them",
         filled=_A_ROLE,
     )
-    timeout_s: float = setting(30.0, "longest time of one call, body included")
+    timeout_s: float = setting(30.0, "longest time of one call, body included", least=1)
     trust_roles: tuple[str, ...] = setting(
         ("member",),
         "roles that the trust of a cluster carries, if its creator has them",
         filled=_A_ROLE,
     )
     calls_at_once: int = setting(
-        20, "most calls in flight of one project to one service; of all projects twice as many"
+        20,
+        "most calls in flight of one project to one service; of all projects twice as many",
+        least=1,
     )
     machine_cidrs: tuple[str, ...] = setting(
         (), "networks of machines that svcd connects to; empty: all but its host and link-local"
@@ -254,12 +256,12 @@ class Provisioning:
     max_nodes: int = constant(1000, "most instances of one cluster")
     max_groups: int = constant(100, "most node groups of one cluster")
     machines_at_once: int = constant(30, "most machines of a cluster that svcd works on at once")
-    spawn_deadline_s: float = setting(1800.0, "longest time in Spawning")
+    spawn_deadline_s: float = setting(1800.0, "longest time in Spawning", least=1)
     prepare_deadline_s: float = constant(900.0, "longest time in Preparing")
     configure_deadline_s: float = constant(600.0, "longest time in Configuring")
     start_deadline_s: float = constant(900.0, "longest time in Starting")
-    decommission_deadline_s: float = setting(14_400.0, "longest time in Decommissioning")
-    delete_deadline_s: float = setting(1800.0, "longest time in Deleting")
+    decommission_deadline_s: float = setting(14_400.0, "longest time in Decommissioning", least=1)
+    delete_deadline_s: float = setting(1800.0, "longest time in Deleting", least=1)
     poll_s: float = constant(1.0, "interval of requests to the cloud while a cluster is built")
     transient_poll_s: float = constant(30.0, "interval of searches for idle transient clusters")
     health_poll_s: float = setting(
@@ -269,17 +271,21 @@ class Provisioning:
 
 @frozen(kw_only=True)
 class Workflow:
-    poll_s: float = setting(5.0, "interval of status requests for running executions")
+    poll_s: float = setting(5.0, "interval of status requests for running executions", least=0.1)
     submit_deadline_s: float = constant(900.0, "longest time from Active to the submit")
     manual_deadline_s: float = constant(
         300.0, "longest time SUSPENDED with an action in START_MANUAL"
     )
     cancel_s: float = constant(5.0, "longest time of a cancel")
     unreachable_deadline_s: float = setting(
-        1800.0, "longest time without engine, resource manager or worker; then the execution ends"
+        1800.0,
+        "longest time without engine, resource manager or worker; then the execution ends",
+        least=1,
     )
     job_credential_s: float = setting(
-        604_800.0, "life of a job's application credential; a longer job loses the object store"
+        604_800.0,
+        "life of a job's application credential; a longer job loses the object store",
+        least=60,
     )
     keep_days: int = setting(
         0, "days after which svcd deletes the record of an ended execution; 0: never"
@@ -289,7 +295,9 @@ class Workflow:
 
 @frozen(kw_only=True)
 class Limits:
-    answer_bytes: int = setting(1_048_576, "largest answer of a cluster's engine or file system")
+    answer_bytes: int = setting(
+        1_048_576, "largest answer of a cluster's engine or file system", least=4096
+    )
     rows: int = setting(100_000, "most records of each kind that a tenant may have; 0: no limit")
     executions: int = setting(10_000, "most job executions of a tenant that have not ended; 0: any")
     binary_bytes: int = setting(

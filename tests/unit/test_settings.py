@@ -90,11 +90,28 @@ class LoadTests(SynchronousTestCase):
         """Choice, number, boolean, missing equals sign, broken file."""
         self.assertIn("expected one of none, keystone, got 'x'", self.error("auth.mode=x"))
         self.assertIn("expected a whole number, got 'x'", self.error("embedded.ssh_port=x"))
-        self.assertIn("not negative", self.error("cloud.timeout_s=-1"))
+        self.assertIn("not negative", self.error("auth.cache_s=-1"))
         self.assertIn("at most 9007199254740992", self.error("limits.rows=9223372036854775808"))
         self.assertIn("expected true or false", self.error("log.access=maybe"))
         self.assertIn("section.key=value", self.error("log.access"))
         self.assertIn("cannot read settings file", self.error(config=self.file("= broken")))
+
+    def test_numbers_with_which_nothing_works(self) -> None:
+        """No connection, no time, no pause: the start refuses them."""
+        for key in (
+            "server.request_timeout_s",
+            "server.max_connections",
+            "cloud.timeout_s",
+            "cloud.calls_at_once",
+            "provisioning.spawn_deadline_s",
+            "provisioning.decommission_deadline_s",
+            "provisioning.delete_deadline_s",
+            "workflow.poll_s",
+            "workflow.unreachable_deadline_s",
+            "workflow.job_credential_s",
+            "limits.answer_bytes",
+        ):
+            self.assertIn("expected a number of at least", self.error(f"{key}=0"))
 
     def test_any_number_of_servers(self) -> None:
         """-1 is the one negative number that a setting takes."""
