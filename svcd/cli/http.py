@@ -11,6 +11,7 @@ from __future__ import annotations
 import http.client
 import io
 import json
+import os
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -31,6 +32,15 @@ _MOST_BYTES: Final = 64 * 2**20
 MOST_QUOTED: Final = 4096
 """Bytes or characters of an answer that a message may quote."""
 _PIECE: Final = 1 << 16
+
+
+_OF_PROXY: Final = (
+    urllib3.exceptions.ProxyError,
+    urllib3.exceptions.ProxySchemeUnknown,
+    requests.exceptions.InvalidProxyURL,
+    requests.exceptions.InvalidSchema,  # SOCKS, for which `requests` needs another package
+)
+"""Faults of a proxy; the request has not reached the peer."""
 
 
 class Answer(NamedTuple):
@@ -287,8 +297,21 @@ def lost(url: str, error: Exception, read_s: float = READ_S) -> Lost:
         said = str(cause)
         if "issuer certificate" in said or "self-signed" in said:
             said = f"{said}; name the file of its authority with --cacert FILE"
+    if any(isinstance(link, _OF_PROXY) for link in _chain(error)):
+        variable, proxy = _proxy(url)
+        place = proxy.rpartition("@")[2].rpartition("://")[2]  # no password, also of a wrong URL
+        text = f"the proxy {place} that {variable} names does not lead to {shown(url)}"
+        return Lost(f"{text}: {hidden(said, of_url(proxy))}", _is_sent(error))
     text = f"{shown(url)} cannot be reached: {hidden(said, of_url(url))}"
     return Lost(text, _is_sent(error), isinstance(cause, ConnectionRefusedError))
+
+
+def _proxy(url: str) -> tuple[str, str]:
+    """The variable that names the proxy for a URL, and the proxy."""
+    names = (f"{urlsplit(url).scheme}_proxy", "all_proxy")
+    spelled = (form for name in names for form in (name, name.upper()))
+    variable = next((form for form in spelled if os.environ.get(form)), "")
+    return variable, os.environ.get(variable, "")
 
 
 def _is_sent(error: Exception) -> bool:
@@ -296,8 +319,8 @@ def _is_sent(error: Exception) -> bool:
     unsent = (
         urllib3.exceptions.NewConnectionError,
         urllib3.exceptions.ConnectTimeoutError,
-        urllib3.exceptions.ProxyError,
         ssl.SSLCertVerificationError,
+        *_OF_PROXY,
     )
     return not any(isinstance(link, unsent) for link in _chain(error))
 

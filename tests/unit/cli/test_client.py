@@ -178,6 +178,21 @@ class LyingTests(_Case):
         self.ask()
         self.assertTrue(self.server.heads[-1][0].startswith(b"GET /x?y=1 "))
 
+    def test_a_fault_of_the_proxy_names_it(self) -> None:
+        """With its variable and without its password, also when its URL is wrong."""
+        closed = "127.0.0.1:1"
+        for proxy, place, reason in (
+            (f"http://u:s3cret@{closed}", closed, "Connection refused"),
+            (f"u:s3cret@{closed}", closed, "Please check proxy URL"),
+            ("socks5://u:s3cret@h:3", "h:3", "Missing dependencies for SOCKS"),
+        ):
+            self.patch(os, "environ", {"ALL_PROXY": proxy})
+            with self.assertRaises(Lost) as raised:
+                self.http.send("GET", "http://far.test:8386/x")
+            text = f"the proxy {place} that ALL_PROXY names does not lead to http://far.test:8386/x"
+            self.assertIn(f"{text}: {reason}", str(raised.exception))
+            self.assertEqual((raised.exception.sent, raised.exception.refused), (False, False))
+
 
 class TokenTests(_Case):
     def test_a_token_that_cannot_be_sent_is_not_quoted(self) -> None:
