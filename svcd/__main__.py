@@ -1,4 +1,7 @@
-"""The `svcd` command. Ctrl-C and SIGTERM end it with 130, also while its modules are imported."""
+"""The `svcd` command.
+
+Ctrl-C, SIGTERM and the end of its terminal end it with 130, also while its modules are imported.
+"""
 
 import signal
 import sys
@@ -8,7 +11,9 @@ from types import FrameType
 def main() -> int:
     """Run the command of this process and return the exit code."""
     try:
-        signal.signal(signal.SIGTERM, _interrupt)  # what a command has started ends with it
+        for number in (signal.SIGTERM, signal.SIGHUP):  # what a command has started ends with it
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as after nohup
+                signal.signal(number, _interrupt)
         from svcd.cli.main import main as run
 
         return run()

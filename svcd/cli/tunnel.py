@@ -8,6 +8,8 @@ usage.
 
 from __future__ import annotations
 
+import ctypes
+import signal
 import socket
 import subprocess
 import tempfile
@@ -30,6 +32,8 @@ from svcd.model.redaction import MASK
 _READY_POLLS: Final = 300
 _POLL_S: Final = 0.1
 """ssh has 30 s for the login."""
+_SET_PARENT_DEATH_SIGNAL: Final = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
 
 
 _WEB: Final = "http"
@@ -106,11 +110,12 @@ def command(
         wanted, machines = found(session.api, cluster)
         listed = pages(wanted, machines, target, free_port)
         key = identity or session.private_key(wanted.get("user_keypair_id"))
-        with tempfile.TemporaryDirectory(prefix="svcd-tunnel-") as folder:
-            known = Path(folder, "known_hosts")
+        folder = tempfile.TemporaryDirectory(prefix="svcd-tunnel-")
+        with folder:
+            known = Path(folder.name, "known_hosts")
             socks = free_port(0)
             words = ssh_command(listed, machines, known, socks, key)
-            return _hold(words, listed, socks, show)
+            return _hold(words, listed, socks, show, folder.cleanup)
     except KeyboardInterrupt:
         return 0
 
@@ -224,17 +229,37 @@ def free_port(wanted: int) -> int:
     raise CommandError("there is no free port on 127.0.0.1")
 
 
-def _hold(words: Sequence[str], pages: Sequence[Page], socks: int, show: bool) -> int:
-    """Run ssh until it ends or Ctrl-C; print the pages once they can be reached."""
+def started(words: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start ssh; it ends when this process ends, also by `kill -9`. Raises CommandError."""
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+
+    def end_with_parent() -> None:
+        if prctl is not None:  # only Linux has it
+            prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
+
     try:
-        process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
+        return subprocess.Popen(words, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent)
     except OSError as error:
-        raise CommandError(
-            f"ssh cannot be run ({error.strerror}): install openssh-client"
-        ) from None
+        text = f"ssh cannot be run ({error.strerror}): install openssh-client"
+        raise CommandError(text) from None
+
+
+def _hold(
+    words: Sequence[str],
+    pages: Sequence[Page],
+    socks: int,
+    show: bool,
+    logged_in: Callable[[], None],
+) -> int:
+    """Run ssh until it ends or Ctrl-C; print the pages once they can be reached.
+
+    logged_in: is called when ssh needs no file any more.
+    """
+    process = started(words)
     try:
         if not _ready(process, pages[0].local):
             raise CommandError("ssh made no tunnel")
+        logged_in()
         for page in pages:
             print(f"{page.name}: {page.url}")
             if page.url.endswith(MASK):

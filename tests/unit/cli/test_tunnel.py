@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,22 @@ CLUSTER = {
         "YARN": {"Web UI": "http://203.0.113.3:8088"},
     },
 }
+
+
+class EndTests(SynchronousTestCase):
+    def test_ssh_ends_with_a_killed_command(self) -> None:
+        """The child holds the pipe open for as long as it lives."""
+        text = """
+from svcd.cli.tunnel import started
+process = started(["sleep", "60"])
+print("up", flush=True)
+process.wait()
+"""
+        command = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE)
+        assert command.stdout is not None
+        self.assertEqual(command.stdout.readline(), b"up\n")
+        command.kill()
+        self.assertEqual(command.communicate(timeout=20), (b"", None))
 
 
 class CommandTests(SynchronousTestCase):
