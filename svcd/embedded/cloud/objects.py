@@ -8,7 +8,7 @@ import re
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from twisted.internet.interfaces import IReactorTime
 
@@ -19,14 +19,6 @@ _STEP_BYTES = 1 << 20
 """Bytes that one step copies."""
 _PIECE_BYTES = 65536
 """Size of the pieces in which contents are read and sent."""
-
-
-class Readable(Protocol):
-    """A content to be stored."""
-
-    def read(self, size: int = -1, /) -> bytes:
-        """The next bytes, at most about `size`; all for -1."""
-        ...
 
 
 class Bodies:
@@ -46,28 +38,25 @@ class Bodies:
                 if path.name not in keep:
                     path.unlink()
 
-    async def write(self, source: Readable) -> tuple[str, int, str]:
-        """Store the rest of `source`; return its key, size and MD5.
+    async def write(self, pieces: Iterable[bytes]) -> tuple[str, int, str]:
+        """Store a content; return its key, size and MD5.
 
         It copies large contents in steps, so that other requests run meanwhile.
         """
         digest = hashlib.md5(usedforsecurity=False)
         key = self._new_id()
         if self._folder is None:
-            content = source.read()
+            self._memory[key] = content = b"".join(pieces)
             digest.update(content)
-            self._memory[key] = content
             return key, len(content), digest.hexdigest()
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        size = 0
+        size = slept_at = 0
         with (self._folder / key).open("wb") as target:
-            step = 0
-            while piece := source.read(_STEP_BYTES):
+            for piece in pieces:
                 digest.update(piece)
                 size += target.write(piece)
-                step += len(piece)
-                if step >= _STEP_BYTES:
-                    step = 0
+                if size - slept_at >= _STEP_BYTES:
+                    slept_at = size
                     await sleep(self._clock, 0.0)
         return key, size, digest.hexdigest()
 
@@ -97,6 +86,11 @@ class Bodies:
                         yield (piece := file.read(min(_PIECE_BYTES, last - first)))
                         first += len(piece)
             at += size
+
+
+def pieces_of(file: IO[bytes]) -> Iterator[bytes]:
+    """The rest of a file."""
+    return iter(lambda: file.read(_PIECE_BYTES), b"")
 
 
 class Names:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 from urllib.parse import quote, unquote
@@ -15,7 +15,7 @@ from klein import Klein
 from twisted.web.http import datetimeToString
 
 from svcd.embedded.cloud.core import Core
-from svcd.embedded.cloud.objects import Bodies, Names, byte_range, selected
+from svcd.embedded.cloud.objects import Bodies, Names, byte_range, pieces_of, selected
 from svcd.embedded.cloud.openstack import OpenStackService, project_of, text_of
 from svcd.embedded.cloud.records import Container, Segment, StoredObject
 from svcd.embedded.services import Call, Refusal, Reply
@@ -250,7 +250,7 @@ class ObjectStoreService(OpenStackService):
             return await self._copy(call, account, _split(source), (container, name))
         if call.one("multipart-manifest") == "put":
             return self._put_static(call, account, container, name)
-        blob, size, etag = await self._bodies.write(call.content)
+        blob, size, etag = await self._bodies.write(pieces_of(call.content))
         declared = call.header("ETag").strip('"').lower()
         if declared and declared != etag:
             self._bodies.remove(blob)
@@ -339,8 +339,7 @@ class ObjectStoreService(OpenStackService):
         else:
             parts, _ = self._shape(stored)
             size = sum(part_size for _, part_size in parts)
-            content = _Joined(self._bodies.pieces(parts, 0, size))
-            blob, size, etag = await self._bodies.write(content)
+            blob, size, etag = await self._bodies.write(self._bodies.pieces(parts, 0, size))
             more = {"blob": blob, "size": size, "etag": etag}
         reply = self._store(account, *target, content_type=stored.content_type, **more)
         copied = {"X-Copied-From": quote("/".join(source))}
@@ -378,17 +377,6 @@ class ObjectStoreService(OpenStackService):
         self._core.state.objects.remove(stored.id)
         self._names.remove(f"{stored.account}/{stored.container}", stored.name)
         self._bodies.remove(stored.blob)
-
-
-class _Joined:
-    """A file for reading whose content comes from pieces."""
-
-    def __init__(self, pieces: Generator[bytes]) -> None:
-        self._pieces = pieces
-
-    def read(self, size: int = -1) -> bytes:
-        """The next piece, whatever its size; all for -1."""
-        return b"".join(self._pieces) if size < 0 else next(self._pieces, b"")
 
 
 def _listed(stored: StoredObject) -> dict[str, Any]:
