@@ -83,13 +83,17 @@ class Api:
     # ---- resources ------------------------------------------------------------------------------
 
     def get(self, path: str) -> Any:
-        """The JSON of a success; None for status 404. Raises CommandError."""
+        """The JSON object of a success; None for status 404. Raises CommandError."""
         answer = self.call("GET", path)
-        return None if answer.status == 404 else answer.json
+        return None if answer.status == 404 else self._object(answer, path)
 
     def listed(self, path: str) -> Any:
         """The body of a list. Raises CommandError."""
-        return self._found(self.call("GET", path), path).json
+        answer = self._found(self.call("GET", path), path)
+        body = self._object(answer, path)
+        if any(map(_are_rows, body.values())):
+            return body
+        raise self._refused(path, answer)
 
     def rows(self, path: str, key: str) -> Iterator[Any]:
         """The rows of a list, the oldest first, read in pages of bounded size.
@@ -229,7 +233,14 @@ class Api:
     # ---- answers --------------------------------------------------------------------------------
 
     def _changed(self, answer: Answer, path: str) -> Any:
-        return self._found(answer, path).json if answer.body else {}
+        return self._object(self._found(answer, path), path) if answer.body else {}
+
+    def _object(self, answer: Answer, path: str) -> Any:
+        """The JSON object of a success, the form that all answers of svcd have."""
+        body = answer.json
+        if isinstance(body, dict):
+            return body
+        raise self._refused(path, answer)
 
     def _found(self, answer: Answer, path: str) -> Answer:
         if answer.status == 404:
@@ -273,6 +284,10 @@ class Api:
         quoted = f": {said}" if said else ""
         text = f"the answer {answer.status} of {where} is not one of svcd{quoted}"
         return f"{text}; is a proxy between, or does --api name something else?"
+
+
+def _are_rows(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
 
 
 def exit_code(status: int) -> int:

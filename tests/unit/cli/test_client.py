@@ -320,6 +320,17 @@ class AgainTests(SynchronousTestCase):
                     ask("/x")
                 self.assertEqual(raised.exception.code, UNREACHABLE)
 
+    def test_answers_of_another_shape(self) -> None:
+        """svcd sends objects, and lists of objects in them; others may send an X-Request-Id too."""
+        for body in (b"[]", b"{}", b'"x"', b'{"clusters": [1]}', b'{"clusters": {}}'):
+            self.outcomes = [self.answer(200, body)]
+            with self.assertRaisesRegex(CommandError, "/x is not one of svcd: ") as raised:
+                self.api.listed("/x")
+            self.assertEqual(raised.exception.code, UNREACHABLE)
+        for ask in (lambda: self.api.get("/x"), lambda: self.api.post("/x", {})):
+            self.outcomes = [self.answer(200, b"[]")]
+            self.assertRaisesRegex(CommandError, "/x is not one of svcd: ", ask)
+
     def test_refusals_quote_no_token(self) -> None:
         self.outcomes = [self.answer(403, b'{"error_message": "old-token\\nold-token"}')]
         self.api.door = self.api.door._replace(token="old-token")
