@@ -3,14 +3,14 @@
 Ctrl-C, SIGTERM and the end of its terminal end it with 130, also while its modules are imported.
 """
 
-import signal
 import sys
-from types import FrameType
 
 
 def main() -> int:
     """Run the command of this process and return the exit code."""
     try:
+        import signal  # here: it takes some milliseconds, in which Ctrl-C may come
+
         for number in (signal.SIGTERM, signal.SIGHUP):  # what a command has started ends with it
             if signal.getsignal(number) is not signal.SIG_IGN:  # as after nohup
                 signal.signal(number, _interrupt)
@@ -22,7 +22,7 @@ def main() -> int:
         return 130
 
 
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
+def _interrupt(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 

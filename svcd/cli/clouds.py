@@ -94,6 +94,8 @@ def _unread_keys(cloud: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator
     yield from (key for key in _OTHER if cloud.get(key))
     if cloud.get("verify") is False:
         yield "verify"
+    if cloud.get("insecure"):  # an older name of `verify: false`
+        yield "insecure"
 
 
 def trust(cacert: str) -> None:

@@ -101,7 +101,7 @@ def find(
     if not tenant and (token or not cloud_only):
         if not cloud_only:  # a daemon that is away comes first
             http.send("GET", f"{api.rstrip('/')}/")
-        raise CommandError("no project is given: use --project ID, or set OS_PROJECT_ID", USAGE)
+        raise CommandError(_what_is_missing(environment, bool(token)), USAGE)
     return Found(Door(api=api, tenant=tenant, token=token, auth_url=auth_url), login)
 
 
@@ -123,6 +123,13 @@ def has_login(environment: Mapping[str, str]) -> bool:
     user = environment.get("OS_USERNAME") or environment.get("OS_USER_ID")
     secret = environment.get("OS_APPLICATION_CREDENTIAL_SECRET")
     return bool(secret or (user and environment.get("OS_PASSWORD")))
+
+
+def _what_is_missing(environment: Mapping[str, str], has_token: bool) -> str:
+    """Why no project is known, and what to set."""
+    if environment.get("OS_AUTH_URL") and environment.get("OS_PASSWORD") and not has_token:
+        return "no user is given for the login at OS_AUTH_URL: set OS_USERNAME or OS_USER_ID"
+    return "no project is given: use --project ID, or set OS_PROJECT_ID"
 
 
 def _embedded_login(known: Mapping[str, Any], tenant: str, http: Http) -> Login | None:

@@ -102,6 +102,8 @@ def _finish(draft: Path, manifest: Manifest) -> None:
 def verify(path: Path) -> Verified:
     """Read the whole file. Raises ArchiveError when svcd cannot restore it."""
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise ArchiveError(f"{path} is a pipe or a device: svcd restores from a file")
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             file.seek(max(0, size - _LINE_BYTES))

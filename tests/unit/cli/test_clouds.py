@@ -149,6 +149,7 @@ class CloudsTests(SynchronousTestCase):
         user = {"auth_url": "http://id", "username": "u", "password": "canary", "project_id": "p"}
         for values, told in (
             ({"auth": user, "verify": False}, "does not read verify: "),
+            ({"auth": user, "insecure": True}, "does not read insecure: "),
             ({"auth": user, "auth_type": "v3kerberos"}, "does not read auth_type kerberos: "),
             ({"auth": {**user, "password": ["canary"]}}, "does not read auth.password: "),
             ({"auth": {**user, "passcode": "canary"}}, "does not read auth.passcode: "),

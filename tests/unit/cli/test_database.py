@@ -181,8 +181,11 @@ class BackupTests(_Case):
         self.assertFalse((other / "svcd.sqlite").exists())
 
     def test_other_files_are_no_backups(self) -> None:
-        """A database, a folder, nothing at all."""
+        """A database, a folder, a pipe, nothing at all."""
+        pipe = self.empty() / "pipe"
+        os.mkfifo(pipe)
         for path, word in (
+            (pipe, "is a pipe or a device"),
             (self.state / "svcd.sqlite", "is no backup of svcd"),
             (self.state, "cannot be read: Is a directory"),
             (self.state / "nothing", "cannot be read: No such file"),

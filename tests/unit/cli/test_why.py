@@ -362,6 +362,12 @@ class FindTests(SynchronousTestCase):
             self.find(api="http://a")
         self.assertIn("--project ID", str(raised.exception))
 
+    def test_a_login_without_a_user(self) -> None:
+        """The project is there: the user is what is missing."""
+        given = {"OS_AUTH_URL": "http://c/v3", "OS_PASSWORD": "pw", "OS_PROJECT_NAME": "p"}
+        with self.assertRaisesRegex(CommandError, "no user is given .*: set OS_USERNAME"):
+            self.find(given, api="http://a")
+
     def test_embedded_daemon_without_anything_given(self) -> None:
         """URL, tenant and a login from endpoints.json."""
         self.write(identity="http://c/v3", username="demo", password="pw", tenant="demo")
