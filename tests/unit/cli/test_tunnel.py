@@ -256,6 +256,9 @@ class TunnelTests(TestCase):
                 await sleep(reactor, 0.1)
         assert answer is not None, process.said
         self.assertEqual(await readBody(answer), b"small")
+        (self.folder / "known").unlink()  # the command removes it after the login
+        answer = await agent.request(b"GET", f"http://127.0.0.1:{local}/small".encode())
+        self.assertEqual(await readBody(answer), b"small")
         handle.signalProcess("TERM")
         await process.ended
 
