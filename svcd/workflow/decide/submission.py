@@ -39,7 +39,7 @@ from attrs import evolve, frozen
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.failures import Code
 from svcd.model.ids import seconds_of, timestamp
-from svcd.model.job import Doubt, Execution, ExecutionStatus, Failure
+from svcd.model.job import Doubt, Execution, ExecutionStatus
 from svcd.workflow.decide import failures, lifecycle
 from svcd.workflow.decide.lifecycle import Move, Submit, submit_of, waiting_for
 from svcd.workflow.decide.steps import (
@@ -273,7 +273,7 @@ def retried(row: Execution, retry: Retry, delay_s: float, until: float, now: flo
     if lifecycle.is_over(row):
         return again if another else lifecycle.submit_move(row, Move.END, now, retry_at=None)
     if not another:
-        return _given_up(row, retry, now)
+        return _given_up(row, retry, row.attempts + 1, now)
     failure = failures.failure(retry.code, retry.step, retry.text)
     waiting = waiting_for(row, failure, timestamp(now), timestamp(until))
     return evolve(again, waiting=waiting)
@@ -288,15 +288,21 @@ def queued(row: Execution, since: float, until: float, now: float) -> Execution:
         return row
     if until <= since:
         until = since + TURN_S
-    failure = failures.failure(Code.START_WAITS, "start", _QUEUED)
-    if row.waiting is not None:
-        failure = Failure(code=row.waiting.code, step=row.waiting.step, text=row.waiting.text)
     if now > until:
-        return lifecycle.give_up(row, failure, timestamp(now), timestamp(now + WATCH_S))
+        return _given_up(row, _reason(row), row.attempts, now)
     if row.waiting is not None:
         return row
-    waiting = waiting_for(row, failure, timestamp(since), timestamp(until))
-    return evolve(row, waiting=waiting)
+    failure = failures.failure(Code.START_WAITS, "start", _QUEUED)
+    return evolve(row, waiting=waiting_for(row, failure, timestamp(since), timestamp(until)))
+
+
+def _reason(row: Execution) -> Retry:
+    """The reason for which `row`, which waits for a place, is given up."""
+    waiting = row.waiting
+    if waiting is None:
+        return Retry(code=Code.START_WAITS, step="start", text=_QUEUED)
+    code = Code(waiting.code)
+    return Retry(code=code, step=waiting.step, text=code.without_advice(waiting.text))
 
 
 def is_as_planned(row: Execution, before: Execution) -> bool:
@@ -310,9 +316,9 @@ def served(row: Execution) -> Execution:
     return evolve(row, waiting=None) if waits else row
 
 
-def _given_up(row: Execution, retry: Retry, now: float) -> Execution:
+def _given_up(row: Execution, retry: Retry, tries: int, now: float) -> Execution:
     """`row` after svcd gave up. See the second note."""
-    text = f"{retry.text} ({row.attempts + 1} tries)"
+    text = f"{retry.text} ({tries} tries)"
     if row.submitting:
         text = f"{text}; the engine may still take it, and svcd then kills the job"
     failure = failures.failure(retry.code, retry.step, text)

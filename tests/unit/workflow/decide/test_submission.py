@@ -374,11 +374,11 @@ class RetryTests(SynchronousTestCase):
 
     def test_wait_for_a_place_does_not_hide_another_wait(self) -> None:
         waiting = Waiting(code="STAGING_FAILED", step="staging", text="no answer", since=ago(60))
-        row = execution(waiting=waiting)
+        row = execution(waiting=waiting, attempts=2)
         self.assertIs(submission.queued(row, NOW_S - 12, NOW_S + 100, NOW_S), row)
         self.assertIs(submission.served(row), row)
         after = submission.queued(row, NOW_S - 12, NOW_S - 1, NOW_S)
-        given_up = Failure(code="STAGING_FAILED", step="staging", text="no answer")
+        given_up = Failure(code="STAGING_FAILED", step="staging", text="no answer (2 tries)")
         self.assertEqual((after.status, after.failure), (S.FAILED, given_up))
 
     def test_deadline_of_a_start_ends_a_wait_for_a_place(self) -> None:
@@ -386,6 +386,10 @@ class RetryTests(SynchronousTestCase):
         after = submission.queued(execution(), NOW_S - 12, NOW_S - 1, NOW_S)
         assert after.failure is not None
         self.assertEqual((after.status, after.failure.code), (S.FAILED, "START_WAITS"))
+        after = submission.queued(submitting(), NOW_S - 12, NOW_S - 1, NOW_S)
+        assert after.failure is not None
+        self.assertTrue(after.submitting)
+        self.assertIn("the engine may still take it", after.failure.text)
         after = submission.queued(execution(), NOW_S - 12, NOW_S - 600, NOW_S)
         assert after.waiting is not None
         self.assertEqual((after.status, after.waiting.until), (S.PENDING, ago(-48)))
