@@ -195,9 +195,9 @@ class TenantCloud:
                 raise
         return Quota(**{name: each.left for name, each in found.items()})
 
-    async def delete_security_group(self, group_id: str) -> None:
+    async def delete_security_group(self, group_id: str) -> bool:
         """See CloudSession."""
-        await remove_security_group(self._networks, self._compute, group_id)
+        return await remove_security_group(self._networks, self._compute, group_id)
 
     async def servers(self, cluster_id: ClusterId, name_prefix: str = "") -> Sequence[Server]:
         return await self._compute.servers({_CLUSTER: cluster_id}, name_prefix)
@@ -221,17 +221,17 @@ class TenantCloud:
         return await self._volumes.volumes({_CLUSTER: cluster_id})
 
 
-async def remove_security_group(networks: Networks, compute: Compute, group_id: str) -> None:
+async def remove_security_group(networks: Networks, compute: Compute, group_id: str) -> bool:
     """Delete a security group, and ports in it that the cloud kept without a server.
 
-    Raises CloudError; BUSY while a server uses the group.
+    False: the cloud does not find the group. Raises CloudError; BUSY while a server uses the group.
     """
     try:
-        await networks.delete_security_group(group_id)
+        return await networks.delete_security_group(group_id)
     except CloudError as error:
         if error.kind is not Fault.BUSY or not await _delete_orphans(networks, compute, group_id):
             raise
-        await networks.delete_security_group(group_id)
+        return await networks.delete_security_group(group_id)
 
 
 async def _delete_orphans(networks: Networks, compute: Compute, group_id: str) -> bool:

@@ -192,9 +192,15 @@ class Compute:
         groups = await server_groups(partial(self._call, "GET"))
         return [id_ for id_, its_name in groups if its_name == name]
 
-    async def delete_server_group(self, group_id: str) -> None:
-        """Delete a server group. A missing group is no fault."""
-        await self._call("DELETE", f"/os-server-groups/{group_id}", absent_ok=True)
+    async def delete_server_group(self, group_id: str) -> bool:
+        """Delete a server group. False: the service does not find it, which is no fault."""
+        try:
+            await self._call("DELETE", f"/os-server-groups/{group_id}")
+        except CloudError as error:
+            if error.kind is not Fault.NOT_FOUND:
+                raise
+            return False
+        return True
 
     # ---- attachments ----
 

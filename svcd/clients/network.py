@@ -83,9 +83,15 @@ class Networks:
             if name.startswith(prefix)
         }
 
-    async def delete_security_group(self, group_id: str) -> None:
-        """Delete a security group. A missing group is no fault."""
-        await self._rest.call("DELETE", f"/security-groups/{group_id}", absent_ok=True)
+    async def delete_security_group(self, group_id: str) -> bool:
+        """Delete a security group. False: the service does not find it, which is no fault."""
+        try:
+            await self._rest.call("DELETE", f"/security-groups/{group_id}")
+        except CloudError as error:
+            if error.kind is not Fault.NOT_FOUND:
+                raise
+            return False
+        return True
 
     async def server_ports(self, group_id: str) -> Sequence[tuple[str, str]]:
         """The tenant's server ports in a security group, as pairs of port id and server id."""

@@ -257,14 +257,27 @@ class Performer:
                 await session.delete_volume(step.volume_id)
                 return Done(repeat_s=10.0)
             case DeleteGroups():
-                for found_id in await session.find_security_groups(step.name):
-                    await session.delete_security_group(found_id)
-                if self._cluster.anti_affinity:
-                    for found_id in await session.find_server_groups(step.name):
-                        await session.delete_server_group(found_id)
-                return _GROUPS_GONE
+                return await self._delete_groups(step, session)
             case _:
                 assert_never(step)
+
+    async def _delete_groups(self, step: DeleteGroups, session: CloudSession) -> Outcome:
+        """Delete what lists show. One that is listed and not found is looked for again.
+
+        A program between svcd and the cloud can answer "not found" too.
+        """
+        deleted = [
+            await session.delete_security_group(group_id)
+            for group_id in await session.find_security_groups(step.name)
+        ]
+        if self._cluster.anti_affinity:
+            deleted += [
+                await session.delete_server_group(group_id)
+                for group_id in await session.find_server_groups(step.name)
+            ]
+        if not all(deleted):
+            return Retry(code=Code.LEFTOVERS, reason=f"{step.name} is listed, but not found")
+        return _GROUPS_GONE
 
     async def _secure(self, step: EnsureSecurityGroup, session: CloudSession) -> Outcome:
         """Create the group or change its rules."""
