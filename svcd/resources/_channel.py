@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 _LINGER_S = 2.0
 """How long a lingering close waits for the peer's end of stream."""
+_FLUSH_S = 15.0
+"""A closing connection whose peer accepts no data for so long (or for the idle time) is aborted."""
 _FIRST_S = 2.0
 """How long a stop waits for the first request of a connection."""
 _MAX_REQUEST_LINE = 16_384
@@ -76,6 +78,7 @@ class ApiChannel(HTTPChannel):
         self._body_bytes = 0
         self._unregistered = False
         self._unsent = 0
+        self._closing: IDelayedCall | None = None
         self._asked = False
 
     # ---- life ----
@@ -87,6 +90,8 @@ class ApiChannel(HTTPChannel):
     def connectionLost(self, reason: Failure) -> None:  # type: ignore[override]
         self._stop_timer()
         self._all_sent()
+        if self._closing is not None and self._closing.active():
+            self._closing.cancel()
         super().connectionLost(reason)
         self.site.closed(self)
 
@@ -262,21 +267,33 @@ class ApiChannel(HTTPChannel):
         self._timer = self.callLater(_LINGER_S, self._lingered)
 
     def loseConnection(self) -> None:
-        """Close after the peer has accepted all output, or after the idle time. Idempotent."""
+        """Close after the peer has accepted all output, or accepts no more of it. Idempotent."""
         self._unregister()
-        if self._abortingCall is None:
-            self._abortingCall = self.callLater(self.site.idle_timeout_s, self.forceAbortClient)
+        if self._closing is None:
+            self._closing = self.callLater(self._flush_s(), self._check_closing, self._pending())
         self.transport.loseConnection()
+
+    def _check_closing(self, before: int) -> None:
+        left = self._pending()
+        if left and left < before:
+            self._closing = self.callLater(self._flush_s(), self._check_closing, left)
+        else:
+            self._closing = None
+            self.abort()
+
+    def _flush_s(self) -> float:
+        return min(_FLUSH_S, float(self.site.timeOut or _FLUSH_S))
+
+    def _pending(self) -> int:
+        """Bytes that the transport still has to send."""
+        inner = getattr(self.transport, "transport", self.transport)  # below TLS
+        waiting: int = len(getattr(inner, "dataBuffer", b"")) + getattr(inner, "_tempDataLen", 0)
+        return waiting - int(getattr(inner, "offset", 0))
 
     def _unregister(self) -> None:
         if not self._unregistered:
             self._unregistered = True
             self._networkProducer.unregisterProducer()
-
-    def forceAbortClient(self) -> None:
-        """Abort a connection that does not end, without Twisted's line in the log."""
-        self._abortingCall = None
-        self.abort()
 
     def abort(self) -> None:
         """Abort the connection; unsent output is lost."""

@@ -231,7 +231,6 @@ class ApiSite(Site):
         self.door = door
         self.draining = False
         self.header_deadline_s = header_deadline_s
-        self.idle_timeout_s = idle_timeout_s
         self.min_body_rate_bytes = min_body_rate_bytes
         self.most_unsent_bytes = most_unsent_bytes
         self.unsent_bytes = 0

@@ -286,8 +286,24 @@ class ChannelTests(SynchronousTestCase):
         peer.transport.abortConnection = lambda: aborted.append(True)  # type: ignore[method-assign]
         peer.advance(76.0)
         self.assertEqual((peer.transport.disconnecting, aborted), (True, []))
-        peer.advance(76.0)
+        peer.advance(16.0)
         self.assertEqual((aborted, told), ([True], []))
+        peer.service.close()
+
+    def test_a_closing_connection_may_take_its_time_but_not_stand_still(self) -> None:
+        """As long as bytes go out it is left alone."""
+        peer = Connected(idle_timeout_s=75.0)
+        aborted: list[bool] = []
+        transport: Any = peer.transport
+        transport.abortConnection = lambda: aborted.append(True)
+        transport.dataBuffer = b"x" * 1000
+        peer.channel.loseConnection()
+        for left in (999, 500, 499):
+            transport.dataBuffer = b"x" * left
+            peer.advance(15.1)
+            self.assertEqual(aborted, [])
+        peer.advance(15.1)
+        self.assertEqual(aborted, [True])
         peer.service.close()
 
     def test_a_query_may_hold_any_bytes(self) -> None:
