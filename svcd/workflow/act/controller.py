@@ -340,6 +340,8 @@ class Controller:
         The answer of the write may be lost, so the task is woken in any case.
         """
         answer = await answering
+        if row.id in self._states:
+            self._states[row.id].unread_since = None
         try:
             return await self._passes.absorb(row, place, answer) or row
         finally:

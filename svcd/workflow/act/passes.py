@@ -82,13 +82,15 @@ class State:
 
     interrupted: a start was, and an old write into the folder may be under way: remove the folder
     twice. removed: it was removed once. incident: of a bug that has ended too many starts. sight:
-    of the tick that has woken the task.
+    of the tick that has woken the task. unread_since: the first request in a row about its job
+    without an answer.
     """
 
     sight: Sight | None = None
     interrupted: bool = False
     removed: bool = False
     incident: str = ""
+    unread_since: float | None = None
 
 
 class Passes:
@@ -125,7 +127,7 @@ class Passes:
                     return await self._tidy_up(row, place, state)
             case ReadRecord() | KillJob() | Condemn() if place is not None:
                 async with self._observer.room(place.cluster.id):
-                    return await self._at_engine(step, row, place)
+                    return await self._at_engine(step, row, place, state)
             case MarkOutage(outage=outage):
                 return await self._mark(row, outage)
             case Start() | FindJob() | RemoveDefinition() | KillLate() if place is not None:
@@ -238,7 +240,9 @@ class Passes:
 
     # ---- at the engine ----
 
-    async def _at_engine(self, step: EngineStep, row: Execution, place: Place) -> After:
+    async def _at_engine(
+        self, step: EngineStep, row: Execution, place: Place, state: State
+    ) -> After:
         """Read or kill the job. After a fault of the engine the next tick tries again."""
         try:
             if isinstance(step, Condemn):
@@ -251,7 +255,11 @@ class Passes:
         except EngineError as error:
             log.warn("Execution {id} could not be read: {why}", id=row.id, why=error.text)
             now, deadline_s = self._clock.seconds(), self._settings.unreachable_deadline_s
-            return await self._mark(row, planner.unread(row, error.text, now, deadline_s))
+            outage = planner.unread(state.unread_since, error.text, now, deadline_s)
+            state.unread_since = outage.since
+            is_due = planner.shows_outage(row, outage, now)
+            return await self._mark(row, outage) if is_due else Rest()
+        state.unread_since = None
         return after if is_read or after is None or lifecycle.is_over(after) else Rest()
 
     async def absorb(self, row: Execution, place: Place, answer: Answer) -> Execution | None:

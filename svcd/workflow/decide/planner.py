@@ -311,15 +311,16 @@ def condemned(row: Execution, failure: Failure) -> Execution:
 
 def outage(memory: Memory, text: str, now: float, deadline_s: float) -> Outage:
     """The outage after a request without an answer. text: the reason of the last one."""
-    since = now if memory.silent_since is None else memory.silent_since
-    return Outage(since=since, until=since + deadline_s, text=text)
+    return unread(memory.silent_since, text, now, deadline_s)
 
 
-def unread(row: Execution, text: str, now: float, deadline_s: float) -> Outage:
-    """The same for one execution, whose record cannot be read. Its row shows since when."""
-    waiting = row.waiting
-    waits = waiting is not None and waiting.code == Code.ENGINE_UNREACHABLE
-    since = seconds_of(waiting.since) if waiting is not None and waits else now
+def unread(since: float | None, text: str, now: float, deadline_s: float) -> Outage:
+    """The same for one execution, whose record cannot be read.
+
+    since: the first read in a row that this daemon saw fail; None: this one. The row's own wait may
+    be of an outage that is over, or of a time in which no svcd ran.
+    """
+    since = now if since is None else since
     return Outage(since=since, until=since + deadline_s, text=text)
 
 

@@ -99,6 +99,27 @@ class Waits(_Case):
         self.clock.advance(10)
         self.assertNotIn("waiting", self.info(row.id))
 
+    def test_a_record_that_is_not_answered_is_told(self) -> None:
+        """From the second lost answer on. The time in which no svcd runs does not count."""
+        row = self.execute(configs={**HANG, "svcd.fake.holding": "PREP"})
+        self.clock.advance(6)
+        lost = FaultRule(where="engine", path="/job/.*show=info", effect=Effect.RESET_BEFORE)
+        once = self.faults.add(evolve(lost, times=1))
+        self.clock.advance(10)
+        self.assertEqual(once.hits(), 1)
+        self.assertEqual(self.events(), [])
+        self.faults.add(lost)
+        self.clock.advance(15)
+        self.assertEqual(self.info(row.id)["waiting"]["code"], "ENGINE_UNREACHABLE")
+        self.run_to_end(self.controller.stop())
+        self.clock.advance(400)
+        self.controller = self.make_controller()
+        self.controller.start()
+        self.clock.advance(290)
+        self.assertEqual(self.execution(row.id).status, S.RUNNING)
+        self.clock.advance(20)
+        self.assertEqual(self.execution(row.id).status, S.FAILED)
+
     def test_a_step_that_the_engine_tries_again_is_told(self) -> None:
         """The resource manager is gone: the list of the engine looks as if all was well."""
         row = self.execute(configs={**HANG, "svcd.fake.holding": "START_RETRY"})

@@ -313,6 +313,17 @@ class OutageTests(SynchronousTestCase):
         )
         self.assertFalse(planner.shows_outage(after, found, NOW_S))
 
+    def test_an_unread_record_counts_from_the_first_failed_read_of_this_daemon(self) -> None:
+        """Also when the row shows a wait of long ago: of an outage, or of another daemon."""
+        row = running(waiting=waiting(Code.ENGINE_UNREACHABLE, 9000, -10))
+        first = planner.unread(None, "refused", NOW_S, 600.0)
+        self.assertEqual((first.since, first.until), (NOW_S, NOW_S + 600))
+        self.assertFalse(planner.shows_outage(row, first, NOW_S))
+        self.assertFalse(planner.shows_outage(running(), first, NOW_S))
+        second = planner.unread(NOW_S - 5, "refused", NOW_S, 600.0)
+        self.assertEqual((second.since, second.until), (NOW_S - 5, NOW_S + 595))
+        self.assertTrue(planner.shows_outage(running(), second, NOW_S))
+
     def test_outage_that_lasts_fails_a_job(self) -> None:
         found = planner.outage(Memory(silent_since=NOW_S - 600), "refused", NOW_S, 600.0)
         after = planner.without_engine(running(), found, NOW_S)
