@@ -38,7 +38,7 @@ POLL_S: Final = 10.0
 """Time between two reads without a signal: the signal of another daemon may have been lost."""
 HEARTBEAT_S: Final = 15.0
 _TICK_S: Final = 5.0
-"""Time between two looks at a watcher: at its token, and whether it reads."""
+"""Time between two checks of a watcher's token, and between two looks whether it reads."""
 _STALL_S: Final = 60.0
 """A watcher that reads nothing for so long is dropped."""
 _UNCHECKED_S: Final = 60.0
@@ -133,6 +133,9 @@ class Feeds:
         self._beats: KeyedTasks[TenantId] = KeyedTasks(
             clock, "comment lines", self._beat, limit=_AT_ONCE
         )
+        self._looks: KeyedTasks[TenantId] = KeyedTasks(
+            clock, "slow watchers", self._drop_stalled, limit=_AT_ONCE
+        )
         self._checks: KeyedTasks[Watcher] = KeyedTasks(
             clock, "watcher", self._check, limit=_AT_ONCE, failed=_end_failed
         )
@@ -164,6 +167,7 @@ class Feeds:
             end = self._store.on_change(tenant_id, partial(self._wake, tenant_id))
             feed = self._feeds[tenant_id] = _Feed(end, self._clock.seconds())
             self._beats.wake(tenant_id, HEARTBEAT_S)
+            self._looks.wake(tenant_id, _TICK_S)
         feed.queue[watcher] = None
         self._checks.wake(watcher, _TICK_S)
         self._wake(tenant_id)
@@ -178,11 +182,13 @@ class Feeds:
             feed.end()
             self._turns.rest(tenant_id)
             self._beats.rest(tenant_id)
+            self._looks.rest(tenant_id)
 
     async def stop(self) -> None:
         """End all reads. The door has ended the watchers before."""
         await self._turns.stop()
         await self._beats.stop()
+        await self._looks.stop()
         await self._checks.stop()
 
     def _wake(self, tenant_id: TenantId) -> None:
@@ -258,18 +264,24 @@ class Feeds:
                 watcher.outlet.write(beat)
         return HEARTBEAT_S
 
-    async def _check(self, watcher: Watcher) -> float | None:
-        """End a watcher that does not read, and one whose token is not valid any more.
+    async def _drop_stalled(self, tenant_id: TenantId) -> float | None:
+        """Drop the watchers that do not read. No answer of the identity service delays it."""
+        feed = self._feeds.get(tenant_id)
+        if feed is None:
+            return None
+        now_s = self._clock.seconds()
+        for watcher in list(feed.queue):
+            if not watcher.outlet.paused:
+                watcher.paused_at = None
+            elif watcher.paused_at is None:
+                watcher.paused_at = now_s
+            elif now_s - watcher.paused_at >= _STALL_S:
+                watcher.outlet.abort()
+        return _TICK_S
 
-        A watcher goes on for a while when its token cannot be checked.
-        """
-        now_s, outlet = self._clock.seconds(), watcher.outlet
-        if not outlet.paused:
-            watcher.paused_at = None
-        elif watcher.paused_at is None:
-            watcher.paused_at = now_s
-        elif now_s - watcher.paused_at >= _STALL_S:
-            outlet.abort()
+    async def _check(self, watcher: Watcher) -> float | None:
+        """End a watcher whose token is not valid any more, or cannot be checked for a while."""
+        outlet = watcher.outlet
         if not outlet.open:
             return None
         try:

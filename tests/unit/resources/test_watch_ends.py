@@ -192,6 +192,27 @@ class EndTests(WatchCase):
         self.assertEqual(peer.body.count(b":\n"), 2)
         peer.channel.connectionLost(Failure(ConnectionLost()))
 
+    def test_slow_checks_keep_no_watcher_that_does_not_read(self) -> None:
+        """However many there are."""
+        peer = self.peer()
+        rest: Any = peer.rest
+        peer.watch()
+        others = [self.peer(peer) for _ in range(8)]
+        for other in others:
+            other.watch()
+
+        async def authorize(x: Any, tenant: str | None) -> Any:
+            await Deferred()
+
+        rest._callers.authenticate = authorize
+        peer.advance(6)
+        last = others[-1]
+        last.channel.pauseProducing()
+        last.advance(70)
+        self.assertTrue(last.transport.disconnected)
+        for each in (peer, *others):
+            each.channel.connectionLost(Failure(ConnectionLost()))
+
     def test_roles_that_change_during_a_read_lose_nothing(self) -> None:
         """The watcher gets the change from the next read, as its new roles may see it."""
         peer = self.peer()
