@@ -36,7 +36,7 @@ from svcd.workflow.act.containers import Output
 from svcd.workflow.act.logs import Logs
 from svcd.workflow.act.rows import Place, Rows
 from svcd.workflow.decide import log_growth, planner
-from svcd.workflow.decide.program_output import program_lines
+from svcd.workflow.decide.program_output import ProgramOutput, place_behind, program_lines
 
 logger = Logger()
 
@@ -48,6 +48,8 @@ _AT_END_EVERY_S: Final = 0.5
 """The same for an execution that has succeeded, whose log is not complete yet."""
 _MOST_REMEMBERED: Final = 1000
 """Executions whose last read this daemon remembers."""
+_MOST_PLACES: Final = 500
+"""Ends of answers with only the lines of programs at which this daemon can continue at once."""
 _TRIES: Final = 3
 """Tries to complete a log to which others append meanwhile."""
 
@@ -62,6 +64,7 @@ class KeptLogs:
         self._clock = clock
         self._slices = Slices(clock)
         self._read_at: dict[ExecutionId, float] = {}
+        self._places: dict[tuple[ExecutionId, int], ProgramOutput] = {}  # the last used at the end
 
     # ---- for callers ----
 
@@ -90,9 +93,30 @@ class KeptLogs:
             )
         if not programs or not found.text:
             return found
-        above = await self._above(id_, found) if offset else b""
-        text, left_out = await self._slices.run(program_lines(above, found.text))
-        return evolve(found, text=text, left_out=left_out)
+        before = await self._place_at(id_, offset, found)
+        text, after = await self._slices.run(program_lines(before, found.text))
+        if found.text.endswith(b"\n"):
+            self._remember(id_, found.end, after)
+        return evolve(found, text=text, left_out=after.left_out - before.left_out)
+
+    async def _place_at(self, id_: ExecutionId, offset: int, part: LogPart) -> ProgramOutput:
+        """The place before `part`, which begins at `offset`.
+
+        A follower continues where an answer ended. For others the log is read from its beginning.
+        """
+        if not offset:
+            return ProgramOutput()
+        place = self._places.get((id_, offset))
+        if place is None:
+            return await self._slices.run(place_behind(await self._above(id_, part)))
+        self._remember(id_, offset, place)
+        return place
+
+    def _remember(self, id_: ExecutionId, offset: int, place: ProgramOutput) -> None:
+        self._places.pop((id_, offset), None)
+        self._places[id_, offset] = place
+        while len(self._places) > _MOST_PLACES:
+            del self._places[next(iter(self._places))]
 
     async def _above(self, id_: ExecutionId, part: LogPart) -> bytes:
         """The kept text before `part`. It may have grown since `part` was read."""

@@ -221,22 +221,26 @@ class ProgramOutput:
         return "".join(texts), ProgramOutput(title, shown, files, left_out)
 
 
-def program_lines(above: bytes, text: bytes) -> Generator[None, None, tuple[bytes, int]]:
-    """The lines of the programs in `text`, a part of a log, and the number of lines left out.
+def program_lines(
+    place: ProgramOutput, text: bytes
+) -> Generator[None, None, tuple[bytes, ProgramOutput]]:
+    """The lines of the programs in `text`, a part of a log, and the place behind it.
 
-    above: the log before this part, from its beginning. The work pauses at each `yield`: a log of
-    1 MiB takes a tenth of a second, and one of very short lines a second.
+    place: before this part. The work pauses at each `yield`: a log of 1 MiB takes a tenth of a
+    second, and one of very short lines a second.
     """
-    place = ProgramOutput()
-    for piece in _pieces(above[: above.rfind(b"\n") + 1]):
-        _, place = place.of(piece)
-        yield
-    before, texts = place.left_out, list[str]()
+    texts = list[str]()
     for piece in _pieces(text):
         lines, place = place.of(piece)
         texts.append(lines)
         yield
-    return "".join(texts).encode(), place.left_out - before
+    return "".join(texts).encode(), place
+
+
+def place_behind(above: bytes) -> Generator[None, None, ProgramOutput]:
+    """The place behind the whole lines of `above`, the beginning of a log."""
+    _, place = yield from program_lines(ProgramOutput(), above[: above.rfind(b"\n") + 1])
+    return place
 
 
 def _pieces(text: bytes) -> Iterator[str]:

@@ -11,6 +11,7 @@ from twisted.internet.defer import Deferred
 
 from svcd.embedded.faults import Effect, FaultRule
 from svcd.model.execution_log import LogPart
+from svcd.model.ids import ExecutionId
 from svcd.model.job import Execution, ExecutionStatus
 from svcd.ports.store import Tx
 from svcd.workflow.decide.log_growth import ANEW
@@ -90,6 +91,31 @@ class OverlapTests(KeptLogCase):
         third: LogPart = self.successResultOf(first)
         self.assertNotIn(ANEW.encode(), third.text)
         self.assertEqual((third.text.count(b"one"), third.text.count(b"two")), (1, 1))
+
+
+class FollowerTests(KeptLogCase):
+    def test_a_follower_is_answered_from_where_it_was(self) -> None:
+        """The lines above are not read again; a daemon that does not know the place reads them."""
+        row = self.running(HANG)
+        self.prints("Launcher AM configuration loaded\nKind: one\n", ended=False)
+        logs = self.controller.kept_logs
+        first: LogPart = self.run_to_end(logs.part(row, 0, programs=True))
+        self.prints("Launcher AM configuration loaded\nKind: one\nKind: two\n", ended=False)
+        self.clock.advance(3)
+        read: list[LogPart] = []
+        found = logs._above
+
+        async def above(id_: ExecutionId, part: LogPart) -> bytes:
+            read.append(part)
+            return await found(id_, part)
+
+        self.patch(logs, "_above", above)
+        second: LogPart = self.run_to_end(logs.part(row, first.end, programs=True))
+        self.assertEqual((first.text, second.text, second.left_out), (b"", b"", 1))
+        self.assertEqual(read, [])
+        logs._places.clear()
+        again: LogPart = self.run_to_end(logs.part(row, first.end, programs=True))
+        self.assertEqual((again, len(read)), (second, 1))
 
 
 class LostWriteTests(KeptLogCase):

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Generator
 from pathlib import Path
+from typing import TypeVar, cast
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.frames import FRAMEWORK
 from svcd.model.log_title import without_titles
-from svcd.workflow.decide.program_output import ProgramOutput, program_lines
+from svcd.workflow.decide.program_output import (
+    ProgramOutput,
+    place_behind,
+    program_lines,
+)
+
+T = TypeVar("T")
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 RECORDED = FIXTURES / "launchers"
@@ -25,15 +33,20 @@ def shown(text: str) -> str:
     return ProgramOutput().of(text)[0]
 
 
-def lines_of(above: bytes, text: bytes) -> tuple[bytes, int]:
-    """The result of `program_lines`, without its pauses."""
-    steps = program_lines(above, text)
+def result_of(steps: Generator[None, None, T]) -> T:
+    """The result of `steps`, without their pauses."""
     while True:
         try:
             next(steps)
         except StopIteration as end:
-            result: tuple[bytes, int] = end.value
-            return result
+            return cast(T, end.value)
+
+
+def lines_of(above: bytes, text: bytes) -> tuple[bytes, int]:
+    """The lines of the programs in `text`, below `above`, and the number of lines left out."""
+    before = result_of(place_behind(above))
+    lines, after = result_of(program_lines(before, text))
+    return lines, after.left_out - before.left_out
 
 
 def recorded(name: str) -> str:
