@@ -190,18 +190,19 @@ class JobCredentials:
         except CloudError as error:
             refused = error.kind is Fault.UNAUTHORIZED
             after = decide.after_fault(row, error.text, self._clock.seconds(), refused)
+            why = decide.why_left(error.kind, error.text)
             log.warn(
                 "The application credential {name} of a job could not be deleted"
                 " ({n} tries; it ends by itself at {end}): {text}",
                 name=row.name,
                 n=row.tries + 1,
                 end=iso_seconds(row.expires_at),
-                text=error.text,
+                text=why,
             )
             if error.kind in decide.LASTING and not row.trouble:
                 text = (
                     f"the application credential of job execution {row.execution_id} could not be"
-                    f" deleted; it ends at {iso_seconds(row.expires_at)}: {error.text}"
+                    f" deleted; it ends at {iso_seconds(row.expires_at)}: {why}"
                 )
                 code = Code.JOB_CREDENTIAL.value
                 await self._rows.record(row.cluster_id, "retry", code, text)

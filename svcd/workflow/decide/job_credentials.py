@@ -48,6 +48,15 @@ UNSURE: Final = frozenset({Fault.TIMEOUT, Fault.SERVER_ERROR})
 
 LASTING: Final = frozenset({Fault.UNAUTHORIZED, Fault.FORBIDDEN})
 """Faults of a deletion that only a person can end, such as a changed password."""
+_ALLOW: Final = (
+    "the policy of the identity service must allow identity:delete_application_credential to the"
+    " owner of one (svcd doctor checks that with the login of a user of the project)"
+)
+
+
+def why_left(kind: Fault, text: str) -> str:
+    """Why one could not be deleted, with the remedy where the fault tells the cause."""
+    return f"{text}; {_ALLOW}" if kind is Fault.FORBIDDEN else text
 
 
 @frozen(kw_only=True)

@@ -307,6 +307,7 @@ class SweepTests(_Case):
             text,
         )
         self.assertIn("it ends at 2026-01-08T00:00:00", text)
+        self.assertNotIn("policy", text)
         self.assertEqual(self.tx(lambda tx: tx.job_credentials.known(TENANT)), [])
         self.assertEqual(len(self.rows()), 1)
         self.clock.advance(6.1 * 24 * HOUR)
@@ -323,6 +324,8 @@ class SweepTests(_Case):
             [text.partition(" could")[0] for text in sorted(self.events())],
             sorted(f"the application credential of job execution {row.id}" for row in rows),
         )
+        for text in self.events():
+            self.assertIn("must allow identity:delete_application_credential", text)
         self.clock.advance(HOUR)
         self.assertNothingLeft()
 
