@@ -239,6 +239,12 @@ class Controller:
                 sight = Sight(row=row, cluster=cluster, look=look)
                 self._states.setdefault(row.id, State()).sight = sight
                 self._tasks.wake(row.id)
+            elif look is not None and look.outage is None:
+                self._was_read(row.id)  # by any daemon: the engine's list shows the same
+
+    def _was_read(self, id_: ExecutionId) -> None:
+        if id_ in self._states:
+            self._states[id_].unread_since = None
 
     def _place(self, cluster: Cluster | None) -> Place | None:
         return None if cluster is None else self.rows.place_on(cluster)
@@ -340,8 +346,7 @@ class Controller:
         The answer of the write may be lost, so the task is woken in any case.
         """
         answer = await answering
-        if row.id in self._states:
-            self._states[row.id].unread_since = None
+        self._was_read(row.id)
         try:
             return await self._passes.absorb(row, place, answer) or row
         finally:

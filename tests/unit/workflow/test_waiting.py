@@ -103,7 +103,7 @@ class Waits(_Case):
         """From the second lost answer on. The time in which no svcd runs does not count."""
         row = self.execute(configs={**HANG, "svcd.fake.holding": "PREP"})
         self.clock.advance(6)
-        lost = FaultRule(where="engine", path="/job/.*show=info", effect=Effect.RESET_BEFORE)
+        lost = FaultRule(where="engine", path="/job/.*show=info", status=503)
         once = self.faults.add(evolve(lost, times=1))
         self.clock.advance(10)
         self.assertEqual(once.hits(), 1)
@@ -119,6 +119,24 @@ class Waits(_Case):
         self.assertEqual(self.execution(row.id).status, S.RUNNING)
         self.clock.advance(20)
         self.assertEqual(self.execution(row.id).status, S.FAILED)
+
+    def test_a_record_that_another_daemon_has_read_is_not_waited_for(self) -> None:
+        """Hours later one lost answer is the first one again."""
+        lost = FaultRule(where="engine", path="/job/.*show=info", status=503)
+        row = self.execute(configs={"svcd.fake.run_s": "900"})
+        once = self.faults.add(evolve(lost, times=1))
+        waited = 0.0
+        while not once.hits() and waited < 20:
+            self.clock.advance(0.25)
+            waited += 0.25
+        other = self.make_controller()
+        self.run_to_end(other.refresh(self.execution(row.id)))
+        self.assertEqual(self.execution(row.id).status, S.RUNNING)
+        self.clock.advance(800)
+        again = self.faults.add(evolve(lost, times=1))
+        self.clock.advance(200)
+        self.assertEqual((once.hits(), again.hits()), (1, 1))
+        self.assertEqual(self.execution(row.id).status, S.SUCCEEDED)
 
     def test_a_step_that_the_engine_tries_again_is_told(self) -> None:
         """The resource manager is gone: the list of the engine looks as if all was well."""
