@@ -280,6 +280,10 @@ class InternalRows(Rows[JobBinaryInternal, JobBinaryInternalId], Protocol):
 
     async def piece(self, id_: JobBinaryInternalId, index: int) -> bytes | None: ...
 
+    async def upload_id(self, id_: JobBinaryInternalId) -> str:
+        """The upload that owns the pieces of the binary; "" when there is no such binary."""
+        ...
+
 
 class LooseTrustRows(Protocol):
     """Trusts that no cluster's row names."""
@@ -458,8 +462,11 @@ class Store(Protocol):
         """Run `work`, which only reads. It is cheaper than `tx`."""
         ...
 
-    async def drop_pieces(self) -> None:
-        """Delete the pieces of binaries that were removed, and of uploads that were abandoned."""
+    async def drop_pieces(self, upload_id: str) -> None:
+        """Delete the pieces of an upload that was abandoned, or whose binary was removed.
+
+        Pieces that still have an owner stay.
+        """
         ...
 
     async def rendered(self, family: str, tenant_id: TenantId, id_: str) -> bytes:

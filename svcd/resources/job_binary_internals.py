@@ -25,6 +25,7 @@ from svcd.errors import (
 from svcd.model import names, wire_jobs
 from svcd.model.ids import JobBinaryInternalId, timestamp
 from svcd.model.job import JobBinaryInternal
+from svcd.ports.store import Tx
 from svcd.resources._answers import Download
 from svcd.resources._bodies import Body
 from svcd.resources._call import Call
@@ -50,7 +51,10 @@ class JobBinaryInternals:
         self._metrics = services.metrics
         self._most_bytes = services.settings.server.max_binary_bytes
         self._left: set[str] = set()
-        """Failed uploads that still hold pieces, because the database did not answer."""
+        """Failed uploads that have not been abandoned, because the database did not answer.
+
+        The next upload abandons them, and a sweep of the store deletes their pieces.
+        """
 
     @route(app, "GET", "/job-binary-internals", returns="binaries", since="1.1", query=_LIST)
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire_jobs.JobBinaryInternal]]:
@@ -87,8 +91,8 @@ class JobBinaryInternals:
                 f"the name in the path must have 1 to {names.MAX_NAME} characters: "
                 + names.DESCRIPTIONS[names.DATA_NAME]
             )
-        for each in list(self._left):
-            await self._abandon(each)
+        for left in list(self._left):
+            await self._abandon(left)
         upload_id = self._new_id()
         size = self._most_bytes if body.size is None else body.size
         try:
@@ -98,6 +102,7 @@ class JobBinaryInternals:
             self._left.add(upload_id)
             with suppress(ServiceUnavailable):  # the caller gets the first fault
                 await self._abandon(upload_id)
+                await self._store.drop_pieces(upload_id)
             raise
         self._metrics.uploaded(record.datasize)
         return wire_jobs.JobBinaryInternal.of(record)
@@ -127,11 +132,6 @@ class JobBinaryInternals:
     async def _abandon(self, upload_id: str) -> None:
         await self._store.tx(lambda tx: tx.internals.abandon(upload_id))
         self._left.discard(upload_id)
-        await self._drop_pieces()
-
-    async def _drop_pieces(self) -> None:
-        with suppress(ServiceUnavailable):  # a sweep of the store deletes them then
-            await self._store.drop_pieces()
 
     async def _append(self, upload_id: str, index: int, piece: bytes) -> None:
         await self._store.tx(lambda tx: tx.internals.append(upload_id, index, piece))
@@ -156,5 +156,12 @@ class JobBinaryInternals:
     async def delete(self, call: Call, binary_id: str) -> None:
         """Delete a job binary internal. It is refused while a job binary refers to the data."""
         id_ = JobBinaryInternalId(binary_id)
-        await self._store.tx(lambda tx: tx.internals.remove(call.tenant_id, id_))
-        await self._drop_pieces()
+
+        async def remove(tx: Tx) -> str:
+            upload_id = await tx.internals.upload_id(id_)
+            await tx.internals.remove(call.tenant_id, id_)
+            return upload_id
+
+        upload_id = await self._store.tx(remove)
+        with suppress(ServiceUnavailable):  # a sweep of the store deletes them then
+            await self._store.drop_pieces(upload_id)

@@ -49,6 +49,7 @@ _READ_PIECE = """
 select p.content from pieces p join internals i on i.upload_id = p.upload_id
  where i.id = :id and p.number = :number
 """
+_UPLOAD_ID = "select upload_id from internals where id = :id"
 
 
 def _given_up() -> ServiceUnavailable:
@@ -154,6 +155,10 @@ class Internals(Family[JobBinaryInternal]):
     async def piece(self, id_: JobBinaryInternalId, index: int) -> bytes | None:
         row = await self._sql.one(_READ_PIECE, {"id": id_, "number": index})
         return None if row is None else bytes(row[0])
+
+    async def upload_id(self, id_: str) -> str:
+        row = await self._sql.one(_UPLOAD_ID, {"id": id_})
+        return "" if row is None else str(row[0])
 
 
 class JobBinaries(Family[JobBinary]):

@@ -62,6 +62,8 @@ select p.upload_id from (select distinct upload_id from pieces) p
 _DROP_PIECES = """
 delete from pieces where upload_id = :upload_id and number in
  (select number from pieces where upload_id = :upload_id order by number limit :limit)
+   and not exists (select 1 from internals i where i.upload_id = :upload_id)
+   and not exists (select 1 from uploads u where u.id = :upload_id)
 """
 _DROPPED = 16
 """Pieces (4 MiB) that one transaction deletes. SQLite keeps them in memory until its commit."""
@@ -202,19 +204,23 @@ class SqlStore:
         if self._holder:  # alone, a daemon would take its own uploads for those of a dead one
             await self._sweep_uploads()
         else:
-            await self.drop_pieces()
+            await self._drop_unowned()
         await self._database.tx(partial(changes.mark, now_s=now_s))
 
     async def _sweep_uploads(self) -> None:
         await self._database.tx(_end_dead_uploads)
-        await self.drop_pieces()
+        await self._drop_unowned()
 
-    async def drop_pieces(self) -> None:
-        """Delete the pieces that no binary and no upload owns, a few in a transaction."""
+    async def _drop_unowned(self) -> None:
+        """Delete all pieces without an owner. The search reads an index with every piece."""
         for row in await self._database.read(_unowned):
-            values = {"upload_id": row[0], "limit": _DROPPED}
-            while await self._database.tx(partial(_drop_pieces, values)) == _DROPPED:
-                pass  # other transactions run between two of these
+            await self.drop_pieces(row[0])
+
+    async def drop_pieces(self, upload_id: str) -> None:
+        """Delete the pieces of an upload that no binary and no upload owns, a few at a time."""
+        values = {"upload_id": upload_id, "limit": _DROPPED}
+        while await self._database.tx(partial(_drop_pieces, values)) == _DROPPED:
+            pass  # other transactions run between two of these
 
     async def prune_feed(self, now_s: float) -> bool:
         """Delete some changes that the feed need not keep any more. False: there are none left."""

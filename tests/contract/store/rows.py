@@ -631,7 +631,7 @@ class StoreContract:
         self.now(lambda tx: tx.internals.abandon("jbi-1"))
         self.fails(lambda tx: tx.internals.append("jbi-1", 1, b"second"), ServiceUnavailable)
         self.fails(lambda tx: tx.internals.finish("jbi-1", internal()), ServiceUnavailable)
-        self.wait(self.store.drop_pieces())
+        self.wait(self.store.drop_pieces("jbi-1"))
         self.assertEqual((self.dump("pieces"), self.dump("internals")), ("[]", "[]"))
 
     def test_pieces_of_a_finished_upload_are_read_back(self) -> None:
@@ -644,7 +644,7 @@ class StoreContract:
         pieces = [self.now(lambda tx, n=n: tx.internals.piece(id_, n)) for n in range(3)]
         self.assertEqual(pieces, [b"\x00\xff", b"tail", None])
         self.now(lambda tx: tx.internals.remove(TENANT, id_))
-        self.wait(self.store.drop_pieces())
+        self.wait(self.store.drop_pieces("jbi-1"))
         self.assertEqual(self.dump("pieces"), "[]")
 
     def test_pieces_are_deleted_a_few_at_a_time(self) -> None:
@@ -655,9 +655,24 @@ class StoreContract:
                 self.now(lambda tx, u=upload, n=number: tx.internals.append(u, n, u.encode()))
         self.now(lambda tx: tx.internals.finish("jbi-1", internal()))
         self.now(lambda tx: tx.internals.abandon("jbi-2"))
-        self.wait(self.store.drop_pieces())
+        self.wait(self.store.drop_pieces("jbi-2"))
         self.assertNotIn("jbi-2", self.dump("pieces"))
         self.assertEqual(self.now(lambda tx: tx.internals.piece(internal().id, 0)), b"jbi-1")
+
+    def test_only_the_pieces_of_one_upload_without_owner_are_deleted(self) -> None:
+        """Not those of other uploads, of an upload under way or of a binary."""
+        for upload in ("jbi-1", "jbi-2", "jbi-3", "jbi-4"):
+            self.now(lambda tx, u=upload: tx.internals.begin(u, TENANT, 0))
+            self.now(lambda tx, u=upload: tx.internals.append(u, 0, u.encode()))
+        self.now(lambda tx: tx.internals.finish("jbi-1", internal()))
+        self.now(lambda tx: tx.internals.abandon("jbi-3"))
+        self.now(lambda tx: tx.internals.abandon("jbi-4"))
+        self.assertEqual(self.now(lambda tx: tx.internals.upload_id(internal().id)), "jbi-1")
+        for upload in ("jbi-1", "jbi-2", "jbi-3"):
+            self.wait(self.store.drop_pieces(upload))
+        pieces = self.dump("pieces")
+        left = [u for u in ("jbi-1", "jbi-2", "jbi-3", "jbi-4") if u in pieces]
+        self.assertEqual(left, ["jbi-1", "jbi-2", "jbi-4"])
 
     def test_finished_upload_cannot_be_abandoned(self) -> None:
         """Who did not get the answer to its finish takes it back; it may have been done."""
@@ -678,7 +693,7 @@ class StoreContract:
         self.now(lambda tx: tx.internals.append("jbi-2", 0, b"second"))
         self.fails(lambda tx: tx.internals.finish("jbi-2", second), JobBinaryInternalNameTaken)
         self.now(lambda tx: tx.internals.abandon("jbi-2"))
-        self.wait(self.store.drop_pieces())
+        self.wait(self.store.drop_pieces("jbi-2"))
         self.assertIn("first", self.dump("pieces"))
         self.assertNotIn("second", self.dump("pieces"))
 
