@@ -274,12 +274,13 @@ async def _store(
     """The store in `database.url`, and the keeper of the lease on PostgreSQL.
 
     taken: called with a line of text when another daemon has taken the database for itself.
-    Raises SchemaError, and StateFolderError when another daemon uses the file.
+    Raises SchemaError, and StateFolderError when another process uses the file.
     """
     path, limits = settings.database.file(folder.path), settings.limits
     if path is not None:
         with suppress(OSError):  # opening the database reports the fault
             opened.callback(hold_database(path))
+            path.touch(0o600)  # SQLite itself makes the file readable for all users
         return SqlStore(SqliteDatabase(path, clock=reactor), sealer, limits=limits), None
     from svcd.store.lease.keeper import Me, require  # here: their libraries are an extra
     from svcd.store.postgres import PostgresDatabase

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from svcd.runtime.drafts import draft_of, publish
+from svcd.runtime.drafts import draft_of, give, publish
 
 CLOUD_LOCK: Final = "cloud.lock"
 """Name of the lock of the process that serves the embedded cloud of a state folder.
@@ -39,25 +39,17 @@ class StateFolder:
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._protect()
-            self._lock = os.open(
-                self.path / lock_name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-            )
+            self._lock = _hold(self.path / lock_name)
+        except _InUse as holder:
+            raise StateFolderError(
+                f"the state folder {self.path} is in use by process {holder};"
+                " stop that one, or choose another server.state_dir"
+            ) from None
         except OSError as error:
             raise StateFolderError(
                 f"the state folder {self.path} cannot be used: {error.strerror};"
                 " choose another server.state_dir or change its owner"
             ) from None
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = os.pread(self._lock, 32, 0).decode(errors="replace").strip() or "unknown"
-            os.close(self._lock)
-            raise StateFolderError(
-                f"the state folder {self.path} is in use by process {holder};"
-                " stop that one, or choose another server.state_dir"
-            ) from None
-        os.ftruncate(self._lock, 0)
-        os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
         self._file = self.path / "endpoints.json"
         self._others: Mapping[str, Any] = {}
 
@@ -132,22 +124,54 @@ class StateFolder:
 
 
 def hold_database(path: Path) -> Callable[[], None]:
-    """Take the file of a database for this process alone; returns what gives it up.
+    """Take a SQLite database for this process alone; returns what gives it up.
 
-    Two daemons on one file would both do all of its work. It must be given up after the database
-    is closed: to close any descriptor of a file ends the locks that SQLite holds on it. Raises
-    StateFolderError when another daemon holds the file.
+    Two daemons on one database would both do all of its work. The lock is on a file beside the
+    database: a restore replaces the file of the database itself, and SQLite has locks on it.
+    Raises StateFolderError, and FileNotFoundError when the folder does not exist.
     """
-    held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    target = Path(os.path.realpath(path))
+    lock = target.with_name(f"{target.name}.lock")
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(held)
+        held = _hold(lock)
+        give(lock, (target if target.exists() else target.parent).stat())  # the daemon must open it
+    except _InUse as holder:
         raise StateFolderError(
-            f"the database {path} is in use by another daemon; stop that one, or set another"
+            f"the database {path} is in use by process {holder}; stop that one, or set another"
             " database.url: only on PostgreSQL may several daemons share a database"
         ) from None
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise StateFolderError(
+            f"the database {path} cannot be used: its lock {lock} cannot be held:"
+            f" {error.strerror}; change the owner of its folder or set another database.url"
+        ) from None
     return partial(os.close, held)
+
+
+class _InUse(Exception):
+    """Another process holds the lock. The text is its id."""
+
+
+def _hold(path: Path) -> int:
+    """Hold the lock on a file, with this process's id in it, until the descriptor is closed.
+
+    Raises _InUse and OSError.
+    """
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+    except BlockingIOError:
+        holder = os.pread(lock, 32, 0).decode(errors="replace").strip()
+        os.close(lock)
+        raise _InUse(holder or "unknown") from None
+    except OSError:
+        os.close(lock)
+        raise
+    return lock
 
 
 def _lives(endpoints: Mapping[str, Any]) -> bool:

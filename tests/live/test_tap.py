@@ -213,7 +213,7 @@ class RefusalTests(DaemonCase):
         link = Path(self.mktemp()).absolute()
         link.symlink_to(first.state.absolute() / "svcd.sqlite")
         line = await self.refused(1, "--set", f"database.url=sqlite:///{link}")
-        self.assertIn(f"the database {link} is in use by another daemon; stop that one", line)
+        self.assertIn(f"the database {link} is in use by process {first.program.pid};", line)
         self.assertEqual((await send("GET", endpoints["api"] + "/healthz")).status, 200)
 
 
@@ -277,7 +277,14 @@ class LifeTests(DaemonCase):
         daemon = self.daemon()
         daemon.state.mkdir(mode=0o755)
         await daemon.start()
-        for name in ("svcd.sqlite", "svcd.sqlite-wal", "seal.key", "lock", "cloud"):
+        for name in (
+            "svcd.sqlite",
+            "svcd.sqlite-wal",
+            "svcd.sqlite.lock",
+            "seal.key",
+            "lock",
+            "cloud",
+        ):
             mode = stat.S_IMODE((daemon.state / name).stat().st_mode)
             self.assertEqual(mode & 0o077, 0, name)
 

@@ -1,5 +1,7 @@
 """The state folder."""
 
+import errno
+import fcntl
 import json
 import os
 import shutil
@@ -7,7 +9,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.runtime.state_dir import StateFolder, StateFolderError
+from svcd.runtime.state_dir import StateFolder, StateFolderError, hold_database
 
 
 class StateFolderTests(SynchronousTestCase):
@@ -95,3 +97,48 @@ class StateFolderTests(SynchronousTestCase):
         self.assertEqual(json.loads(file.read_text()), {"api": "http://x", "pid": os.getpid()})
         folder.remove_endpoints()
         self.assertFalse(file.exists())
+
+
+class DatabaseLockTests(SynchronousTestCase):
+    """The lock of a SQLite database."""
+
+    def setUp(self) -> None:
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        self.path = folder / "svcd.sqlite"
+
+    def refusal(self, path: Path) -> str:
+        with self.assertRaises(StateFolderError) as raised:
+            hold_database(path)
+        return str(raised.exception)
+
+    def test_one_process_holds_a_database(self) -> None:
+        """By whatever name, also before the file exists and after it is replaced."""
+        release = hold_database(self.path)
+        link = Path(self.mktemp()).absolute()
+        link.symlink_to(self.path)
+        self.assertIn(f"{self.path} is in use by process {os.getpid()};", self.refusal(self.path))
+        self.assertIn(f"{link} is in use by process {os.getpid()};", self.refusal(link))
+        draft = self.path.with_name("draft")
+        draft.touch()
+        draft.rename(self.path)
+        self.assertIn(f"{self.path} is in use by process {os.getpid()};", self.refusal(self.path))
+        self.assertEqual(self.path.with_name("svcd.sqlite.lock").stat().st_mode & 0o777, 0o600)
+        release()
+        hold_database(self.path)()
+
+    def test_a_fault_of_the_file_system_is_told_as_such(self) -> None:
+        """It is no other process."""
+
+        def refuse(_: int, __: int) -> None:
+            raise OSError(errno.ENOLCK, "No locks available")
+
+        self.patch(fcntl, "flock", refuse)
+        text = self.refusal(self.path)
+        self.assertIn(f"its lock {self.path}.lock cannot be held: No locks available", text)
+        self.assertNotIn("process", text)
+
+    def test_a_missing_folder_is_left_to_the_database(self) -> None:
+        """It says the same of its own file."""
+        with self.assertRaises(FileNotFoundError):
+            hold_database(self.path.parent / "none" / "svcd.sqlite")
