@@ -250,7 +250,8 @@ def _show_fault(fault: Fault) -> None:
 def _copy(settings: Settings, from_url: str, to_url: str) -> int:
     """Copy all rows into another, empty database; the daemon must be stopped."""
     source, target = of_url(from_url, settings), of_url(to_url, settings)
-    if source == target or (source.path is not None and source.path == target.path):
+    files = [place.path.resolve() for place in (source, target) if place.path is not None]
+    if source == target or (len(files) == 2 and files[0] == files[1]):
         raise OfflineError(f"{source.shown} is both the source and the target")
     with source.alone("svcd db copy") as rows_from:
         rows_from.snapshot()

@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 from svcd.model.redaction import without_passwords
 from svcd.runtime.drafts import draft_of, give, publish
 from svcd.runtime.preflight import check_database
+from svcd.runtime.state_dir import StateFolderError, hold_database
 from svcd.settings import Database, Settings
 from svcd.store.offline.content import refuse_occupied
 from svcd.store.offline.session import Damaged, OfflineError, OfflineSession, current
@@ -52,7 +53,7 @@ class Place:
                 yield owner
             return
         self._check_exists()
-        with contextlib.closing(SqliteSession(self.path, "alone")) as session:
+        with _held(self.path), contextlib.closing(SqliteSession(self.path, "alone")) as session:
             yield session
 
     @contextlib.contextmanager
@@ -98,7 +99,7 @@ def _filled_file(path: Path, replace: bool | None) -> Iterator[OfflineSession]:
     """A session on a new file, which replaces `path` at the end; the former file is kept."""
     path = path.resolve()  # so that a link stays and its target is replaced
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with contextlib.ExitStack() as held:
+    with _held(path), contextlib.ExitStack() as held:
         former: SqliteSession | None = None
         keep = False
         if path.exists() and path.stat().st_size:
@@ -125,6 +126,19 @@ def _filled_file(path: Path, replace: bool | None) -> Iterator[OfflineSession]:
             raise OfflineError(f"another program created {path} meanwhile: nothing was changed")
         give(draft, (path if path.exists() else path.parent).stat())  # the daemon must read it
         publish(draft, path)
+
+
+@contextlib.contextmanager
+def _held(path: Path) -> Iterator[None]:
+    """Keep daemons and other commands out of a database, also while there is no file yet."""
+    try:
+        release = hold_database(path)
+    except StateFolderError as error:
+        raise OfflineError(str(error)) from None
+    try:
+        yield
+    finally:
+        release()
 
 
 def _keep(path: Path, former: SqliteSession | None) -> None:

@@ -1,9 +1,9 @@
 """A SQLite file on a blocking connection of a command.
 
-Note: locks. A daemon's connection holds a shared lock on the file while it is open. `mode="alone"`
-requests the exclusive lock: SQLite refuses it while any program has the file open, and while a
-command holds it, no daemon can open the file. Readers (`mode="look"`) see the file at one point in
-time and block no other program.
+Note: locks. A command that writes holds the daemon's lock beside the file. `mode="alone"` keeps
+every other program out of the file too: it requests the exclusive lock, which SQLite refuses while
+any program has the file open. Readers (`mode="look"`) see the file at one point in time and block
+no other program.
 """
 
 from __future__ import annotations

@@ -13,8 +13,10 @@ from cryptography.fernet import Fernet
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.cli.database_target import Place
 from svcd.runtime.drafts import draft_of
-from svcd.runtime.state_dir import StateFolder
+from svcd.runtime.state_dir import StateFolder, StateFolderError, hold_database
+from svcd.settings import Database
 from svcd.store import migrations
 from svcd.store.offline.shape import shape
 from svcd.store.sqlite import SqliteDatabase
@@ -295,6 +297,27 @@ class RestoreTests(_Case):
         now(Deferred.fromCoroutine(database.close()))
         self.assertEqual(everything(self.state), self.rows)
         self.assertEqual(self.left(self.state), [])
+
+    def test_lock_of_a_daemon_is_seen(self) -> None:
+        """The refusal names its process."""
+        self.backed_up()
+        for state in (self.state, self.empty()):
+            release = hold_database(state / "svcd.sqlite")
+            told = self.fails("restore", "--replace", str(self.file), state=state)
+            self.assertIn(f"is in use by process {os.getpid()}; stop that one", told)
+            release()
+        self.assertEqual(everything(self.state), self.rows)
+
+    def test_no_daemon_starts_meanwhile(self) -> None:
+        """Also when there is no file yet."""
+        for state in (self.state, self.empty()):
+            path = state / "svcd.sqlite"
+            place = Place(settings=Database(url=f"sqlite:///{path}"), path=path)
+            with self.assertRaises(StateFolderError) as raised, place.filled("svcd restore", True):
+                hold_database(path)
+            self.assertIn(f"is in use by process {os.getpid()};", str(raised.exception))
+            hold_database(path)()
+        self.assertEqual(everything(self.state), self.rows)
 
     def test_key_that_is_missing_or_another_one_is_told(self) -> None:
         """The rows are there; the daemon would not start without it."""
@@ -580,6 +603,10 @@ class CopyTests(_Case):
         self.assertIn("rows: name an empty one\n", self.fails("db", "copy", *to_other))
         to_self = ("--from", self.url(self.state), "--to", self.url(self.state))
         self.assertIn("both the source and the target", self.fails("db", "copy", *to_self))
+        link = self.empty()
+        (link / "svcd.sqlite").symlink_to(self.state / "svcd.sqlite")
+        to_link = ("--from", self.url(self.state), "--to", self.url(link))
+        self.assertIn("both the source and the target", self.fails("db", "copy", *to_link))
 
     def test_daemon_on_the_source_is_seen(self) -> None:
         """Its later writes would be lost."""
