@@ -10,8 +10,7 @@ import click
 from svcd.cli.database import offline
 from svcd.cli.database_target import of_settings
 from svcd.settings import Settings
-from svcd.store.offline.check import Fault, check
-from svcd.store.offline.reseal import reseal
+from svcd.store.offline.reseal import reseal, unopened
 from svcd.store.offline.session import OfflineSession
 from svcd.store.sealer import (
     FernetSealer,
@@ -81,11 +80,9 @@ def _rotate(settings: Settings) -> int:
 
 
 def _refuse_unopened(path: Path, session: OfflineSession, sealer: MemorySealer) -> None:
-    lost = [row for row in check(session, sealer) if isinstance(row, Fault) and row.lost]
-    session.rollback()
-    if lost:
+    if lost := unopened(session, sealer):
         raise SealerError(
-            f"{len(lost)} stored secrets open with no key of {path} (first: {lost[0].where}):"
+            f"{len(lost)} stored secrets open with no key of {path} (first: {lost[0]}):"
             " use the key file of this database, on the host where a rotation was interrupted; or"
             " remove these rows (svcd db check names them)"
         )

@@ -8,6 +8,7 @@ by hand.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -42,7 +43,7 @@ _SEALED: Mapping[str, tuple[Any, str]] = {
     "kept_answers": (dict[str, Any], _LOST_ANSWER),
     "seals": (None, "restore the seal.key that belongs to this database"),
 }
-"""The content of sealed texts outside of records, and the remedy when no key opens one."""
+"""Of tables without a record: the content of sealed texts, and the remedy when no key opens one."""
 _SAME = "o.id = r.{column} and o.tenant_id = r.tenant_id"
 _GONE = """
 select r.id, r.tenant_id, r.{column} from {table} r
@@ -76,15 +77,29 @@ _THERE = "select 1 from {other} where id = :id and tenant_id = :tenant_id"
 
 @frozen(kw_only=True)
 class Fault:
-    """One fault. where: a table or a row; what: the fault; remedy: what to do.
-
-    lost: it is a sealed text that no key opens.
-    """
+    """One fault. where: a table or a row; what: the fault; remedy: what to do."""
 
     where: str
     what: str
     remedy: str
-    lost: bool = False
+
+
+@frozen(kw_only=True)
+class SealedText:
+    """A sealed text of a row.
+
+    kind: of the JSON in it; None: it is no JSON. remedy: what to do when no key opens it.
+    """
+
+    text: str
+    kind: Any
+    remedy: str
+
+
+class _Key(msgspec.Struct):
+    """The part of a cluster's record that is sealed."""
+
+    management_private_key: str = ""
 
 
 @frozen(kw_only=True)
@@ -127,13 +142,13 @@ def check(session: OfflineSession, sealer: Sealer | None) -> Iterator[Fault | Co
 def _row(
     session: OfflineSession, table: TableShape, row: Mapping[str, Any], sealer: Sealer | None
 ) -> Iterator[Fault]:
-    where = f"{table.name} " + " ".join(str(row[column]) for column in table.key)
+    where = place_of(table, row)
+    if sealer is not None:
+        for sealed in sealed_texts(table.name, row):
+            yield from _sealed(where, sealed, sealer)
     family = FAMILIES.get(table.name)
     kind = ClusterEvent if family is None else family.table.record
     if "record" not in row:
-        if "sealed" in row and sealer is not None:
-            content, remedy = _SEALED[table.name]
-            yield from _sealed(where, row["sealed"], content, sealer, remedy)
         return
     try:
         record: Any = msgspec.json.decode(row["record"], type=kind)
@@ -154,8 +169,6 @@ def _row(
             yield Fault(where=where, what=f"{column} is not what its record says", remedy=_BY_HAND)
     if "wire" in row:
         yield from _wire(where, row)
-    if sealer is not None:
-        yield from _seals(where, row, record, sealer)
     if table.name == "internals":
         yield from _binary(session, where, row["upload_id"], record)
     yield from _mentioned(session, table.name, where, record)
@@ -171,21 +184,31 @@ def _wire(where: str, row: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault(where=where, what="its wire form has another id", remedy=_BY_HAND)
 
 
-def _seals(where: str, row: Mapping[str, Any], record: Any, sealer: Sealer) -> Iterator[Fault]:
+def place_of(table: TableShape, row: Mapping[str, Any]) -> str:
+    """A row as messages name it: the table and the key."""
+    return f"{table.name} " + " ".join(str(row[column]) for column in table.key)
+
+
+def sealed_texts(table: str, row: Mapping[str, Any]) -> Iterator[SealedText]:
+    """The sealed texts of a row, also of one whose record is not sound. row: by column."""
     if row.get("sealed") is not None:
-        yield from _sealed(where, row["sealed"], Credentials, sealer, _LOST_CREDENTIALS)
-    if key := getattr(record, "management_private_key", ""):
-        yield from _sealed(where, key, None, sealer, _LOST_CREDENTIALS)
+        kind, remedy = _SEALED.get(table, (Credentials, _LOST_CREDENTIALS))
+        yield SealedText(text=row["sealed"], kind=kind, remedy=remedy)
+    if table == "clusters":
+        with contextlib.suppress(msgspec.MsgspecError, ValueError, TypeError):  # then it has none
+            key = msgspec.json.decode(row["record"], type=_Key).management_private_key
+            if key:
+                yield SealedText(text=key, kind=None, remedy=_LOST_CREDENTIALS)
 
 
-def _sealed(where: str, text: str, kind: Any, sealer: Sealer, remedy: str) -> Iterator[Fault]:
-    """Faults of a sealed text. kind: of the JSON in it; None: it is no JSON."""
+def _sealed(where: str, sealed: SealedText, sealer: Sealer) -> Iterator[Fault]:
+    remedy = sealed.remedy
     try:
-        opened = sealer.open(text).reveal()
-        if kind is not None:
-            msgspec.json.decode(opened, type=kind)
+        opened = sealer.open(sealed.text).reveal()
+        if sealed.kind is not None:
+            msgspec.json.decode(opened, type=sealed.kind)
     except SealerError as error:
-        yield Fault(where=where, what=str(error).split(":")[0], remedy=remedy, lost=True)
+        yield Fault(where=where, what=str(error).split(":")[0], remedy=remedy)
     except (msgspec.MsgspecError, ValueError):
         yield Fault(where=where, what="its sealed text has the wrong content", remedy=remedy)
 

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from attrs import frozen
 
 from svcd.store import migrations
+from svcd.store.offline.check import place_of, sealed_texts
 from svcd.store.offline.session import OfflineError, OfflineSession, current
 from svcd.store.offline.shape import TableShape, shape
-from svcd.store.sealer import SEALED_LIKE, MemorySealer
+from svcd.store.sealer import SEALED_LIKE, MemorySealer, SealerError
 
 _AT_ONCE = 100
 """Rows of one transaction."""
@@ -26,6 +27,32 @@ class Resealed:
 
     table: str
     rows: int
+
+
+def unopened(session: OfflineSession, sealer: MemorySealer) -> Sequence[str]:
+    """The rows with a sealed text that no key opens, as `table key`. Raises OfflineError."""
+    rows: list[str] = []
+    for table in _tables(session):
+        column = "record" if table.name == "clusters" else "sealed"
+        if column not in table.columns:
+            continue
+        columns = (*table.key, column)
+        text = f"select {', '.join(columns)} from {table.name} where {column} is not null"
+        session.snapshot()
+        for values in session.rows(f"{text} order by {', '.join(table.key)}"):
+            row = dict(zip(columns, values, strict=True))
+            if not all(_opens(sealed.text, sealer) for sealed in sealed_texts(table.name, row)):
+                rows.append(place_of(table, row))
+        session.rollback()
+    return rows
+
+
+def _opens(text: str, sealer: MemorySealer) -> bool:
+    try:
+        sealer.open(text)
+    except SealerError:
+        return False
+    return True
 
 
 def reseal(session: OfflineSession, sealer: MemorySealer) -> Iterator[Resealed]:

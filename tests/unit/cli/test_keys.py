@@ -10,9 +10,10 @@ from cryptography.fernet import Fernet
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.model.secret import Secret
 from svcd.store.offline.reseal import reseal
 from svcd.store.offline.sqlite import SqliteSession
-from svcd.store.sealer import FernetSealer, Keys, fingerprint, kept_key, load, replace
+from svcd.store.sealer import FernetSealer, Keys, MemorySealer, fingerprint, kept_key, load, replace
 from svcd.store.sqlite import SqliteDatabase
 from tests.support.api import now
 from tests.unit.cli.databases import Ran, change, lived_in, svcd
@@ -130,6 +131,15 @@ class RotateTests(SynchronousTestCase):
         self.assertEqual(ran.code, 1)
         self.assertRegex(ran.err, r"\d+ stored secrets open with no key of .*\(first: \w+ \S+\)")
         self.assertEqual(load(self.key), other)
+
+    def test_lost_secret_of_an_unreadable_row_is_refused(self) -> None:
+        """Its record may be mended by hand later; the secret could not."""
+        one = "where id = (select min(id) from data_sources)"
+        lost = MemorySealer().seal(Secret("{}"))
+        change(self.state, f"update data_sources set record = '?', sealed = ? {one}", lost)
+        ran = svcd("keys", "rotate", state=self.state)
+        self.assertRegex(ran.err, r": 1 stored secrets open with no key of .*\(first: data_sources")
+        self.assertEqual(load(self.key), self.before)
 
     def test_backup_within_a_rotation_needs_both_keys(self) -> None:
         """Its rows may have been sealed with either."""
