@@ -257,10 +257,14 @@ class Family(Generic[R]):
         return "updated"
 
     async def drop(self, id_: str) -> None:
-        record = await self.find(id_)
-        if record is not None:
-            await self._sql.run(f"delete from {self.table.name} where id = :id", {"id": id_})
-            await self._note(record, "deleted")
+        name = self.table.name
+        # Not the record: a row whose record cannot be read can be dropped too.
+        row = await self._sql.one(
+            f"select tenant_id, version from {name} where id = :id", {"id": id_}
+        )
+        if row is not None:
+            await self._sql.run(f"delete from {name} where id = :id", {"id": id_})
+            await self._journal.note(row[0], self.table.kind, id_, row[1], "deleted")
 
     async def rendered(self, tenant_id: str, id_: str) -> bytes:
         row = await self._visible("wire", tenant_id, id_)

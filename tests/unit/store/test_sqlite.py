@@ -58,6 +58,14 @@ class _Sqlite(SynchronousTestCase):
 class MemoryStoreTests(_Sqlite, WholeStoreContract):
     """`:memory:`, as the in-process fake uses it."""
 
+    def test_unreadable_cluster_can_be_dropped(self) -> None:
+        """The feed has its tenant and its version."""
+        self.tx(lambda tx: tx.clusters.add(cluster()))
+        self.database._connection.execute("update clusters set record = '{', version = 3")
+        self.tx(lambda tx: tx.clusters.drop(cluster().id))
+        self.assertEqual(self.dump("clusters"), "[]")
+        self.assertIn(f"'{TENANT}'", self.dump("changes"))
+
     def test_damaged_job_credential_is_skipped_and_logged(self) -> None:
         """The sweep deletes those of the others; the log names the row."""
         for number in (1, 2, 3):
