@@ -64,8 +64,14 @@ def _locked(target: Path) -> tuple[int, Path]:
         handle, name = tempfile.mkstemp(
             dir=target.parent, prefix=f".{target.name}.", suffix=".partial"
         )
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        if (draft := Path(name)).exists():
+        draft = Path(name)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            os.close(handle)
+            raise
+        if draft.exists():
             return handle, draft
         os.close(handle)  # another writer removed it before it was locked
 
