@@ -99,9 +99,10 @@ class WorkMetrics(Collector):
         )
 
     def collect(self) -> Iterator[Metric]:
-        """See Collector. It has nothing but tallies."""
+        """See Collector. The tallies are its attributes."""
         for tally in vars(self).values():
-            yield from tally.collect()
+            if isinstance(tally, Counts | Durations):
+                yield from tally.collect()
 
     def cluster_written(
         self, before: Cluster, after: Cluster, events: Sequence[ClusterEvent]
