@@ -216,7 +216,7 @@ class Demo:
         """The cluster once it is Active. Raises DemoFailed."""
         status = ""
         for _ in rounds(_CLUSTER_S, _LOOK_S):
-            (cluster,) = self._api.get("/clusters")["clusters"]
+            cluster = self._cluster()
             events = self._api.get(f"/clusters/{cluster['id']}/events")["events"]
             for event in events[self._seen_events :]:
                 machine = f" {event['machine']}" if event["machine"] else ""
@@ -236,6 +236,13 @@ class Demo:
             if status == "Error":
                 raise DemoFailed(f"cluster ended in Error: {cluster['status_description']}")
         raise DemoFailed(f"the cluster is still {status} after {_CLUSTER_S:.0f} s")
+
+    def _cluster(self) -> Any:
+        """The cluster of the demo, whatever others the state folder has. Raises DemoFailed."""
+        for cluster in self._api.get("/clusters")["clusters"]:
+            if cluster["name"] == "demo":
+                return cluster
+        raise DemoFailed("the cluster demo is gone: another program has deleted it")
 
     def _scale(self, workers: int) -> None:
         self._svcd("cluster", "scale", "demo", f"worker={workers}", "--yes")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 from pathlib import Path
+from typing import cast
 
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.demo import Demo, runs_on_yarn
+from svcd.cli.client import Api
+from svcd.cli.demo import Demo, DemoFailed, runs_on_yarn
 from svcd.cli.demo_steps import Steps, rounds
 
 
@@ -45,6 +47,29 @@ class ImageTests(SynchronousTestCase):
         self.assertIn(f"svcd demo: {missing} cannot be used: no complete", said.getvalue())
         self.assertIn(f"svcd image build vanilla {missing}", said.getvalue())
         self.assertIn("--image PREFIX", said.getvalue())
+
+
+class _Api:
+    """Answers the list of clusters."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    def get(self, path: str) -> object:
+        assert path == "/clusters"
+        return {"clusters": [{"name": name} for name in self._names]}
+
+
+class ClusterTests(SynchronousTestCase):
+    def test_cluster_of_the_demo_is_found_by_its_name(self) -> None:
+        """Beside those of others; one that is gone is an error of one line."""
+        demo = Demo(Path(self.mktemp()), None)
+        demo._api = cast("Api", _Api("other", "demo"))
+        self.assertEqual(demo._cluster(), {"name": "demo"})
+        for names in ((), ("other",)):
+            demo._api = cast("Api", _Api(*names))
+            with self.assertRaisesRegex(DemoFailed, "the cluster demo is gone"):
+                demo._cluster()
 
 
 class RoundsTests(SynchronousTestCase):
