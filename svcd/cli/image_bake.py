@@ -7,9 +7,9 @@ then removes all its objects but the registered image.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from attrs import evolve, frozen
 from twisted.internet.defer import CancelledError, Deferred
@@ -86,6 +86,8 @@ class Bake:
         self._object = self._objects.name
         self._owner = False
         """Whether all objects of the name are this bake's, so that it removes them at its end."""
+        self._key = ""
+        """The public key of a key pair that the cloud was asked for and may have made."""
         self._server_id = ""
         self._beats = 0
         self._stopped: CommandError | None = None
@@ -98,28 +100,29 @@ class Bake:
         try:
             image = await work
         except Exception as error:  # also a fault of svcd itself: nothing may be left then either
-            told = self._told(error)
-            left = ""
+            told, left = self._told(error), ""
             if self._owner:
                 what = told or type(error).__name__
                 self._screen.note(f"removing what this bake has made: {what}")
-                left = await self._removed(unfinished=True)
+                left = await self._removed("server", self._objects.remove(unfinished=True))
+            elif self._key:
+                left = await self._removed("key pair", self._objects.remove_keypair(self._key))
             if told is None:
                 self._screen.note(left or "nothing is left in the cloud")
                 raise
             raise CommandError("; ".join(filter(None, (str(told), left))), told.code) from None
-        if left := await self._removed(unfinished=False):
+        if left := await self._removed("server", self._objects.remove(unfinished=False)):
             raise CommandError(f"image {image.name} ({image.id}) is registered; {left}", FAILED)
         return image
 
-    async def _removed(self, unfinished: bool) -> str:
-        """The removal, the stage after the work; a text about what is left."""
-        removal = Deferred.fromCoroutine(self._objects.remove(unfinished))
+    async def _removed(self, kind: str, work: Coroutine[Deferred[Any], Any, str]) -> str:
+        """The removal, the stage after the work; a text about what is left, as of this kind."""
+        removal = Deferred.fromCoroutine(work)
         self._stages.append(removal)
         try:
             return await removal
         except CancelledError:
-            return plan.left_over({("server", self._object): "interrupted"})
+            return plan.left_over({(kind, self._object): "interrupted"})
 
     def stop(self, error: CommandError) -> None:
         """End the work with `error`; at the second call also the removal that follows the work."""
@@ -180,18 +183,20 @@ class Bake:
         images, flavors = await cloud.images.images(), await cloud.compute.flavors()
         networks = await cloud.networks.networks()
         choice = plan.choice(self._wanted, images, flavors, networks, tree.mib)
-        self._owner = True
+        self._owner = tidy
         if tidy and await self._objects.remove(unfinished=True):
             raise CommandError("a former bake is in the way")
-        public, private = new_key_pair(self._object)
+        self._owner = False  # until the cloud has given the key pair to this bake
+        self._key, private = new_key_pair(self._object)
         try:
-            await cloud.compute.create_keypair(self._object, public)
+            await cloud.compute.create_keypair(self._object, self._key)
         except CloudError as error:
             if error.kind is not Fault.BUSY:
                 raise
-            self._owner = False
+            self._key = ""
             text = f"another svcd image bake of {self._wanted.name} has just begun"
             raise CommandError(f"{text}: wait for its end", REFUSED) from None
+        self._owner = True
         return await self._beating(self._baked(tree, choice, private))
 
     async def _continued(self) -> Image:
@@ -383,12 +388,8 @@ class Bake:
         self._screen.draw(what)
         done = await self._remote.run(host, script, stdin=content, timeout_s=limit_s)
         if done.exit_code != 0:
-            said = (
-                _last_lines(done.stderr)
-                or _last_lines(done.stdout)
-                or f"exit code {done.exit_code}"
-            )
-            raise CommandError(f"{what} failed: {said}")
+            said = _last_lines(done.stderr) or _last_lines(done.stdout)
+            raise CommandError(f"{what} failed: {said or f'exit code {done.exit_code}'}")
         return done
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from attrs import frozen
@@ -60,20 +61,47 @@ class Objects:
     async def remove(self, unfinished: bool) -> str:
         """Remove the objects; a text about those that are left after a while, "" for none.
 
-        unfinished: also the image that is not registered. Two looks must find nothing, because a
-        list may lack a new object.
+        unfinished: also the image that is not registered.
+        """
+
+        async def doomed() -> Sequence[tuple[str, str]]:
+            found = (await self.look()).leftovers
+            return [each for each in found if unfinished or each[0] != "image"]
+
+        return await self._remove("server", doomed)
+
+    async def remove_keypair(self, public_key: str) -> str:
+        """Remove the key pair if it has this public key; see `remove`."""
+
+        async def doomed() -> Sequence[tuple[str, str]]:
+            try:
+                keypair = await self._cloud.compute.keypair(self.name)
+            except CloudError as error:
+                if error.kind is not Fault.NOT_FOUND:
+                    raise
+                return []
+            is_ours = keypair.public_key.split()[:2] == public_key.split()[:2]
+            return [("key pair", self.name)] if is_ours else []
+
+        return await self._remove("key pair", doomed)
+
+    async def _remove(
+        self, kind: str, look: Callable[[], Awaitable[Sequence[tuple[str, str]]]]
+    ) -> str:
+        """Remove what `look` finds, until two looks find nothing: a list may lack a new object.
+
+        kind: of the object that is named when no look succeeds.
         """
         end = self._clock.seconds() + _REMOVE_S
         reasons: dict[tuple[str, str], str] = {}
         empty = 0
         while empty < 2 and self._clock.seconds() < end:
             try:
-                found = (await self.look()).leftovers
+                doomed = await look()
             except CloudError as error:
                 why = f"the cloud cannot be asked: {error.text}"
-                reasons = reasons or {("server", self.name): why}
+                reasons = reasons or {(kind, self.name): why}
             else:
-                doomed = [each for each in found if unfinished or each[0] != "image"]
                 empty = 0 if doomed else empty + 1
                 reasons = {each: await self._delete(*each) for each in doomed}
             if empty < 2:

@@ -350,7 +350,7 @@ class EndTests(BakeCase):
                 self.assertEqual(self.left(), [])
 
     def test_a_key_pair_whose_creation_has_no_answer(self) -> None:
-        """The cloud may have made it, so it is removed."""
+        """The cloud may have made it, so it is removed; that of another bake stays."""
         answers = ("had no complete answer", "broke off")
         for effect, why in zip((Effect.TIMEOUT_AFTER, Effect.RESET_AFTER), answers, strict=True):
             self.setUp()
@@ -358,6 +358,41 @@ class EndTests(BakeCase):
             self.rig.faults.add(rule)
             self.assertIn(why, str(self.refused()))
             self.assertEqual(self.left(), [])
+
+    def test_ctrl_c_while_it_removes_the_key_pair(self) -> None:
+        """The first one changes nothing; the second one ends the removal, which is told."""
+        path = "/os-keypairs"
+        for times, is_unsure in ((1, False), (2, True)):
+            self.setUp()
+            self.rig.faults.add(
+                FaultRule(where="compute", method="POST", path=path, effect=Effect.RESET_AFTER)
+            )
+            self.rig.faults.add(
+                FaultRule(where="compute", method="GET", path=path, after=1, delay_s=5.0,
+                          effect=Effect.DELAY)
+            )  # fmt: skip
+            out: list[object] = []
+            bake = self.bake()
+            Deferred.fromCoroutine(bake.run()).addBoth(out.append)
+            for _ in range(3000):
+                if self.rig.cloud.core.state.keypairs.values():
+                    break
+                self.rig.clock.advance(0.01)
+            self.rig.clock.advance(1.0)
+            for _ in range(times):
+                bake.stop(CommandError("interrupted", INTERRUPTED))
+            for _ in range(60):
+                self.rig.clock.advance(0.5)
+            self.assertIn("broke off", str(out[0]))
+            self.assertEqual(f"NOT removed: key pair {OBJECT} (interr" in str(out[0]), is_unsure)
+            self.assertEqual(self.left(), [f"key pair {OBJECT}"] if is_unsure else [])
+
+    def test_a_key_pair_of_another_bake(self) -> None:
+        """It stays."""
+        self.killed(lambda: bool(self.rig.cloud.core.state.keypairs.values()))
+        before = self.left()
+        removed = self.bake()._objects.remove_keypair("ssh-ed25519 other")
+        self.assertEqual((self.rig.run(removed), self.left()), ("", before))
 
     def test_a_key_pair_that_cannot_be_removed(self) -> None:
         """With its reason and the command."""
@@ -477,6 +512,27 @@ class AgainTests(BakeCase):
             assert isinstance(error, Failure), (apart_s, error)
             self.assertIn(f"another svcd image bake of {NAME} ", str(error.value))
             assert isinstance(image, Image), (apart_s, image)
+            self.assertEqual(self.left(), [f"image {NAME}"])
+
+    def test_two_that_start_together_and_a_lost_answer(self) -> None:
+        """The bake that does not know whether it has the key pair removes nothing of the other."""
+        for effect in (Effect.RESET_BEFORE, Effect.TIMEOUT_BEFORE):
+            self.setUp()
+            self.remote.script("apt-get", Said(delay_s=100.0))
+            late = FaultRule(where="compute", method="GET", path="/flavors", effect=Effect.DELAY)
+            lost = FaultRule(where="compute", method="POST", path="/os-keypairs", effect=effect)
+            self.rig.faults.add(evolve(late, times=1, delay_s=5.0))
+            self.rig.faults.add(evolve(lost, after=1))
+            out: list[object] = []
+            for _ in range(2):
+                Deferred.fromCoroutine(self.bake().run()).addBoth(out.append)
+            for _ in range(2000):
+                self.rig.clock.advance(1.0)
+            error, image = out
+            assert isinstance(error, Failure), (effect, error)
+            self.assertIn("/os-keypairs", str(error.value))
+            self.assertNotIn("NOT removed", str(error.value))
+            assert isinstance(image, Image), (effect, image)
             self.assertEqual(self.left(), [f"image {NAME}"])
 
     def test_a_bake_of_another_name(self) -> None:
