@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import re
+from functools import lru_cache
 from typing import Final
 
 from svcd.model.cluster import ClusterStatus
@@ -49,6 +50,7 @@ _DEEDS: Final = (
 """The beginning of a step, in this order; a step with another one is of `FILES`."""
 
 
+@lru_cache(maxsize=512)
 def kind_of(step: str) -> StepKind:
     """The kind of `step`. A thing, such as `the resource manager`, is an answer to wait for."""
     if step in _NAMED:

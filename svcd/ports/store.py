@@ -6,6 +6,7 @@ from collections.abc import (
     Awaitable,
     Callable,
     Coroutine,
+    Iterator,
     Mapping,
     Sequence,
 )
@@ -205,8 +206,8 @@ class ClusterRows(VersionedRows[Cluster, ClusterId], Protocol):
 
     async def with_events(
         self, tenant_id: TenantId, id_: ClusterId, since: int = 0
-    ) -> tuple[Cluster, Sequence[ClusterEvent]]:
-        """The row, and `events` of it. Raises NotFound."""
+    ) -> tuple[Cluster, Iterator[ClusterEvent]]:
+        """The row, and `events` of it, which are decoded one by one. Raises NotFound."""
         ...
 
     async def events_at(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Annotated
 
 from klein import Klein
@@ -25,6 +25,7 @@ from svcd.resources._call import Call
 from svcd.resources._query import WAIT, Query, paged
 from svcd.resources._route import route
 from svcd.resources.dependencies import ApiServices
+from svcd.runtime.slices import Slices
 
 _LIST = paged(
     "name", "plugin_name", "engine_version", "status", "cluster_template_id", "default_image_id"
@@ -53,6 +54,7 @@ class Clusters:
         self._commands = services.clusters
         self._tokens = services.tokens
         self._clock = services.clock
+        self._slices = Slices(services.clock)
 
     @route(app, "GET", "/clusters", returns="clusters", query=_LIST)
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.Cluster]]:
@@ -161,7 +163,15 @@ class Clusters:
         cluster, events = await self._store.read(
             lambda tx: tx.clusters.with_events(call.tenant_id, id_)
         )
-        return story_of(cluster, events, self._clock.seconds(), call.query["change"])
+        known: list[ClusterEvent] = []
+
+        def decode() -> Generator[None, None, None]:
+            for event in events:
+                known.append(event)
+                yield
+
+        await self._slices.run(decode())
+        return story_of(cluster, known, self._clock.seconds(), call.query["change"])
 
     @route(
         app,

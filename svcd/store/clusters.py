@@ -6,11 +6,11 @@ the name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
-from attrs import evolve, fields
+from attrs import fields
 
 from svcd.errors import ClusterNameTaken
 from svcd.model import wire
@@ -62,7 +62,7 @@ select number, record from cluster_events
  where cluster_id = :cluster_id and number > :since order by number
 """
 
-_event_decoder = msgspec.json.Decoder(ClusterEvent)
+_decoded_event = msgspec.json.Decoder(ClusterEvent).decode
 _EVENT_DEFAULTS = {a.name: a.default for a in fields(ClusterEvent)}
 """By attribute the value that is not stored; NOTHING where each value is."""
 
@@ -145,15 +145,14 @@ class Clusters(Family[Cluster]):
     async def events(
         self, tenant_id: str, id_: ClusterId, since: int = 0
     ) -> Sequence[ClusterEvent]:
-        return (await self.with_events(tenant_id, id_, since))[1]
+        return list((await self.with_events(tenant_id, id_, since))[1])
 
     async def with_events(
         self, tenant_id: str, id_: ClusterId, since: int = 0
-    ) -> tuple[Cluster, Sequence[ClusterEvent]]:
+    ) -> tuple[Cluster, Iterator[ClusterEvent]]:
         cluster = await self.get(tenant_id, id_)
         rows = await self._sql.all(_EVENTS, {"cluster_id": id_, "since": since})
-        events = [evolve(_event_decoder.decode(row[1]), number=row[0]) for row in rows]
-        return cluster, events
+        return cluster, (_event(number, record) for number, record in rows)
 
     async def events_at(
         self, keys: Sequence[tuple[ClusterId, int]]
@@ -168,9 +167,13 @@ class Clusters(Family[Cluster]):
             values,
         )
         return {
-            (ClusterId(c), int(n)): evolve(_event_decoder.decode(record), number=n)
-            for c, n, record in rows
+            (ClusterId(id_), int(number)): _event(number, record) for id_, number, record in rows
         }
+
+
+def _event(number: int, record: str) -> ClusterEvent:
+    """The event of a row. Its record, a JSON object without the number, gets it as text: fast."""
+    return _decoded_event(f'{{"number":{number},{record[1:]}')
 
 
 def _stored(event: ClusterEvent) -> dict[str, object]:

@@ -10,7 +10,7 @@ begins with the end of the create call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from attrs import frozen
@@ -60,13 +60,14 @@ def change_steps(
     if not is_over:
         attempts += _server_waits(attempts, end)
     path = _longest_path(attempts)
+    on_path = frozenset(path)
     numbers = {attempt: number for number, attempt in enumerate(attempts)}
     return ChangeSteps(
         generation=generation,
         began=timestamp(min([begin, *(attempt.begin for attempt in attempts)])),
         ended=timestamp(last) if is_over else None,
         phases=_phases(own, timestamp(last) if is_over else None),
-        steps=[_step(attempt, attempt in path) for attempt in attempts],
+        steps=[_step(attempt, attempt in on_path) for attempt in attempts],
         longest_path=[numbers[attempt] for attempt in path],
         faults=_faults(own),
     )
@@ -74,17 +75,18 @@ def change_steps(
 
 def _attempts(events: Sequence[ClusterEvent], end: float) -> list[_Attempt]:
     """The attempts in the order of their begins: the begin and the end of one are two events."""
-    newest: dict[tuple[str, str, Timestamp], _Attempt] = {}
+    newest: dict[tuple[str, str, Timestamp], ClusterEvent] = {}
     for event in events:
         if event.began is None:
             continue
         key = (event.step, event.machine, event.began)
-        if event.ended is None and key in newest and not newest[key].is_open:
-            continue
-        begin = seconds_of(event.began)
-        ended = end if event.ended is None else seconds_of(event.ended)
-        newest[key] = _Attempt(event, begin, max(begin, ended), event.ended is None)
-    return sorted(newest.values(), key=lambda attempt: (attempt.begin, attempt.end))
+        if event.ended or key not in newest or not newest[key].ended:
+            newest[key] = event
+    attempts = []
+    for (_, _, began), event in newest.items():
+        begin, ended = seconds_of(began), seconds_of(event.ended) if event.ended else end
+        attempts.append(_Attempt(event, begin, max(begin, ended), event.ended is None))
+    return sorted(attempts, key=lambda attempt: (attempt.begin, attempt.end))
 
 
 def _server_waits(attempts: Sequence[_Attempt], end: float) -> list[_Attempt]:
@@ -109,30 +111,39 @@ def _server_waits(attempts: Sequence[_Attempt], end: float) -> list[_Attempt]:
 
 
 def _longest_path(attempts: Sequence[_Attempt]) -> Sequence[_Attempt]:
-    machines = [attempt for attempt in attempts if attempt.event.machine]
-    steps = [
-        attempt
-        for attempt in attempts
-        if attempt.event.machine or not any(_is_in(other, attempt) for other in machines)
-    ]
+    others: dict[StepName, list[_Attempt]] = {}
+    """The attempts that are not in the path, by their step and machine."""
+    for attempt in attempts:
+        others.setdefault(attempt.name, []).append(attempt)
     path: list[_Attempt] = []
-    at = max(steps, key=lambda attempt: (attempt.end, attempt.begin), default=None)
+    at = _last_step(attempts)
     while at is not None:
-        path.insert(0, at)
-        at = _cause(at, [attempt for attempt in attempts if attempt not in path])
-    return path
+        others[at.name].remove(at)
+        path.append(at)
+        wanted = at.event.waited_for
+        at = None if wanted is None else _before(at, others.get(wanted, ()))
+    return path[::-1]
+
+
+def _last_step(attempts: Sequence[_Attempt]) -> _Attempt | None:
+    """The step that ended last, of several the one that began last."""
+    machines = [attempt for attempt in attempts if attempt.event.machine]
+    latest = sorted(attempts, key=lambda attempt: (attempt.end, attempt.begin), reverse=True)
+    steps = (
+        attempt
+        for attempt in latest
+        if attempt.event.machine or not any(_is_in(other, attempt) for other in machines)
+    )
+    return next(steps, None)
 
 
 def _is_in(attempt: _Attempt, stage: _Attempt) -> bool:
     return attempt.begin >= stage.begin and attempt.end <= stage.end
 
 
-def _cause(attempt: _Attempt, others: Sequence[_Attempt]) -> _Attempt | None:
-    """The last attempt before `attempt` of the step that it waited for."""
-    wanted = attempt.event.waited_for
-    if wanted is None:
-        return None
-    over = (o for o in others if o.end <= attempt.begin + _SAME_S and o.name == wanted)
+def _before(attempt: _Attempt, others: Iterable[_Attempt]) -> _Attempt | None:
+    """The attempt of `others` that ended last before the begin of `attempt`."""
+    over = (other for other in others if other.end <= attempt.begin + _SAME_S)
     return max(over, key=lambda other: other.end, default=None)
 
 
