@@ -41,6 +41,10 @@ class ClusterStatus(enum.StrEnum):
     ERROR = "Error"
 
 
+RESTING: Final = (ClusterStatus.ACTIVE, ClusterStatus.ERROR)
+"""The statuses in which svcd does nothing with a cluster."""
+
+
 class Desired(enum.StrEnum):
     """The state of the whole cluster that the last accepted request wants."""
 

@@ -27,8 +27,6 @@ ENTRY: Final = "app.js"
 """The module that the page begins with; nothing imports it."""
 SCRIPT: Final = "all.js"
 STYLE: Final = "all.css"
-LOADED: Final = (PAGE, SCRIPT, STYLE, "icon.svg")
-"""What a browser loads, whatever the view."""
 _TYPES: Final[Mapping[str, bytes]] = {
     ".html": b"text/html; charset=utf-8",
     ".css": b"text/css; charset=utf-8",

@@ -21,7 +21,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from svcd.errors import ServiceUnavailable
-from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus
+from svcd.model.cluster import RESTING, Cluster, ClusterEvent, ClusterStatus
 from svcd.model.failures import Code, Of
 from svcd.model.ids import Timestamp, seconds_of
 from svcd.model.job import Execution, ExecutionStatus
@@ -40,7 +40,6 @@ _CALL_BOUNDS_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _STEP_BOUNDS_S: Final = (0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 _PHASE_BOUNDS_S: Final = (1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 7200.0, 86_400.0)
 _STATUSES: Final = frozenset(ClusterStatus)
-_RESTING: Final = (ClusterStatus.ACTIVE, ClusterStatus.ERROR)
 _ENDS: Final = (ExecutionStatus.SUCCEEDED, ExecutionStatus.KILLED, ExecutionStatus.FAILED)
 _END_VALUES: Final = tuple((status.value,) for status in _ENDS)
 _CODES: Final = {
@@ -108,7 +107,7 @@ class WorkMetrics(Collector):
         self, before: Cluster, after: Cluster, events: Sequence[ClusterEvent]
     ) -> None:
         """Count the change of status between two rows, and the events written with it."""
-        if before.status is not after.status and before.status not in _RESTING:
+        if before.status is not after.status and before.status not in RESTING:
             self.cluster_left(before, seconds_of(after.status_since))
         self.cluster_events(events)
 

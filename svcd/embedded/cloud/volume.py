@@ -19,8 +19,6 @@ class _NewVolume(msgspec.Struct):
     size: int
     name: str | None = None
     metadata: dict[str, str] | None = None
-    volume_type: str | None = None
-    availability_zone: str | None = None
 
 
 class VolumeService(NovaService):

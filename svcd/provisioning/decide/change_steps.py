@@ -15,7 +15,7 @@ from typing import Final
 
 from attrs import frozen
 
-from svcd.model.cluster import ClusterEvent, ClusterStatus, StepName
+from svcd.model.cluster import RESTING, ClusterEvent, ClusterStatus, StepName
 from svcd.model.ids import Timestamp, seconds_of, timestamp
 from svcd.model.step_kind import StepKind, kind_of
 from svcd.model.wire import StepName as StepNameView
@@ -175,8 +175,7 @@ def _phases(events: Sequence[ClusterEvent], ended: Timestamp | None) -> list[Sto
         )
         for move, end in zip(moves, ends, strict=False)
     ]
-    rests = (ClusterStatus.ACTIVE, ClusterStatus.ERROR)
-    if phases and (phases[-1].status in rests or phases[-1].failed):
+    if phases and (phases[-1].status in RESTING or phases[-1].failed):
         phases.pop()
     return phases
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus
+from svcd.model.cluster import RESTING, Cluster, ClusterEvent, ClusterStatus
 from svcd.model.failures import Code
 from svcd.model.step_kind import HEALTH, REQUEST
 from svcd.model.wire import Event
@@ -24,7 +24,6 @@ from svcd.model.wire_story import (
 from svcd.provisioning.decide.change_steps import change_steps
 from svcd.provisioning.decide.health import ALL_WELL
 
-_RESTING: Final = (ClusterStatus.ACTIVE, ClusterStatus.ERROR)
 _FROM_REQUEST: Final = (ClusterStatus.WAITING, ClusterStatus.VALIDATING, ClusterStatus.DELETING)
 """The statuses that begin with a request, and have no event of their own."""
 _WAITS_FOR_SERVERS: Final = (ClusterStatus.WAITING, ClusterStatus.SPAWNING)
@@ -67,7 +66,7 @@ def _ailing(cluster: Cluster, events: Iterable[ClusterEvent]) -> str:
 
     svcd forgets it when the change begins, and looks again after it.
     """
-    if cluster.status in (*_RESTING, ClusterStatus.DELETING):
+    if cluster.status in (*RESTING, ClusterStatus.DELETING):
         return ""
     texts: list[str] = []
     for event in events:
@@ -82,7 +81,7 @@ def _ailing(cluster: Cluster, events: Iterable[ClusterEvent]) -> str:
 
 def _work(cluster: Cluster, events: Sequence[ClusterEvent]) -> ClusterWork | None:
     """None for a cluster that rests, and without the event with which its status began."""
-    if cluster.status in _RESTING:
+    if cluster.status in RESTING:
         return None
     numbers = range(len(events) - 1, -1, -1)
     begin = next((n for n in numbers if _begins(events[n], cluster.status)), None)

@@ -160,7 +160,7 @@ def _printed(mark: re.Match[str]) -> str:
 def start_script(files: Sequence[str], args: Sequence[str], variables: Mapping[str, str]) -> bytes:
     """The script that starts a program. files: names, in the order of `staged`; first the program.
 
-    The texts hold no U+0000 (see `text_fault`), and a variable's name no `=`.
+    The texts hold no U+0000 (see `svcd.model.shapes`), and a variable's name no `=`.
     """
     program = f"./{files[0]}"
     words = [

@@ -32,7 +32,7 @@ from svcd.workflow.decide import causes, failures
 from svcd.workflow.decide.excerpts import yarn_cause
 from svcd.workflow.decide.stalls import Application
 
-_APPLICATION: Final = re.compile(r"application_\d+_\d+\Z")
+_APPLICATION: Final = re.compile(r"application_\d{1,20}_\d{1,20}\Z", re.ASCII)
 _DEAD: Final = frozenset({"FAILED", "KILLED"})
 _MOST_WORDS: Final = 400
 """Characters of YARN's diagnostics in a failure."""

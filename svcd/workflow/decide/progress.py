@@ -16,6 +16,7 @@ from attrs import evolve
 from svcd.model.engine_record import Action, Record, parsed
 from svcd.model.job import Execution, ExecutionStatus
 from svcd.workflow.decide.evidence import Evidence
+from svcd.workflow.decide.launchers import is_application
 from svcd.workflow.decide.stalls import (
     LAUNCHER,
     SPARK,
@@ -28,7 +29,6 @@ _MOST_URL: Final = 2000
 _MOST_STATE: Final = 30
 _MOST_CHILDREN: Final = 100
 """Spark applications of one action that svcd shows. The tenant's machines name them."""
-_APPLICATION: Final = re.compile(r"application_\d{1,20}_\d{1,20}\Z", re.ASCII)
 _SHELL_CODE: Final = re.compile(r"Exit code of the Shell command (-?\d{1,10})\b")
 _MAIN_CODE: Final = re.compile(r"exit code \[(-?\d{1,10})\]")
 _PYTHON_CODE: Final = re.compile(r"User application exited with (?:status )?(-?\d{1,10})\b")
@@ -73,7 +73,7 @@ def submitter(record: Record) -> Action | None:
 
 def is_program(action: Action, application: Application) -> bool:
     """Whether `application` is the program of Spark that the action has submitted."""
-    if application.kind != SPARK or not _APPLICATION.match(application.id):
+    if application.kind != SPARK or not is_application(application.id):
         return False
     return tag_of(action.id) in application.tags
 

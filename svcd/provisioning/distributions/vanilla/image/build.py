@@ -161,7 +161,7 @@ def build(
 ) -> BuiltImage:
     """Makes the tree at `prefix` unless it is there already.
 
-    without: parts of OPTIONAL to leave out.
+    without: the parts to leave out: `spark`, or none.
 
     Raises: ImageError (no JDK, no room, a download, a digest or a check failed); an existing tree
     is then untouched.

@@ -75,9 +75,6 @@ JAVA = "java"
 SPARK_JAVA = "spark/java"
 """The folders of the recipe with the sources of svcd-hadoop-helpers.jar, svcd-spark-helpers.jar."""
 
-OPTIONAL = ("spark",)
-"""What a tree can do without."""
-
 RUN_TIMEOUT_S = 60
 
 
