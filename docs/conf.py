@@ -35,7 +35,8 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
 
-_MARK = re.compile(r"^<!-- made from code: (\w+) -->$", re.MULTILINE)
+_MARK = re.compile(r"^<!-- made from code: (\w+) -->\n.+$", re.MULTILINE)
+"""A mark, and the line below it for readers of the file itself."""
 
 
 def _fill(_app: Sphinx, _page: str, content: list[str]) -> None:

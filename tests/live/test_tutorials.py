@@ -26,7 +26,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "make demo ": "tests.live.test_main_job, the door",
     "PASSWORD=$(": "tests.live.test_daemon",
     "from twisted.trial.unittest": "tests.unit.test_testing",
-    "twistd -n svcd --config": "tests.live.test_tap; tests.unit.cli.test_main",
+    "twistd -n --pidfile= svcd --config": "tests.live.test_tap; tests.unit.cli.test_main",
     "make lint ": "the door; below, that the targets exist",
     "svcd image build vanilla state/": "tests.live.test_release",
     "{toctree}": "tests.system.test_docs",
