@@ -16,7 +16,7 @@ from svcd.cli.output import write
 from svcd.cli.question import confirm, yes_option
 from svcd.cli.session import Session
 from svcd.cli.show import Column, Row, Table, ago, as_json, field, get, plain, since, table_lines
-from svcd.cli.words import in_commands
+from svcd.cli.words import in_commands, step_title
 
 Json = Mapping[str, Any]
 
@@ -83,7 +83,7 @@ EVENTS: Final = Table(
     one="event",
     columns=(
         ago("WHEN", "at"),
-        field("STEP", "step", key=True),
+        Column(title="STEP", text=lambda row, _: step_title(row), key=True),
         field("MACHINE", "machine"),
         field("OUTCOME", "outcome", status=True),
         field("CODE", "code", cut=False),
@@ -244,7 +244,7 @@ def add(session: Session, name: str, file: Path, wait: bool) -> None:  # fmt: sk
 @wait_option
 @click.pass_obj
 def retry(session: Session, name: str, wait: bool) -> None:
-    """Repeat the request that failed, for a cluster in Error (an empty resize of the API)."""
+    """Repeat the request that failed, or let svcd replace what an Active cluster lacks."""
     _changed(session, find(session.api, CLUSTER, name), {}, wait)
 
 
@@ -318,8 +318,8 @@ def event_line(event: Json, session: Session) -> str:
     """One event as one line: JSON in one line with `-o json`."""
     if session.output == "json":
         return " ".join(as_json(event).split("\n")).strip() + "\n"
-    cells = [get(event, key) for key in ("step", "machine", "outcome", "code", "text")]
-    text = " ".join(part for part in cells if part)
+    cells = [get(event, key) for key in ("machine", "outcome", "code", "text")]
+    text = " ".join(part for part in (step_title(event), *cells) if part)
     from svcd.model.controls import visible
 
     stamp = get(event, "at")[11:19] or since(get(event, "at"), session.now())

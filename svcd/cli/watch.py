@@ -19,7 +19,7 @@ from svcd.cli.http import Lost
 from svcd.cli.output import write
 from svcd.cli.session import Session
 from svcd.cli.show import as_json, get
-from svcd.cli.words import in_commands, status_of
+from svcd.cli.words import in_commands, status_of, step_title
 from svcd.model.controls import visible
 
 Json = Mapping[str, Any]
@@ -110,7 +110,8 @@ def line(event: str, data: Json, session: Session) -> str:
     if session.output == "name":
         return f"{visible(get(data, 'name') or get(data, 'id'))}\n"
     if event == "cluster_event":
-        cells = [get(data, key) for key in ("step", "machine", "outcome", "code", "text")]
+        others = (get(data, key) for key in ("machine", "outcome", "code", "text"))
+        cells = [step_title(data), *others]
     else:
         cells = [get(data, "change"), get(data, "name") or get(data, "id"), *_status(data)]
     at = time.strftime("%H:%M:%S", time.gmtime(session.now()))

@@ -23,7 +23,7 @@ import {
   useTick,
   useTitle,
 } from "./parts.js";
-import { isBusy, isUnwell, jobName, named, newestFirst, outcome, size, status } from "./records.js";
+import { isBusy, isUnwell, jobName, named, newestFirst, outcome, size, status, stepTitle } from "./records.js";
 import { filter, to } from "./route.js";
 import { openEvents, useStore } from "./store.js";
 import { useStory } from "./story.js";
@@ -76,8 +76,8 @@ const EventRow = ({ event }) => html`<li>
 </li>`;
 
 function has(event, wanted) {
-  const { step, machine, outcome: word, code, text } = event;
-  return `${step} ${machine} ${word} ${code} ${text}`.toLowerCase().includes(wanted);
+  const { machine, outcome: word, code, text } = event;
+  return `${stepTitle(event)} ${machine} ${word} ${code} ${text}`.toLowerCase().includes(wanted);
 }
 
 function Events({ events, query }) {

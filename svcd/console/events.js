@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { Empty, Filter, Lines, Link, Name, Search, State, Time, useTick, useTitle } from "./parts.js";
-import { clusterChoices, jobName, outcome, status } from "./records.js";
+import { clusterChoices, jobName, outcome, status, stepTitle } from "./records.js";
 import { filter } from "./route.js";
 import { openAll, store, useStore } from "./store.js";
 import { plain } from "./text.js";
@@ -38,9 +38,10 @@ function eventsOf(run) {
 }
 
 // The words of an event that a person finds it by.
-function wordsOf({ step, machine, outcome: word, code, text, run }, clusterId) {
+function wordsOf(event, clusterId) {
+  const { machine, outcome: word, code, text, run } = event;
   const names = `${store.job.get(run?.job_id)?.name} ${store.cluster.get(clusterId)?.name}`;
-  return `${step} ${machine} ${word} ${code} ${text} ${names}`.toLowerCase();
+  return `${stepTitle(event)} ${machine} ${word} ${code} ${text} ${names}`.toLowerCase();
 }
 
 // All events that pass the filters, newest first. An event keeps its time as a number once that was needed.
@@ -64,11 +65,11 @@ export function passing({ cluster, kind, failed, q = "" }) {
 }
 
 // What happened: the step, its machine, the code and the text of a failure.
-export const EventText = ({ event: { step, machine, code, text } }) => html`
-  <strong>${plain(step)}</strong>
-  ${machine && html` on <${Name}>${machine}<//>`}${" "}
-  ${code && html`<strong class="code">${plain(code)}</strong>`}
-  ${text && html`<${Lines} text=${text} />`}`;
+export const EventText = ({ event }) => html`
+  <strong>${plain(stepTitle(event))}</strong>
+  ${event.machine && html` on <${Name}>${event.machine}<//>`}${" "}
+  ${event.code && html`<strong class="code">${plain(event.code)}</strong>`}
+  ${event.text && html`<${Lines} text=${event.text} />`}`;
 
 function Row({ event }) {
   const { at, of, outcome: word, run, cluster_id: id } = event;

@@ -38,6 +38,7 @@ export function drawing({ began, ended, phases, steps, longest_path: path, fault
   }
   const rows = [...machines].map(([machine, own]) => ({ machine, bars: own, lanes: lanesOf(own) }));
   rows.sort((a, b) => (a.machine < b.machine ? -1 : a.machine > b.machine ? 1 : 0));
+  const kinds = new Map(steps.map(({ step, kind }) => [step, kind]));
   return {
     start,
     end: Math.max(end, start + 1),
@@ -45,7 +46,7 @@ export function drawing({ began, ended, phases, steps, longest_path: path, fault
     phases: phases.map((each) => span(each, end)),
     rows,
     path: path.map((at) => bars[at]),
-    faults,
+    faults: faults.map((each) => ({ ...each, kind: kinds.get(each.step) })),
   };
 }
 

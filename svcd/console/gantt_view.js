@@ -3,6 +3,7 @@ import { useState } from "./hooks.js";
 import { html } from "./html.js";
 import { drawing, marks, short } from "./gantt.js";
 import { Lines, Name } from "./parts.js";
+import { stepTitle } from "./records.js";
 import { count, plain } from "./text.js";
 import { clock, duration, moment, now } from "./time.js";
 
@@ -19,7 +20,7 @@ const LANE_PX = 24;
 const MOST = 5; // names of machines
 
 const where = (machine) => plain(machine) || "the cluster";
-const nameOf = ({ step, machine }) => plain(step) + (machine ? ` on ${plain(machine)}` : "");
+const nameOf = (bar) => plain(stepTitle(bar)) + (bar.machine ? ` on ${plain(bar.machine)}` : "");
 const keyOf = (bar) => `${bar.machine}/${bar.step}/${bar.begin}`;
 const attemptOf = (bar) => (bar.attempt ? `, attempt ${bar.attempt}` : "");
 
@@ -55,7 +56,7 @@ function Detail({ bar }) {
   return html`<dl class="detail">
     <dt>Step</dt>
     <dd>
-      ${plain(bar.step)} on <${Name}>${where(bar.machine)}<//>${attemptOf(bar)}
+      ${plain(stepTitle(bar))} on <${Name}>${where(bar.machine)}<//>${attemptOf(bar)}
       ${bar.longest_path && html` <span class="mark">longest path</span>`}
     </dd>
     <dt>Time</dt>
@@ -113,11 +114,12 @@ const Phases = ({ phases, place }) => html`
   </div>`;
 
 // What failed in one line: the step, the machines, how often.
-function failureOf({ step, machines, times, outcome }, cluster) {
+function failureOf(failure, cluster) {
+  const { machines, times, outcome } = failure;
   const names = machines.slice(0, MOST).map((each) => plain(short(each, cluster))).join(", ");
   const others = machines.length > MOST ? ` and ${machines.length - MOST} more` : "";
   const at = names ? ` on ${names}${others}` : "";
-  return `${plain(step)}${at}${times > 1 ? `, ${times} times` : ""}${outcome === "retry" ? ", tried again" : ""}`;
+  return `${plain(stepTitle(failure))}${at}${times > 1 ? `, ${times} times` : ""}${outcome === "retry" ? ", tried again" : ""}`;
 }
 
 const Failures = ({ failures, cluster }) => html`<h3>What failed</h3>

@@ -27,6 +27,10 @@ export const jobName = (jobs, run) => jobs.get(run.job_id)?.name ?? "deleted job
 export const status = (run) => run.info?.status ?? "Pending";
 // The word whose tone a run's status has: the engine also calls a job KILLED that failed by itself.
 export const outcome = (run) => (run.info?.failure ? "FAILED" : status(run));
+// The step of an event as a deed: `wait for Oozie` where the API has `Oozie`.
+export function stepTitle({ step, kind }) {
+  return kind === "wait" && !step.startsWith("wait ") ? `wait for ${step}` : step;
+}
 export const hasEnded = (run) => ENDED.has(status(run));
 export const created = (row) => moment(row.created_at) ?? 0;
 
