@@ -28,8 +28,9 @@ docs/failures.md`).
 
 A cluster whose creation fails goes to `Error`. When the creation fails before `Configuring`, svcd
 removes the cluster's objects from the cloud (`provisioning.on_failure`). A cluster whose resize
-fails goes back to `Active` with its former machines. In both cases an empty resize (`PUT
-…/clusters/ID` with `{}`) tries again, and `DELETE` removes the cluster.
+fails goes back to `Active` with its former machines. In both cases an empty resize
+(`svcd cluster retry CLUSTER`, or `PUT …/clusters/ID` with `{}`) tries again, and `DELETE` removes
+the cluster.
 
 ## The events of a cluster
 

@@ -13,11 +13,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from svcd.model.failures import EMPTY_RESIZE
+
 _WORDS: Final = (
     (re.compile(r"register it by POST images/(\S+)"),
      r"svcd image register \1 --user LOGIN registers it"),
-    (re.compile(r"retry with an empty resize"), "retry with svcd cluster retry"),
-    (re.compile(r"an empty resize (retries it|replaces)"), r"svcd cluster retry \1"),
+    (re.compile(re.escape(EMPTY_RESIZE)), "svcd cluster retry"),
     (re.compile(r"in the params of job_configs"), "with svcd run -p NAME=VALUE"),
     (re.compile(r"(use|delete it with) force=true"), "use svcd cluster rm --force"),
     (re.compile(r"the header X-Auth-Token is missing: get a token from the identity service"),

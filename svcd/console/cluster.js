@@ -125,9 +125,11 @@ function Runs({ runs, jobs, cluster }) {
 const TITLES = { Error: "This cluster failed", Active: "Not all of this cluster is well" };
 const BEFORE = "Not all of this cluster was well before this change";
 
+const EMPTY_RESIZE = "an empty resize (svcd cluster retry CLUSTER, or PUT with {})"; // of svcd/model/failures.py
+
 // Advice speaks of a request to the API; here a button sends it.
 function inPage(text) {
-  return text.replaceAll("retry with an empty resize", "press Try again").replaceAll("an empty resize", "Try again");
+  return text.replaceAll(`retry with ${EMPTY_RESIZE}`, "press Try again").replaceAll(EMPTY_RESIZE, "Try again");
 }
 
 const Health = ({ cluster, wrong }) => html`

@@ -21,6 +21,8 @@ class Of(enum.StrEnum):
     EXECUTION = "job execution"
 
 
+EMPTY_RESIZE: Final = "an empty resize (svcd cluster retry CLUSTER, or PUT with {})"
+"""The request that does again what a cluster lacks, in words for all callers of the API."""
 _CLUSTER: Final = (Of.CLUSTER,)
 _EXECUTION: Final = (Of.EXECUTION,)
 _BOTH: Final = (Of.CLUSTER, Of.EXECUTION)
@@ -63,16 +65,16 @@ class Code(enum.StrEnum):
     CLOUD_REFUSED = ("CLOUD_REFUSED", _CLUSTER, "The cloud rejected a request of svcd.")
     CLOUD_UNAVAILABLE = ("CLOUD_UNAVAILABLE", _CLUSTER,
         "A service of the cloud did not answer, or answered with errors, until the deadline.",
-        "retry with an empty resize when the service answers again")
+        f"retry with {EMPTY_RESIZE} when the service answers again")
     CLOUD_BUSY = ("CLOUD_BUSY", _CLUSTER,
         "Until the deadline the cloud answered that an object is in use or in a wrong state, or "
         "that the cloud is overloaded.",
-        "retry with an empty resize later")
+        f"retry with {EMPTY_RESIZE} later")
     SERVER_ERROR = ("SERVER_ERROR", _CLUSTER,
         "A server went into ERROR, and so did its replacements.")
     SERVER_VANISHED = ("SERVER_VANISHED", _CLUSTER,
         "A server of the cluster no longer exists, and svcd did not delete it.",
-        "an empty resize replaces a lost worker; a cluster without its master can only be deleted")
+        f"{EMPTY_RESIZE} replaces a lost worker; a cluster without its master can only be deleted")
     SERVER_DOWN = ("SERVER_DOWN", _CLUSTER,
         "A server of an Active cluster exists and does not run.")
     BOOT_TIMEOUT = ("BOOT_TIMEOUT", _CLUSTER,

@@ -13,6 +13,7 @@ from attrs import evolve, frozen
 
 from svcd.errors import InvalidReference, SvcdError
 from svcd.model.cluster import DAEMON_USER, Cluster, ClusterStatus, Desired
+from svcd.model.failures import EMPTY_RESIZE
 from svcd.model.ids import (
     ClusterId,
     ClusterTemplateId,
@@ -240,7 +241,7 @@ def check_scale(
     if cluster.status is ClusterStatus.ERROR and not resizes and not added:
         return lifecycle.retry(cluster, made.now)
     if cluster.status is not ClusterStatus.ACTIVE or cluster.desired is not Desired.ACTIVE:
-        hint = "; an empty resize retries it" if cluster.status is ClusterStatus.ERROR else ""
+        hint = f"; {EMPTY_RESIZE} retries it" if cluster.status is ClusterStatus.ERROR else ""
         return [
             InvalidReference(
                 f"cluster {cluster.name!r} cannot be scaled in status {cluster.status}, "

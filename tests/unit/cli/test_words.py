@@ -7,7 +7,7 @@ import re
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.words import in_commands, in_one_line, status_of, step_title
-from svcd.model.failures import Code
+from svcd.model.failures import EMPTY_RESIZE, Code
 from svcd.model.step_kind import kind_of
 
 _REQUEST = re.compile(r"\b(GET|POST|PUT|DELETE)\b|empty resize|force=true|X-Auth")
@@ -18,7 +18,7 @@ class AdviceTests(SynchronousTestCase):
         for text, expected in (
             ("image 'i' is not registered: register it by POST images/i",
              "image 'i' is not registered: svcd image register i --user LOGIN registers it"),
-            ("only in Active; an empty resize retries it",
+            (f"only in Active; {EMPTY_RESIZE} retries it",
              "only in Active; svcd cluster retry retries it"),
             ("DELETE /v1.1/<tenant_id>/clusters/<cluster_id> needs one of the roles admin",
              "this command needs one of the roles admin"),

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from svcd.model.cluster import Cluster
+from svcd.model.failures import EMPTY_RESIZE
 from svcd.provisioning.distributions.spi import Machine
 from svcd.provisioning.distributions.vanilla import layout as places
 from svcd.provisioning.distributions.vanilla.daemons import (
@@ -74,7 +75,7 @@ def image_fault(cluster: Cluster, machine: Machine) -> str:
     lack = f"{asked_for[0]} needs Spark, and the software in {machine.prefix} comes without it"
     build = f"svcd image build vanilla {machine.prefix}"
     if machine.root:
-        return f"{lack}: run {build}, then retry with an empty resize"
+        return f"{lack}: run {build}, then retry with {EMPTY_RESIZE}"
     return f"{lack}: make an image with {build}, and create the cluster again with that image"
 
 
