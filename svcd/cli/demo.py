@@ -36,7 +36,7 @@ from svcd.cli.exits import INTERRUPTED, CommandError
 from svcd.cli.http import Http
 from svcd.cli.main import main
 from svcd.cli.swift import ObjectStore
-from svcd.cli.words import step_title
+from svcd.cli.words import status_of, step_title
 from svcd.provisioning.distributions.vanilla.image import build
 from svcd.provisioning.distributions.vanilla.image.layout import read_record
 from svcd.runtime.state_dir import StateFolder, StateFolderError
@@ -106,7 +106,7 @@ class Demo:
             print("svcd demo: a process still runs; svcd machines ls lists it", file=sys.stderr)
             return 1
         if code == 0:
-            self._summary()
+            self._summary(daemon.log)
         return code
 
     # ---- the steps ------------------------------------------------------------------------------
@@ -128,6 +128,7 @@ class Demo:
         self._steps.begin("delete everything")
         self._svcd("cluster", "rm", "demo", "--yes")
         self._remove_leftovers()
+        self._steps.say("  the cluster is deleted, and all that the demo made")
         self._steps.end()
 
     def _make_cluster(self, endpoints: Mapping[str, Any]) -> None:
@@ -214,18 +215,13 @@ class Demo:
 
     def _await_active(self) -> Any:
         """The cluster once it is Active. Raises DemoFailed."""
-        status = ""
         for _ in rounds(_CLUSTER_S, _LOOK_S):
             cluster = self._cluster()
             events = self._api.get(f"/clusters/{cluster['id']}/events")["events"]
             for event in events[self._seen_events :]:
-                machine = f" {event['machine']}" if event["machine"] else ""
-                tail = f": {event['text']}" if event["text"] else ""
-                self._steps.say(f"    {step_title(event)}{machine} {event['outcome']}{tail}")
+                self._steps.say(f"  {event_words(event)}")
             self._seen_events = max(len(events), self._seen_events)
-            if cluster["status"] != status:
-                status = cluster["status"]
-                self._steps.say(f"  cluster is {status}")
+            status = cluster["status"]
             if status == "Active":
                 for target, links in cluster["info"].items():
                     for name, url in links.items():
@@ -296,8 +292,8 @@ class Demo:
 
     def _cancel(self, execution: str) -> None:
         self._await_execution(execution, runs_on_yarn)
-        status = self._svcd("job", "cancel", execution)["info"]["status"]
-        self._steps.say(f"  cancelled: {status}")
+        cancelled = self._svcd("job", "cancel", execution)
+        self._steps.say(f"  job is {status_of(cancelled)}")
 
     # ---- the end --------------------------------------------------------------------------------
 
@@ -326,13 +322,15 @@ class Demo:
                 return
         raise DemoFailed(f"{path} still exists {_CLUSTER_S:.0f} s after its DELETE")
 
-    def _summary(self) -> None:
+    def _summary(self, log: Path) -> None:
+        """Print the times and the verdict of a run in which no comparison failed."""
         print("\nstep                                           seconds")
         for name, seconds in self._steps.done:
             print(f"{name:45} {seconds:8.1f}")
         print(f"{'all':45} {self._steps.elapsed_s():8.1f}\n")
         for name, seconds in self._times:
             print(f"{name:45} {seconds:8.1f}")
+        print(f"\nall counts were right; the daemon's log is {log}")
 
 
 @click.command("demo")
@@ -357,6 +355,15 @@ def command(state_dir: Path, image: Path | None) -> int:  # fmt: skip
 def _options(configs: Mapping[str, str]) -> list[str]:
     """Configurations as options of `svcd run`."""
     return [word for name, value in configs.items() for word in ("-c", f"{name}={value}")]
+
+
+def event_words(event: Mapping[str, Any]) -> str:
+    """An event of a cluster in one line; a status that begins is what the cluster is."""
+    if event["kind"] == "status" and event["outcome"] in ("started", "done"):
+        return f"cluster is {event['step']}"
+    machine = f" {event['machine']}" if event["machine"] else ""
+    tail = f": {event['text']}" if event["text"] else ""
+    return f"  {step_title(event)}{machine} {event['outcome']}{tail}"
 
 
 def runs_on_yarn(info: Mapping[str, Any]) -> bool:

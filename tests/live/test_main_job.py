@@ -128,7 +128,9 @@ class MainJobTests(DaemonCase):
         self.assertEqual(len(counts), 4 if has_spark() else 3)
         self.assertEqual(len(set(counts)), 1)
         self.assertGreater(int(counts[0]), 1000)
-        self.assertIn("  cancelled: KILLED", lines)
+        self.assertIn("  job is cancelled", lines)
+        self.assertIn("  the cluster is deleted, and all that the demo made", lines)
+        self.assertIn("all counts were right; the daemon's log is ", ended.out.splitlines()[-1])
         for name in steps:
             self.assertRegex(ended.out, rf"(?m)^{re.escape(name)} +\d+\.\d$")
         marks = re.findall(r"(?m)^\(.*\d s$", ended.out)

@@ -11,7 +11,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.client import Api
-from svcd.cli.demo import Demo, DemoFailed, runs_on_yarn
+from svcd.cli.demo import Demo, DemoFailed, event_words, runs_on_yarn
 from svcd.cli.demo_steps import Steps, rounds
 
 
@@ -33,6 +33,19 @@ class JobTests(SynchronousTestCase):
             (False, {"status": "KILLED", "actions": [begun]}),
         ):
             self.assertIs(runs_on_yarn(info), expected, info)
+
+
+class EventTests(SynchronousTestCase):
+    def test_a_status_that_begins_is_what_the_cluster_is(self) -> None:
+        """Other events keep step, machine, outcome and text; a failure of a status too."""
+        for kind, step, machine, outcome, text, expected in (
+            ("status", "Spawning", "", "started", "", "cluster is Spawning"),
+            ("status", "Active", "", "done", "", "cluster is Active"),
+            ("status", "Error", "", "failed", "no", "  Error failed: no"),
+            ("wait", "Oozie", "m-1", "done", "", "  wait for Oozie m-1 done"),
+        ):
+            event = {"kind": kind, "step": step, "machine": machine, "outcome": outcome}
+            self.assertEqual(event_words({**event, "text": text}), expected)
 
 
 class ImageTests(SynchronousTestCase):
