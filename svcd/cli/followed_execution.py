@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from svcd.cli.client import safe
 from svcd.cli.exits import INTERRUPTED, NOT_FOUND, REFUSED, UNREACHABLE, CommandError, OutOfTime
-from svcd.cli.job_story import changes, is_over, outcome, state
+from svcd.cli.job_story import Look, changes, is_over, outcome, state
 from svcd.cli.session import Session
 from svcd.cli.waiting import ClusterFollower, rests
 
@@ -48,7 +48,7 @@ class Followed:
         session = self._session
         session.api.be_patient(_PATIENCE_S)
         try:
-            execution = self._until_over()
+            look = self._until_over()
         except KeyboardInterrupt:
             raise CommandError(f"interrupted; {self._goes_on()}", INTERRUPTED) from None
         except OutOfTime as error:
@@ -63,7 +63,7 @@ class Followed:
         finally:
             session.clear()
         self._tell_left_out()
-        code, lines = outcome(execution)
+        code, lines = outcome(look)
         for line in lines:
             session.note(line)
         if code:
@@ -76,30 +76,28 @@ class Followed:
             f" svcd job cancel {self._id} cancels it"
         )
 
-    def _until_over(self) -> Any:
-        before: Any = None
+    def _until_over(self) -> Look:
+        before: Look | None = None
         end = 0.0
         while True:
-            execution = self._execution(before)
-            if execution is None:
-                raise CommandError(f"job execution {self._id} was deleted", NOT_FOUND)
-            for line in changes(before, execution):
+            look = self._look(before)
+            for line in changes(before, look):
                 self._session.note(line)
-            before = execution
-            over = is_over(execution)
+            before = look
+            over = is_over(look)
             if over:
                 end = end or time.monotonic() + _LAST_S
             self._read_log()
             if over and (self._complete or not self._shows_log):
-                return execution
+                return look
             if over and time.monotonic() > end:
                 self._session.note(
                     f"the daemon has not completed the log within {_LAST_S:g} s; the rest of it"
                     f" comes later: svcd job logs {self._id}"
                 )
-                return execution
-            if not over and not self._waits_for_cluster(execution):
-                self._session.draw(state(execution, self._session.now()))
+                return look
+            if not over and not self._waits_for_cluster(look.execution):
+                self._session.draw(state(look, self._session.now()))
             time.sleep(_LOOK_S)
 
     def _waits_for_cluster(self, execution: Any) -> bool:
@@ -129,7 +127,18 @@ class Followed:
         self._cluster.draw(body)
         return True
 
-    def _execution(self, before: Any) -> Any:
+    def _look(self, before: Look | None) -> Look:
+        """The execution now with its story, which is asked for when the execution has changed."""
+        execution = self._execution(before)
+        if before is not None and execution == before.execution:
+            return before
+        api, path = self._session.api, f"/job-executions/{safe(self._id)}"
+        answer = None if execution is None else api.get(f"{path}/story")
+        if answer is None:
+            raise CommandError(f"job execution {self._id} was deleted", NOT_FOUND)
+        return Look(execution=execution, story=answer["story"])
+
+    def _execution(self, before: Look | None) -> Any:
         """The execution now. Its status is read from the engine: svcd itself reads it later."""
         api, path = self._session.api, f"/job-executions/{safe(self._id)}"
         if self._refreshes and before is not None:

@@ -3,44 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
+
+from attrs import frozen
 
 from svcd.cli.cluster_story import explained, indented, limit, progress_lines
 from svcd.cli.times import duration, moment, seconds
-from svcd.cli.words import CANCELLED, in_commands, status_of
-from svcd.model.failures import Code
+from svcd.cli.words import in_commands, status_word
 
 Json = Mapping[str, Any]
 
-OVER: Final = frozenset({"SUCCEEDED", "KILLED", "FAILED"})
-"""The statuses of an execution that has ended."""
+
+@frozen(kw_only=True)
+class Look:
+    """An execution, and its story, which the API told after it."""
+
+    execution: Json
+    story: Json
 
 
-def is_over(execution: Json) -> bool:
-    """Whether the execution has ended."""
-    return execution["info"]["status"] in OVER
+def is_over(look: Look) -> bool:
+    """Whether the execution has ended, and its record tells so."""
+    status = look.execution["info"]["status"]
+    return look.story["work"] is None and look.story["status"] == status
+
+
+def _status(story: Json) -> str:
+    return status_word(story["status"], story["outcome"])
 
 
 # ---- its history (svcd why) ---------------------------------------------------------------------
 
 
 def of_execution(
-    execution: Json,
+    look: Look,
     job: Json | None,
     cluster: Json | None,
-    story: Json | None,
+    cluster_story: Json | None,
     now: float | None,
     base: str,
 ) -> Iterator[str]:
     """The history of an execution.
 
-    job, cluster: None after their deletion. story: the cluster's, if the execution waits for it.
+    job, cluster: None after their deletion. cluster_story: if the execution waits for its cluster.
     base: URL of the tenant.
     """
-    info = execution["info"]
-    status = info["status"]
+    execution, story = look.execution, look.story
     created = seconds(execution["created_at"])
-    yield f"job execution {execution['id']}: {status_of(execution)}"
+    yield f"job execution {execution['id']}: {_status(story)}"
     if job is not None:
         yield f"  of job {job['name']} ({job['type']}, {job['id']})"
     yield f"  on {_place(execution, cluster)}"
@@ -50,22 +60,20 @@ def of_execution(
         if at is not None:
             after = "" if created is None else f", {duration(at - created)} later"
             yield f"  {word} at {moment(at)}{after}"
-    if status not in OVER:
-        yield from _waiting(execution, cluster, story, now)
-    if info.get("failure"):
+    if story["work"] is not None:
+        yield from _working(story["work"], cluster_story, now)
+    if story["failure"] is not None:
         yield ""
-        yield from failure_of(info)
-    elif status == "KILLED":
+        yield from failure_of(story)
+    elif story["outcome"] == "cancelled":
         yield "  cancelled by a request to svcd"
-    yield from _engine(execution, info)
+    yield from _engine(execution, story)
     yield ""
     yield "logs"
     yield f"  {base}/job-executions/{execution['id']}/log"
-    for action in _actions(info):
-        url = action.get("consoleUrl")
-        if url and url != "-":  # YARN's proxy takes applications alone
-            url = url.replace("/proxy/job_", "/proxy/application_")
-            yield f"  {action.get('name')}: {url}"
+    for step in story["steps"]:
+        if step["page"]:
+            yield f"  {step['name']}: {step['page']}"
 
 
 def _place(execution: Json, cluster: Json | None) -> str:
@@ -76,146 +84,120 @@ def _place(execution: Json, cluster: Json | None) -> str:
     return "a cluster that was deleted"
 
 
-def _waiting(
-    execution: Json, cluster: Json | None, story: Json | None, now: float | None
-) -> Iterator[str]:
+def _working(work: Json, cluster_story: Json | None, now: float | None) -> Iterator[str]:
     """The reason why an execution has not ended yet."""
-    info = execution["info"]
-    waiting = info.get("waiting")
-    if waiting:
-        since, until = seconds(waiting["since"]), seconds(waiting["until"])
-        spent = "" if now is None or since is None else f", for {duration(now - since)}"
-        until_text = limit(until, now)
-        yield f"  waits in step {waiting['step']} since {moment(since)}{spent}{until_text}"
-        text, lines = _of_code(waiting)
-        yield f"    {waiting['code']}: {text}"
-        yield from lines
-    elif info["status"] == "Pending" and cluster is not None and cluster["status"] != "Active":
-        yield f"  waits for the cluster to become Active; it is {cluster['status']}"
-        if story is not None:
-            yield from (f"  {line}" for line in progress_lines(story, now))
-    elif now is not None and seconds(execution["start_time"]) is not None:
-        yield f"  running for {duration(now - (seconds(execution['start_time']) or now))}"
-    elif info["status"] == "Pending":
+    since = seconds(work["since"])
+    spent = None if now is None or since is None else duration(now - since)
+    wait = work["wait"]
+    if wait is not None:
+        during = "" if spent is None else f", for {spent}"
+        until = limit(seconds(work["until"]), now)
+        yield f"  waits in step {wait['step']} since {moment(since)}{during}{until}"
+        yield f"    {wait['code']}: {wait['text']}"
+        yield from _explained(wait)
+    elif work["kind"] == "cluster":
+        yield f"  waits for the cluster to become Active; it is {work['cluster_status']}"
+        if cluster_story is not None:
+            yield from (f"  {line}" for line in progress_lines(cluster_story, now))
+    elif work["kind"] == "run" and spent is not None:
+        yield f"  running for {spent}"
+    elif work["kind"] == "submit":
         yield "  svcd is submitting it to the workflow engine"
 
 
-def failure_of(info: Json) -> Iterator[str]:
+def failure_of(story: Json) -> Iterator[str]:
     """The failure of an execution with its meaning and advice; no line without one."""
-    failure = info.get("failure")
-    if not failure:
+    failure = story["failure"]
+    if failure is None:
         return
     yield f"failure: {failure['code']} in step {failure['step']}"
-    text, lines = _of_code(failure)
-    yield from indented(in_commands(text), "  ")
-    yield from lines
+    yield from indented(in_commands(failure["text"]), "  ")
+    yield from _explained(failure)
 
 
-def _of_code(failure: Json) -> tuple[str, Iterator[str]]:
-    """The text of a failure or wait without the advice in it, and the lines that explain it."""
-    code = failure["code"]
-    if code not in Code.__members__:
-        return failure["text"], iter(())
-    known = Code(code)
-    return known.without_advice(failure["text"]), explained(code, known.meaning, known.advice)
+def _explained(fault: Json) -> Iterator[str]:
+    if fault["meaning"]:
+        yield from explained(fault["code"], fault["meaning"], fault["advice"])
 
 
-def _engine(execution: Json, info: Json) -> Iterator[str]:
+def _engine(execution: Json, story: Json) -> Iterator[str]:
     """The engine's status of the job, and its actions."""
     if not execution["workflow_job_id"]:
         return
     yield ""
-    yield f"workflow engine: {execution['workflow_job_id']} is {info['status']}"
-    for action in _actions(info):
-        line = f"  action {action.get('name')} ({action.get('type')}): {action.get('status')}"
-        external = action.get("externalId")
-        if external and external != "-":
-            line += f", {external} {action.get('externalStatus') or ''}".rstrip()
+    yield f"workflow engine: {execution['workflow_job_id']} is {story['status']}"
+    for step in story["steps"]:
+        line = f"  action {step['name']} ({step['type']}): {step['status']}"
+        if step["external_id"]:
+            line += f", {step['external_id']} {step['external_status']}".rstrip()
         yield line
-        for key in ("startTime", "endTime"):
-            if action.get(key):
-                word = "started" if key == "startTime" else "ended"
-                yield f"    {word} at {_engine_time(action[key])}"
-        error = " ".join(str(action[k]) for k in ("errorCode", "errorMessage") if action.get(k))
+        for word, key in (("started", "began"), ("ended", "ended")):
+            if step[key]:
+                yield f"    {word} at {moment(seconds(step[key]))}"
+        error = " ".join(step[key] for key in ("error_code", "error_text") if step[key])
         if error:
             yield from indented(error, "    ")
-
-
-def _engine_time(text: object) -> str:
-    """A time of Oozie, such as `Wed, 09 Oct 2013 12:37:15 GMT`, as `moment` writes times."""
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return moment(parsedate_to_datetime(str(text)).timestamp())
-    except ValueError:
-        return str(text)
 
 
 # ---- while a command follows it -----------------------------------------------------------------
 
 
-def changes(before: Json | None, after: Json) -> Iterator[str]:
-    """Lines for what has changed between two answers of an execution."""
-    old, new = ({} if before is None else before["info"]), after["info"]
-    waiting = new.get("waiting")
-    if waiting and waiting["text"] != (old.get("waiting") or {}).get("text"):
-        until = f" (until {waiting['until']} at most)" if waiting.get("until") else ""
-        yield f"waits in step {waiting['step']}: {waiting['text']}{until}"
-    elif old.get("waiting") and not waiting and not is_over(after):
+def changes(before: Look | None, after: Look) -> Iterator[str]:
+    """Lines for what has changed between two looks at an execution."""
+    old: Json = {"status": None, "work": None, "steps": ()} if before is None else before.story
+    new = after.story
+    wait, was = _wait(new), _wait(old)
+    if wait is not None and (was is None or _with_advice(wait) != _with_advice(was)):
+        until = f" (until {new['work']['until']} at most)" if new["work"]["until"] else ""
+        yield f"waits in step {wait['step']}: {_with_advice(wait)}{until}"
+    elif wait is None and was is not None and new["work"] is not None:
         yield "goes on"
-    if new["status"] != old.get("status") and not is_over(after):
-        engine = after.get("workflow_job_id")
+    if new["status"] != old["status"] and new["work"] is not None:
+        engine = after.execution["workflow_job_id"]
         yield f"job is {new['status']}" + (f", workflow {engine}" if engine else "")
-    known = {_key(each) for each in _actions(old)}
-    for each in _actions(new):
-        if _key(each) not in known and _key(each)[1]:
-            yield f"step {each.get('name')} runs as {each['externalId']}"
+    known = {(step["name"], step["external_id"]) for step in old["steps"]}
+    for step in new["steps"]:
+        if step["external_id"] and (step["name"], step["external_id"]) not in known:
+            yield f"step {step['name']} runs as {step['external_id']}"
 
 
-def _actions(info: Json) -> Sequence[Json]:
-    found = info.get("actions")
-    usable = found if isinstance(found, list) else []
-    return [
-        each
-        for each in usable
-        if isinstance(each, dict) and not str(each.get("type") or "").startswith(":")
-    ]
+def _wait(story: Json) -> Json | None:
+    """The missing thing for which the execution waits."""
+    work: Json | None = story["work"]
+    return None if work is None else work["wait"]
 
 
-def _key(action: Json) -> tuple[str, str]:
-    external = str(action.get("externalId") or "")
-    return str(action.get("name")), "" if external == "-" else external
+def _with_advice(fault: Json) -> str:
+    return "; ".join(text for text in (fault["text"], fault["advice"]) if text)
 
 
-def state(execution: Json, now: float | None) -> str:
+def state(look: Look, now: float | None) -> str:
     """The present state in a few words, for a line that is written again and again."""
-    began = seconds(execution["created_at"])
+    work = look.story["work"]
+    began = seconds(look.execution["created_at"])
     spent = "" if now is None or began is None else f", {duration(now - began)}"
-    progress = execution.get("progress")
-    share = f", {progress:.0%}" if isinstance(progress, (int, float)) else ""
-    waiting = execution["info"].get("waiting")
-    reason = f"; step {waiting['step']} waits: {waiting['text']}" if waiting else ""
-    return f"job is {execution['info']['status']}{share}{spent}{reason}"
+    share = "" if work is None or work["progress"] is None else f", {work['progress']:.0%}"
+    wait = _wait(look.story)
+    reason = "" if wait is None else f"; step {wait['step']} waits: {_with_advice(wait)}"
+    return f"job is {look.story['status']}{share}{spent}{reason}"
 
 
-def outcome(execution: Json) -> tuple[int, Sequence[str]]:
+def outcome(look: Look) -> tuple[int, Sequence[str]]:
     """The exit code for an execution that has ended, and the lines that explain it."""
-    info = execution["info"]
+    execution, story = look.execution, look.story
     began, ended = seconds(execution["created_at"]), seconds(execution["end_time"])
     after = "" if began is None or ended is None else f" after {duration(ended - began)}"
-    word = status_of(execution)
-    if word == "SUCCEEDED":
+    if story["outcome"] == "succeeded":
         return 0, [f"job SUCCEEDED{after}"]
-    if word == CANCELLED:
+    if story["outcome"] == "cancelled":
         return 1, [f"job cancelled by a request to svcd{after}"]
-    code = (info.get("failure") or {}).get("code")
     logs = f"svcd job logs {execution['id']}"
-    lines = [f"job {word}{after}"]
+    lines = [f"job {_status(story)}{after}"]
     lines += [
         line.replace("the log of this job execution", f"its log: {logs}")
-        for line in failure_of(info)
+        for line in failure_of(story)
     ]
-    if code == "OUTPUT_EXISTS":
+    if story["failure"] is not None and story["failure"]["code"] == "OUTPUT_EXISTS":
         lines.append(f"  either remove it, or name another place: {_elsewhere(execution)}")
     exit_code = execution.get("return_code")
     if exit_code is not None:

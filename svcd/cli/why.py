@@ -17,7 +17,7 @@ from svcd.cli.cluster_story import of_cluster, of_lost_cluster
 from svcd.cli.command import Command, settings_options
 from svcd.cli.exits import NOT_FOUND, USAGE, CommandError
 from svcd.cli.failures import explained
-from svcd.cli.job_story import of_execution
+from svcd.cli.job_story import Look, of_execution
 from svcd.cli.jobs import EXECUTION, JOB, cluster_or_execution
 from svcd.cli.names import CLUSTER, Kind, is_id
 from svcd.cli.session import Session
@@ -83,7 +83,7 @@ def history(api: Api, what: str, whole: bool = False) -> Iterator[str]:
     if cluster is None:
         yield from _execution(api, execution)
         return
-    story, events = (_part(api, cluster["id"], name) for name in ("story", "events"))
+    story, events = (_part(api, CLUSTER, cluster["id"], name) for name in ("story", "events"))
     if story is None or events is None:
         raise CommandError(f"cluster {cluster['name']} was deleted meanwhile", NOT_FOUND)
     yield from of_cluster(cluster, story, events, api.seconds, whole)
@@ -91,12 +91,16 @@ def history(api: Api, what: str, whole: bool = False) -> Iterator[str]:
 
 def _execution(api: Api, execution: Any) -> Iterator[str]:
     job = _one(api, JOB, execution["job_id"])
-    cluster, story = None, None
+    cluster, waited = None, None
     if execution["cluster_id"]:
         cluster = _one(api, CLUSTER, execution["cluster_id"])
-    if cluster and execution["info"]["status"] == "Pending" and cluster["status"] != "Active":
-        story = _part(api, execution["cluster_id"], "story")
-    return of_execution(execution, job, cluster, story, api.seconds, api.door.base)
+    story = _part(api, EXECUTION, execution["id"], "story")
+    if story is None:
+        raise CommandError(f"job execution {execution['id']} was deleted meanwhile", NOT_FOUND)
+    if story["work"] is not None and story["work"]["kind"] == "cluster":
+        waited = _part(api, CLUSTER, execution["cluster_id"], "story")
+    look = Look(execution=execution, story=story)
+    return of_execution(look, job, cluster, waited, api.seconds, api.door.base)
 
 
 def _one(api: Api, kind: Kind, id_: str) -> Any:
@@ -104,9 +108,9 @@ def _one(api: Api, kind: Kind, id_: str) -> Any:
     return None if body is None else body[kind.one]
 
 
-def _part(api: Api, cluster_id: str, name: str) -> Any:
-    """The story or the events of a cluster; None when it was deleted between two requests."""
-    body = api.get(f"{CLUSTER.path}/{safe(cluster_id)}/{name}")
+def _part(api: Api, kind: Kind, id_: str, name: str) -> Any:
+    """The story or the events of a record; None when it was deleted between two requests."""
+    body = api.get(f"{kind.path}/{safe(id_)}/{name}")
     return None if body is None else body[name]
 
 

@@ -3,8 +3,8 @@
 Note: advice. The API's texts are for all its callers, so their advice names requests. A person at a
 terminal needs the command that sends the request.
 
-Note: KILLED. The workflow engine calls a job KILLED when its program has failed, as when it was
-cancelled. The API keeps the engine's words. Commands show people whether the program failed.
+Note: KILLED. The API keeps the engine's words for statuses of jobs. Commands show people how a job
+ended (`svcd.model.execution_outcome`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from svcd.model.execution_outcome import ExecutionOutcome, outcome_of
 from svcd.model.failures import EMPTY_RESIZE
 
 _WORDS: Final = (
@@ -53,21 +54,16 @@ def step_title(event: Mapping[str, Any]) -> str:
 
 # ---- statuses of jobs ---------------------------------------------------------------------------
 
-FAILED: Final = "failed"
-CANCELLED: Final = "cancelled"
-KILLED: Final = "killed"
-_BY_OTHERS: Final = frozenset({"KILLED_ELSEWHERE", "CLUSTER_GONE"})
-"""Codes of a failure that is not the program's own."""
+_AS_THE_ENGINE: Final = (ExecutionOutcome.GOING_ON, ExecutionOutcome.SUCCEEDED)
 
 
 def status_of(execution: Mapping[str, Any]) -> str:
     """The status: of the engine, or `failed`, `cancelled` (a request to svcd), or `killed`."""
     info = execution.get("info") or {}
-    status, failure = str(info.get("status") or ""), info.get("failure") or {}
-    if status == "FAILED":
-        return FAILED
-    if status != "KILLED":
-        return status
-    if not failure:
-        return CANCELLED
-    return KILLED if failure.get("code") in _BY_OTHERS else FAILED
+    status, failure = str(info.get("status") or ""), info.get("failure") or None
+    return status_word(status, outcome_of(status, failure and str(failure.get("code"))))
+
+
+def status_word(status: str, outcome: str) -> str:
+    """The status for people of an execution that the API gives this status and outcome."""
+    return status if outcome in _AS_THE_ENGINE else str(outcome)

@@ -1,6 +1,7 @@
 // One cluster: what it is, its machines, how it was made, its events; scale, retry and delete.
 import { useEffect, useState } from "./hooks.js";
 import { html } from "./html.js";
+import { path } from "./api.js";
 import { QUESTIONS } from "./cluster_questions.js";
 import { tunnel, why } from "./commands.js";
 import { EventText } from "./events.js";
@@ -176,7 +177,7 @@ export function Cluster({ id, query }) {
   const isKnown = Boolean(cluster);
   const events = [...(kept.get(id)?.values() ?? [])];
   const mark = isKnown ? (events.at(-1)?.number ?? 0) : null;
-  const story = useStory(id, Number(query.change) || 0, cluster?.status, mark);
+  const story = useStory(`${path("clusters", id, "story")}?change=${Number(query.change) || 0}`, cluster?.status, mark);
   useEffect(() => {
     if (isKnown) openEvents(id);
   }, [id, isKnown]);

@@ -27,6 +27,7 @@ import {
 import { hasEnded, jobName, length, outcome, status } from "./records.js";
 import { to } from "./route.js";
 import { keep, store, useStore } from "./store.js";
+import { useStory } from "./story.js";
 import { plain } from "./text.js";
 import { clock, duration, full, moment, now } from "./time.js";
 
@@ -73,13 +74,13 @@ function Phase({ name, at, until, on, look }) {
     </li>`;
 }
 
-// The phases on a line.
-function Phases({ run }) {
+// The phases on a line. waits: the run waits for something that is missing.
+function Phases({ run, waits }) {
   const created = moment(run.created_at);
   const started = moment(run.start_time);
   const ended = moment(run.end_time);
   const over = hasEnded(run);
-  const running = run.info?.waiting ? "Waiting" : "Running";
+  const running = waits ? "Waiting" : "Running";
   const isRunning = started !== null;
   const look = ended === null ? "" : tone(outcome(run));
   return html`<ol class="phases-line">
@@ -109,27 +110,31 @@ function Data({ source }) {
   return html`<${Name}>${source.name}<//> <code class="faint"><${Cut} text=${source.url} most=${200} /></code>`;
 }
 
-const Action = ({ action }) => html`<tr>
-  <th scope="row">${plain(action.name ?? action.id)}</th>
-  <td>${plain(action.status)}</td>
-  <td dir="auto"><${Cut} text=${[action.errorCode, action.errorMessage].filter(Boolean).join(": ") || "–"} /></td>
+const Step = ({ name, status, error_code: code, error_text: text }) => html`<tr>
+  <th scope="row">${plain(name)}</th>
+  <td>${plain(status)}</td>
+  <td dir="auto"><${Cut} text=${[code, text].filter(Boolean).join(": ") || "–"} /></td>
 </tr>`;
 
-const Actions = ({ actions }) => html`
+const Steps = ({ steps }) => html`
   <${Section} id="actions" title="Steps of the engine">
     <${Table} columns=${{ Step: "", Status: "", Error: "" }}>
-      ${actions.map((each, at) => html`<${Action} key=${at} action=${each} />`)}
+      ${steps.map((step, at) => html`<${Step} key=${at} ...${step} />`)}
     <//>
   <//>`;
 
-const Failure = ({ run, failure: { code, step, text } }) => html`
-  <${Problem} title=${html`<span class="code">${plain(code)}</span> in ${plain(step)}`}>
-    <${Lines} text=${text} /><${Command} text=${commands.why(run.id)} />
+// What is missing or went wrong, and what to do.
+const Fault = ({ text, advice }) => html`
+  <${Lines} text=${text} />${advice && html`<p>What to do: ${plain(advice)}</p>`}`;
+
+const Failure = ({ run, failure }) => html`
+  <${Problem} title=${html`<span class="code">${plain(failure.code)}</span> in ${plain(failure.step)}`}>
+    <${Fault} ...${failure} /><${Command} text=${commands.why(run.id)} />
   <//>`;
 
-const Waiting = ({ waiting: { since, code, step, text, until } }) => html`<div class="notice" role="status">
-  <strong>Waits since <${Time} at=${since} />: ${plain(code)} in ${plain(step)}</strong>
-  <${Lines} text=${text} />
+const Waiting = ({ work: { since, until, wait } }) => html`<div class="notice" role="status">
+  <strong>Waits since <${Time} at=${since} />: ${plain(wait.code)} in ${plain(wait.step)}</strong>
+  <${Fault} ...${wait} />
   ${until && html`<p>svcd gives up at ${full(moment(until))}.</p>`}
 </div>`;
 
@@ -174,11 +179,13 @@ export function Run({ id, query }) {
   const [question, ask] = useState("");
   const run = executions.get(id);
   useTick(run && !hasEnded(run) ? 1000 : 30_000);
+  const mark = run ? JSON.stringify([run.info, run.start_time, run.end_time]) : null;
+  const story = useStory(path("job-executions", id, "story"), run && status(run), mark);
   const job = run && jobs.get(run.job_id);
   useTitle(job?.name ?? "Run");
   if (!run) return loaded && html`<${Missing} what="run" list=${["runs"]} id=${id} />`;
   const cluster = clusters.get(run.cluster_id);
-  const { failure, waiting, actions } = run.info ?? {};
+  const { failure, work, steps } = story ?? { steps: [] };
   const ended = hasEnded(run);
   const why = obstacle(run, job, cluster);
   const Ask = QUESTIONS[question];
@@ -190,12 +197,12 @@ export function Run({ id, query }) {
       ${job && html`<a class="button" href=${to(["jobs", job.id], { run: "1", like: id })}>Run with changes</a>`}
     <//>
     ${failure && html`<${Failure} run=${run} failure=${failure} />`}
-    ${waiting && html`<${Waiting} waiting=${waiting} />`}
-    <${Phases} run=${run} />
+    ${work?.wait && html`<${Waiting} work=${work} />`}
+    <${Phases} run=${run} waits=${Boolean(work?.wait)} />
     ${!ended && run.progress !== null && html`<p class="progress"><${Progress} run=${run} /></p>`}
     <${Log} id=${id} ended=${ended} query=${query} />
     <${Command} text=${commands.readLog(run.id, { ended, all: query.all })} />
-    ${Array.isArray(actions) && actions.length > 0 && html`<${Actions} actions=${actions} />`}
+    ${steps.length > 0 && html`<${Steps} steps=${steps} />`}
     <${Configuration} run=${run} sources=${sources} />
     ${Ask && html`<${Ask} run=${run} close=${() => ask("")} />`}`;
 }

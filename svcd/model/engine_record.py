@@ -25,8 +25,9 @@ _APPLICATION = re.compile(r"(?:application|job)_(\d+_\d+)\Z")
 class Action:
     """One node of the workflow. A text that the engine left out is "".
 
-    external_id, child_ids: of YARN applications and map-reduce jobs. console_url: of the resource
-    manager's page. ended: the engine gives an end time.
+    external_id, child_ids: of YARN applications and map-reduce jobs; external_status: YARN's word.
+    console_url: of the resource manager's page. started_on, ended_on: HTTP dates. ended: the
+    engine gives an end time.
     """
 
     id: str = ""
@@ -36,8 +37,11 @@ class Action:
     error_code: str = ""
     error_message: str = ""
     external_id: str = ""
+    external_status: str = ""
     child_ids: tuple[str, ...] = ()
     console_url: str = ""
+    started_on: str = ""
+    ended_on: str = ""
     ended: bool = False
 
     @property
@@ -170,8 +174,11 @@ def _action(tree: Mapping[str, object]) -> Action:
         error_code=text_in(tree, "errorCode"),
         error_message=text_in(tree, "errorMessage"),
         external_id=text_in(tree, "externalId"),
+        external_status=text_in(tree, "externalStatus"),
         child_ids=tuple(each for each in children if each),
         console_url=text_in(tree, "consoleUrl"),
+        started_on=text_in(tree, "startTime"),
+        ended_on=text_in(tree, "endTime"),
         ended=tree.get("endTime") is not None,
     )
 

@@ -168,7 +168,7 @@ class ExecutionInfo(View, frozen=True, kw_only=True):
     @classmethod
     def of(cls, record: job.Execution) -> ExecutionInfo:
         """A mapping in truth: the engine's record has more fields than the class."""
-        info: dict[str, object] = {**_complete(record), "status": record.status.value}
+        info: dict[str, object] = {**complete_record(record), "status": record.status.value}
         if record.failure is not None:
             info["failure"] = ExecutionFailure.filled(record.failure)
         if record.waiting is not None:
@@ -262,7 +262,7 @@ class JobConfig(View, frozen=True, kw_only=True):
     args: Annotated[dict[str, str], means("arguments of the program")]
 
 
-def _complete(execution: job.Execution) -> dict[str, object]:
+def complete_record(execution: job.Execution) -> dict[str, object]:
     """The engine's record. Once the execution has ended, it holds no time that is null.
 
     The engine may be gone before it has written the end of the workflow and of its actions.

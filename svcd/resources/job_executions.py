@@ -9,14 +9,19 @@ from klein import Klein
 
 from svcd.errors import ValidationError
 from svcd.model import wire_jobs
+from svcd.model.cluster import Cluster
 from svcd.model.execution_log import LogPart
 from svcd.model.ids import ExecutionId
+from svcd.model.job import Execution
+from svcd.model.wire_job_story import ExecutionStory
+from svcd.ports.store import Tx
 from svcd.resources._answers import Answer
 from svcd.resources._call import Call
 from svcd.resources._policy import Needs
 from svcd.resources._query import WAIT, Query, paged
 from svcd.resources._route import route
 from svcd.resources.dependencies import ApiServices
+from svcd.workflow.decide.story import story_of
 
 _OFFSET = Query("offset", "only the text from this byte on", most=2**53)
 _PROGRAMS = Query("programs", "only the lines that programs of the job have written", flag=True)
@@ -47,6 +52,24 @@ class JobExecutions:
         """Return one job execution with the status that svcd last read from the engine."""
         id_ = ExecutionId(execution_id)
         return await self._store.rendered("executions", call.tenant_id, id_)
+
+    @route(
+        app,
+        "GET",
+        "/job-executions/<execution_id>/story",
+        returns="story",
+        since="1.1",
+        operation="getJobExecutionStory",
+    )
+    async def story(self, call: Call, execution_id: str) -> ExecutionStory:
+        """Tell what happens with a job execution, what is wrong, and its steps (additive)."""
+
+        async def read(tx: Tx) -> tuple[Execution, Cluster | None]:
+            execution = await tx.executions.get(call.tenant_id, ExecutionId(execution_id))
+            id_ = execution.cluster_id
+            return execution, None if id_ is None else await tx.clusters.find(id_)
+
+        return story_of(*await self._store.read(read))
 
     @route(
         app,

@@ -186,6 +186,32 @@ RUN_FIELDS = {
     "progress": Either((None, float, int)),
 }
 
+FAULT = Only({"code": str, "step": str, "text": str, "meaning": str, "advice": str})
+WORK = Only(
+    {
+        "kind": str,
+        "since": Either((None, STAMP_T)),
+        "until": Either((None, STAMP_T)),
+        "progress": Either((None, float, int)),
+        "wait": Either((None, FAULT)),
+        "cluster_status": Either((None, str)),
+    }
+)
+STEP = Only(
+    {
+        "name": str,
+        "type": str,
+        "status": str,
+        "began": Either((None, STAMP_T)),
+        "ended": Either((None, STAMP_T)),
+        "external_id": str,
+        "external_status": str,
+        "error_code": str,
+        "error_text": str,
+        "page": str,
+    }
+)
+
 ENGINE_CLUSTER = {
     **INLINE,
     "node_groups": [
@@ -316,6 +342,25 @@ JOB_EXECUTIONS = (
         for query in ("programs=true", "offset=0&programs=2", "offset=0&program=true")
     ),
     Row(
+        says="the story tells the present work, the failure and the steps (additive, v1.1)",
+        path=RUNS_AT + "/{run_id}/story",
+        body=Only(
+            {
+                "story": Only(
+                    {
+                        "status": str,
+                        "outcome": str,
+                        "work": Either((None, WORK)),
+                        "failure": Either((None, FAULT)),
+                        "steps": Each(STEP),
+                    }
+                )
+            }
+        ),
+    ),
+    unknown("... not under v1.0", "GET", V0 + "/job-executions/{run_id}/story"),
+    unknown("... of an unknown execution", "GET", RUNS_AT + "/nope/story"),
+    Row(
         says="GET refresh-status: the object, not wrapped",
         path=RUNS_AT + "/{run_id}/refresh-status",
         body=Only({**RUN_FIELDS, "id": "{run_id}"}),
@@ -324,6 +369,11 @@ JOB_EXECUTIONS = (
         says="GET cancel: the object in KILLED",
         path=RUNS_AT + "/{run_id}/cancel",
         body=Only({**RUN_FIELDS, "id": "{run_id}", "info": {"status": "KILLED"}}),
+    ),
+    Row(
+        says="... and its story",
+        path=RUNS_AT + "/{run_id}/story",
+        body={"story": {"outcome": "cancelled", "work": None, "failure": None}},
     ),
     *(
         Row(

@@ -167,8 +167,11 @@ class RunTests(ConsoleCase):
             failed = self.run_job(
                 job, cluster, svcd__fake__outcome="fail", svcd__fake__error=f"ERROR 1: {HOSTILE}"
             )
+            asked: list[str] = []
+            page.on("request", lambda r: r.url.endswith("/story") and asked.append(r.url))
             page.goto(f"/console/#/runs/{failed}")
             page.get_by_role("alert").get_by_text("ERROR 1: <b onclick").wait_for()
+            page.get_by_role("row", name="job-node").wait_for()
             page.locator(".log").get_by_text("<b onclick").wait_for()
             page.get_by_text("1 line of Oozie, Hadoop, Pig, Spark and Java is left out").wait_for()
             page.get_by_label("Everything").check()
@@ -181,6 +184,9 @@ class RunTests(ConsoleCase):
             page.get_by_role("button", name="Cancel", exact=True).click()
             page.get_by_role("button", name="Cancel the run").dblclick()
             page.locator(".facts", has_text="KILLED").wait_for()
+            page.wait_for_timeout(2500)  # the page asks after changes of the run only
+            for run in (failed, slow):
+                self.assertLess(sum(run in url for url in asked), 5)
             page.get_by_role("button", name="Run again", exact=True).click()
             page.get_by_role("dialog").get_by_role("button", name="Run again").dblclick()
             page.locator(".facts", has_text="RUNNING").wait_for()

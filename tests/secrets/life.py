@@ -21,6 +21,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import globalLogPublisher
 
 from svcd.cli.cluster_story import of_cluster
+from svcd.cli.job_story import Look, of_execution
 from svcd.embedded.faults import FaultRule
 from svcd.ports.store import Page
 from svcd.runtime import logs
@@ -365,6 +366,12 @@ class Life:
         for each in executions.json.get("job_executions", ()):
             each.pop("job_configs")
             self.note("execution", json.dumps(each, ensure_ascii=False))
+            story = self.ask("GET", f"/job-executions/{each['id']}/story")
+            if story.status == 200:
+                self.note("story of the execution", story.body.decode())
+                look = Look(execution=each, story=story.json["story"])
+                told = of_execution(look, None, None, None, self.svcd.clock.seconds(), "")
+                self.note("svcd why of the execution", "\n".join(told))
             log = self.ask("GET", f"/job-executions/{each['id']}/log")
             self.note("log of the execution", log.body.decode("utf-8", "replace"))
         self.note("records", "\n".join(reprs()))

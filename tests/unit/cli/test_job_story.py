@@ -6,65 +6,81 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.job_story import changes, outcome, state
+from svcd.cli.job_story import Look, changes, is_over, outcome, state
+from svcd.model.failures import Code
+
+STORY = ("failure", "steps")
 
 
-def execution(status: str, **more: Any) -> dict[str, Any]:
-    info = {"status": status, **more.pop("info", {})}
-    return {
+def look(status: str, *, outcome: str = "going on", **more: Any) -> Look:
+    """An execution and its story. wait: for what it waits; failure, steps: of the story."""
+    story_part = {"failure": None, "steps": [], **{k: more.pop(k) for k in STORY if k in more}}
+    wait, progress = more.pop("wait", None), more.pop("progress", None)
+    work = {"kind": "run", "since": None, "until": None, "progress": progress, "wait": wait}
+    execution = {
         "id": "e1",
-        "info": info,
+        "info": {"status": status},
         "workflow_job_id": None,
-        "progress": None,
         "return_code": None,
         "created_at": "2026-01-01 00:00:00.000000",
         "end_time": None,
         **more,
     }
+    is_over = outcome != "going on"
+    story = {"status": status, "outcome": outcome, "work": None if is_over else work, **story_part}
+    return Look(execution=execution, story=story)
+
+
+def fault(code: str, step: str, text: str, **more: str) -> dict[str, str]:
+    return {"code": code, "step": step, "text": text, "meaning": "", "advice": "", **more}
 
 
 class StoryTests(SynchronousTestCase):
     def test_changes(self) -> None:
         """A line for each new status, step and wait; none when nothing has changed."""
-        pending = execution("Pending")
-        waits = {"code": "ENGINE_UNREACHABLE", "step": "submit", "text": "no answer", "until": None}
-        waiting = execution("Pending", info={"waiting": waits})
-        action = {"name": "job-node", "type": "pig", "externalId": "-"}
-        prep = execution("RUNNING", info={"actions": [action]}, workflow_job_id="w1")
-        runs = execution(
-            "RUNNING",
-            info={"actions": [{**action, "externalId": "application_1"}]},
-            workflow_job_id="w1",
+        pending = look("Pending")
+        waiting = look("Pending", wait=fault("ENGINE_UNREACHABLE", "submit", "no answer"))
+        step = {"name": "job-node", "external_id": ""}
+        prep = look("RUNNING", steps=[step], workflow_job_id="w1")
+        runs = look(
+            "RUNNING", steps=[{**step, "external_id": "application_1"}], workflow_job_id="w1"
         )
         self.assertEqual(list(changes(None, pending)), ["job is Pending"])
         self.assertEqual(list(changes(pending, pending)), [])
         self.assertEqual(list(changes(pending, waiting)), ["waits in step submit: no answer"])
         self.assertEqual(list(changes(waiting, prep)), ["goes on", "job is RUNNING, workflow w1"])
         self.assertEqual(list(changes(prep, runs)), ["step job-node runs as application_1"])
-        self.assertEqual(list(changes(runs, execution("SUCCEEDED"))), [])
+        self.assertEqual(list(changes(runs, look("SUCCEEDED", outcome="succeeded"))), [])
+
+    def test_end(self) -> None:
+        """Both parts of a look tell it: the story may be newer than the execution."""
+        over = look("SUCCEEDED", outcome="succeeded")
+        self.assertTrue(is_over(over))
+        self.assertFalse(is_over(look("RUNNING")))
+        self.assertFalse(is_over(Look(execution=look("RUNNING").execution, story=over.story)))
 
     def test_state_on_one_line(self) -> None:
         """Status, progress and time."""
         begun = 1_767_225_600.0
-        self.assertEqual(state(execution("Pending"), None), "job is Pending")
+        self.assertEqual(state(look("Pending"), None), "job is Pending")
         self.assertEqual(
-            state(execution("RUNNING", progress=0.5), begun + 12), "job is RUNNING, 50%, 12 s"
+            state(look("RUNNING", progress=0.5), begun + 12), "job is RUNNING, 50%, 12 s"
         )
-        waits = {"code": "ENGINE_UNREACHABLE", "step": "submit", "text": "Oozie: refused"}
+        wait = fault("ENGINE_UNREACHABLE", "submit", "Oozie: refused", advice="look at it")
         self.assertEqual(
-            state(execution("Pending", info={"waiting": waits}), begun + 12),
-            "job is Pending, 12 s; step submit waits: Oozie: refused",
+            state(look("Pending", wait=wait), begun + 12),
+            "job is Pending, 12 s; step submit waits: Oozie: refused; look at it",
         )
 
     def test_outcome_of_a_success(self) -> None:
         """Exit code 0 and one line."""
-        done = execution("SUCCEEDED", end_time="2026-01-01T00:00:41")
+        done = look("SUCCEEDED", outcome="succeeded", end_time="2026-01-01T00:00:41")
         self.assertEqual(outcome(done), (0, ["job SUCCEEDED after 41 s"]))
 
     def test_outcome_of_a_failure(self) -> None:
         """Exit code 1, with reason, meaning, advice and the program's own code."""
-        failure = {"code": "OUTPUT_EXISTS", "step": "job-node", "text": "/out exists"}
-        code, lines = outcome(execution("KILLED", info={"failure": failure}, return_code=2))
+        failure = fault("OUTPUT_EXISTS", "job-node", "/out exists", meaning="M", advice="A")
+        code, lines = outcome(look("KILLED", outcome="failed", failure=failure, return_code=2))
         self.assertEqual(code, 1)
         self.assertEqual(
             lines[:3], ["job failed", "failure: OUTPUT_EXISTS in step job-node", "  /out exists"]
@@ -79,18 +95,20 @@ class StoryTests(SynchronousTestCase):
 
     def test_advice_names_the_execution(self) -> None:
         """The command can be copied."""
-        failure = {"code": "EXIT_CODE", "step": "job-node", "text": "exit code [1]"}
-        _, lines = outcome(execution("KILLED", info={"failure": failure}))
+        code = Code.EXIT_CODE
+        explained = {"meaning": code.meaning, "advice": code.advice}
+        failure = fault("EXIT_CODE", "job-node", "exit code [1]", **explained)
+        _, lines = outcome(look("KILLED", outcome="failed", failure=failure))
         self.assertTrue(lines[-1].endswith(" in its log: svcd job logs e1"), lines)
 
     def test_outcome_of_a_cancel(self) -> None:
         """It is no success."""
         self.assertEqual(
-            outcome(execution("KILLED", end_time="2026-01-01T00:00:41")),
+            outcome(look("KILLED", outcome="cancelled", end_time="2026-01-01T00:00:41")),
             (1, ["job cancelled by a request to svcd after 41 s"]),
         )
-        failure = {"code": "KILLED_ELSEWHERE", "step": "workflow", "text": "was killed"}
-        code, lines = outcome(execution("KILLED", info={"failure": failure}))
+        failure = fault("KILLED_ELSEWHERE", "workflow", "was killed")
+        code, lines = outcome(look("KILLED", outcome="killed", failure=failure))
         self.assertEqual(
             (code, lines[:3]),
             (
