@@ -186,12 +186,10 @@ class LiveJobs(Live):
             clock=self.clock,
             settings=settings,
             access=None,
-            idle=lambda: None,
             rng=random.Random(1),
         )
         self.jobs = Jobs(
             store=self.store,
-            engine=self.engine,
             engines=engines,
             controller=self.controller,
             create_cluster=None,  # type: ignore[arg-type]
