@@ -12,9 +12,9 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 ROOT_VARIABLE: Final = "SVCD_MACHINE_ROOT"
 PROC: Final = Path("/proc")
@@ -74,10 +74,13 @@ def below(folder: Path) -> Callable[[str], bool]:
     return lambda root: whole in Path(os.path.realpath(root)).parents
 
 
-def end(mine: Callable[[str], bool], *, grace_s: float, limit_s: float) -> Sequence[int]:
+def ending(
+    mine: Callable[[str], bool], *, grace_s: float, limit_s: float
+) -> Generator[float, None, Sequence[int]]:
     """End all processes of the machines whose folders are `mine`: SIGTERM, after `grace_s` SIGKILL.
 
-    Returns the ids that are left after `limit_s`. Raises OSError: there is no /proc.
+    Yields the pauses before the next look in seconds, and returns the ids that are left after
+    `limit_s`. Raises OSError: there is no /proc.
     """
     began, quiet, pause_s = time.monotonic(), 0, _FIRST_PAUSE_S
     asked: set[int] = set()
@@ -94,8 +97,19 @@ def end(mine: Callable[[str], bool], *, grace_s: float, limit_s: float) -> Seque
         quiet = 0 if roots else quiet + 1
         if quiet >= _QUIET_SCANS:
             return ()
-        time.sleep(pause_s)
+        yield pause_s
         pause_s = min(_LONGEST_PAUSE_S, pause_s * 1.5)
+
+
+def end(mine: Callable[[str], bool], *, grace_s: float, limit_s: float) -> Sequence[int]:
+    """`ending` in a process that does nothing else meanwhile."""
+    steps = ending(mine, grace_s=grace_s, limit_s=limit_s)
+    while True:
+        try:
+            pause_s = next(steps)
+        except StopIteration as ended:
+            return cast("Sequence[int]", ended.value)
+        time.sleep(pause_s)
 
 
 def send(pid: int, folder: str, number: signal.Signals, proc: Path = PROC) -> None:

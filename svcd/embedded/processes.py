@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from twisted.internet.interfaces import IProcessProtocol, IProcessTransport
 from twisted.internet.threads import deferToThreadPool
 
 from svcd.embedded import process_marks
+from svcd.runtime.tasks import sleep
 
 _SETSID: Final = "/usr/bin/setsid"
 _SHELL: Final = "/bin/sh"
@@ -32,14 +33,21 @@ def session_leader(
 
 
 async def end(reactor: Any, folder: Path, *, grace_s: float, limit_s: float) -> Sequence[int]:
-    """End all processes of the machine in `folder` by a thread, see `process_marks.end`.
+    """End all processes of the machine in `folder`, see `process_marks.ending`.
 
-    Returns the ids that are left after `limit_s`.
+    A thread does each look; the pauses are the reactor's. Returns the ids left after `limit_s`.
     """
     mine = {str(folder)}.__contains__
-    left: Sequence[int] = await deferToThreadPool(
-        reactor,
-        reactor.getThreadPool(),
-        lambda: process_marks.end(mine, grace_s=grace_s, limit_s=limit_s),
-    )
-    return left
+    steps = process_marks.ending(mine, grace_s=grace_s, limit_s=limit_s)
+
+    def look() -> float | Sequence[int]:
+        try:
+            return next(steps)
+        except StopIteration as ended:
+            return cast("Sequence[int]", ended.value)
+
+    while True:
+        found = await deferToThreadPool(reactor, reactor.getThreadPool(), look)
+        if not isinstance(found, float):
+            return found
+        await sleep(reactor, found)
