@@ -53,12 +53,9 @@ async def serve(root: Path, ssh_port: int, addresses: list[str], key: str) -> No
         spec = GuestSpec(
             server_id=f"m{number}",
             name=f"m{number}",
-            tenant_id="demo",
             addresses=(address,),
             user_name="svcd",
             authorized_keys=(key,),
-            ram_mib=1024,
-            vcpus=1,
         )
         await machines.boot(spec)
     print(json.dumps({"http": port}), flush=True)
