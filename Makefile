@@ -50,10 +50,12 @@ demo: image ## Build a cluster of real Hadoop on this machine, run jobs on it, d
 run: image ## Serve 127.0.0.1:8386 with the embedded cloud; ARGS="--set …" for settings
 	@$(BIN)/twistd -n --pidfile= svcd --set server.state_dir=$(STATE) $(ARGS)
 
+# Tests and benchmarks are not typed; but names and arguments that are gone are found in them.
 lint: venv ## Run ruff, mypy --strict and the import contracts
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@! $(BIN)/mypy tests benchmarks | grep -E '\[call-arg\]|Module "svcd[^"]*" has no attribute'
 	@$(BIN)/lint-imports
 
 docs: venv ## Make the site of the documentation in build/docs
