@@ -239,3 +239,18 @@ class Code(enum.StrEnum):
         "A defect of svcd or of a distribution stopped the work.",
         "report the defect to the operator of svcd, whose log has more")
     # fmt: on
+
+
+def explained(code: str, text: str) -> dict[str, str]:
+    """A failure for a story: `text` without its advice, and meaning and advice of `code`.
+
+    Both are empty for a code that is not in the list.
+    """
+    if code not in Code.__members__:
+        return {"text": text, "meaning": "", "advice": ""}
+    known = Code(code)
+    return {
+        "text": known.without_advice(text),
+        "meaning": known.meaning,
+        "advice": known.advice,
+    }

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from svcd.model.cluster import RESTING, Cluster, ClusterEvent, ClusterStatus
-from svcd.model.failures import Code
+from svcd.model.failures import explained
 from svcd.model.step_kind import HEALTH, REQUEST
 from svcd.model.wire import Event
 from svcd.model.wire_story import (
@@ -140,14 +140,11 @@ def _failure(text: str, events: Sequence[ClusterEvent]) -> ClusterFailure | None
         return None
     failed = [e for e in events if e.outcome == "failed" and e.code and e.code in text]
     code = failed[-1].code if failed else ""
-    known = Code(code) if code in Code.__members__ else None
     return ClusterFailure(
         code=code,
-        text=text if known is None else known.without_advice(text),
         machine=next((event.machine for event in reversed(failed) if event.machine), ""),
         by_health_check=bool(failed) and failed[-1].step == HEALTH,
-        meaning="" if known is None else known.meaning,
-        advice="" if known is None else known.advice,
+        **explained(code, text),
     )
 
 

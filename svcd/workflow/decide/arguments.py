@@ -22,7 +22,7 @@ Note: the last words of the script. `env` sets the variables, because a shell ha
 own, and refuses names like `A.B`. `env` would take a program `./a=b.sh` for a variable; `nice -n 0`
 does nothing but run its operand.
 
-Note: secrets. The script lies in a folder that only the user of HDFS may read. The definition,
+Note: secrets. The script is in a folder that only the user of HDFS may read. The definition,
 which all users of the engine may read, has none of the values. The launcher prints the script of
 an action in its log, unless the program of the action is not in the container's folder. So it is
 `sh`, and the script is its argument.

@@ -10,7 +10,7 @@ from typing import Final
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.engine_record import Action, moment_of, parsed
 from svcd.model.execution_outcome import outcome_of
-from svcd.model.failures import Code
+from svcd.model.failures import explained
 from svcd.model.ids import Timestamp, iso_seconds
 from svcd.model.job import Execution, ExecutionStatus, Failure, Waiting
 from svcd.model.wire_job_story import (
@@ -64,14 +64,7 @@ def _work(execution: Execution, cluster: Cluster | None) -> ExecutionWork:
 
 
 def _fault(given: Failure | Waiting) -> ExecutionFault:
-    known = Code(given.code) if given.code in Code.__members__ else None
-    return ExecutionFault(
-        code=given.code,
-        step=given.step,
-        text=given.text if known is None else known.without_advice(given.text),
-        meaning="" if known is None else known.meaning,
-        advice="" if known is None else known.advice,
-    )
+    return ExecutionFault(code=given.code, step=given.step, **explained(given.code, given.text))
 
 
 def _step(action: Action) -> EngineStep:
