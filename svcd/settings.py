@@ -33,6 +33,7 @@ UNIX = "unix"
 _KEY = re.compile(r"[A-Za-z0-9_.]*")
 _A_ROLE = "name a role, for example member"
 _NOT_SETTINGS = (
+    "SVCD_API",
     "SVCD_CONFORMANCE_",
     "SVCD_HOSTS_FILE",
     "SVCD_JAVA_HOME",
@@ -40,10 +41,11 @@ _NOT_SETTINGS = (
     "SVCD_LIVE_",
     "SVCD_MACHINE_",
     "SVCD_MVN_ARGS",
+    "SVCD_OBJSTORE_",
     "SVCD_TEST_",
     "SVCD_VANILLA_PREFIX",
 )
-"""Beginnings of variables that other parts of svcd read: the image, the machines, the tests."""
+"""Beginnings of variables that other parts of svcd read: commands, the image, machines, tests."""
 
 
 @frozen(kw_only=True)

@@ -62,6 +62,7 @@ class LoadTests(SynchronousTestCase):
     def test_a_variable_of_no_section_is_reported_and_ignored(self) -> None:
         """With the nearest setting and without its value, which may be a secret."""
         given = {"SVCD_CLUOD_PASSWORD": "s3cret", "SVCD_JAVA_HOME": "/j", "SVCD_TEST_JAR": "/t"}
+        given |= {"SVCD_API": "http://x", "SVCD_OBJSTORE_PASSWORD": "p"}  # of commands
         loaded = load(None, {**given, "SVCD_FOO": "1", "PATH": "/bin"})
         self.assertEqual(
             loaded.unknown,
