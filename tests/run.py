@@ -1,9 +1,9 @@
 """`python -m tests.run ...` is trial with one plain closing line built from trial's own result.
 
-Above that line stand the tests that were left out, by module and reason, and the ids of the tests
-that failed. `tests.run tests` runs a sample of the suite (tests/support/sample.py), the live
-modules in a process beside the rest. What that process printed comes after the other's. The
-environment changes this; CI sets all three:
+Above that line stand the slowest tests and the seconds by folder, the tests that were left out, by
+module and reason, and the ids of the tests that failed. `tests.run tests` runs a sample of the
+suite (tests/support/sample.py), the live modules in a process beside the rest. What that process
+printed comes after the other's. The environment changes this; CI sets all three:
 
 SVCD_TEST_EXHAUSTIVE=1: of `tests`, everything runs, in one process.
 
@@ -27,7 +27,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from attrs import asdict, evolve, frozen
+from attrs import asdict, evolve, field, frozen
 from twisted.scripts.trial import run as run_trial
 from twisted.trial.reporter import Reporter
 
@@ -48,6 +48,9 @@ _AT_ONCE = 3
 """Groups at a time. A fourth one makes two processors no faster."""
 _SMALL = 7
 """Modules of `tests.live` in a group."""
+_FIRST = ("tests.unit.", "tests.conformance.", "tests.contract.", "tests.system.")
+"""The likeliest failures first: a fault of one module is seen before the searches begin."""
+_SLOWEST = 10
 
 
 @frozen(kw_only=True)
@@ -55,19 +58,21 @@ class Result:
     """failed: ids of tests; a test that fails in its body and in a cleanup has failed once.
 
     left_out: for each module and reason the number of tests, and what suites left of their cases.
+    seconds: by the ids of the tests.
     """
 
     passed: int
     failed: tuple[str, ...]
     skipped: int
     left_out: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(factory=dict)
 
     def line(self) -> str:
         return f"{self.passed} passed, {len(self.failed)} failed, {self.skipped} skipped"
 
 
-def result_of(reporter: Any) -> Result:
-    """What trial's reporter has counted."""
+def result_of(reporter: Any, seconds: Mapping[str, float]) -> Result:
+    """What trial's reporter has counted, and the tests' seconds by their ids."""
     cases = [case for case, _ in (*reporter.failures, *reporter.errors)]
     cases += [case for case, *_ in reporter.unexpectedSuccesses]
     return Result(
@@ -75,6 +80,7 @@ def result_of(reporter: Any) -> Result:
         failed=tuple(sorted({case.id() for case in cases})),
         skipped=len(reporter.skips),
         left_out=left_out((case.id(), str(reason)) for case, reason in reporter.skips),
+        seconds=seconds,
     )
 
 
@@ -96,6 +102,23 @@ def joined(results: Sequence[Result]) -> Result:
         failed=tuple(test for each in results for test in each.failed),
         skipped=sum(each.skipped for each in results),
         left_out=tuple(line for each in results for line in each.left_out),
+        seconds={test: spent for each in results for test, spent in each.seconds.items()},
+    )
+
+
+def times(seconds: Mapping[str, float]) -> tuple[str, ...]:
+    """Ids of tests with their seconds -> lines of a table: the slowest tests, then all folders."""
+    folders: dict[str, list[float]] = {}
+    for test, spent in seconds.items():
+        folder = ".".join(test.split(".")[:-3][:3])
+        folders.setdefault(folder, []).append(spent)
+    slowest = sorted(seconds.items(), key=lambda row: -row[1])[:_SLOWEST]
+    by_folder = sorted(folders.items(), key=lambda row: -sum(row[1]))
+    return (
+        "seconds  the slowest tests",
+        *(f"{spent:7.1f}  {test}" for test, spent in slowest),
+        "seconds  tests  by folder",
+        *(f"{sum(spent):7.1f}  {len(spent):5}  {name}" for name, spent in by_folder),
     )
 
 
@@ -106,7 +129,7 @@ def lanes(modules: Mapping[str, str], sample: bool) -> Mapping[str, Sequence[str
     """
     found: dict[str, list[str]] = {}
     live = 0
-    for name, text in sorted(modules.items()):
+    for name, text in sorted(modules.items(), key=lambda module: _order(module[0])):
         group = "live" if name.startswith("tests.live.") else "rest"
         if not sample:
             if any(part in text for part in _PLATFORM):
@@ -120,6 +143,11 @@ def lanes(modules: Mapping[str, str], sample: bool) -> Mapping[str, Sequence[str
         found.setdefault(group, []).append(name)
     last_first = dict(sorted(found.items(), reverse=True))
     return dict(sorted(last_first.items(), key=lambda each: each[0] not in ("platform", "rest")))
+
+
+def _order(module: str) -> tuple[int, str]:
+    place = next((n for n, folder in enumerate(_FIRST) if module.startswith(folder)), len(_FIRST))
+    return place, module
 
 
 def _modules() -> dict[str, str]:
@@ -180,11 +208,14 @@ def _told(told: Path, group: str, code: object) -> Result:
         failed=tuple(said["failed"]),
         skipped=said["skipped"],
         left_out=tuple(said["left_out"]),
+        seconds=said["seconds"],
     )
 
 
 def _closing(result: Result) -> Result:
-    """Print what was left out and what failed, try that again where wanted, and close the run."""
+    """Print times, what was left out and what failed, try that again where wanted, and close."""
+    for line in times(result.seconds):
+        print(line, flush=True)
     for line in result.left_out:
         print(f"left out: {line}", flush=True)
     for test in result.failed:
@@ -225,12 +256,22 @@ def main() -> int:
     if sample or (everything and os.environ.get(LANES)):
         return 1 if _closing(_in_lanes(sample)).failed else 0
     ended: list[Result] = []
-    done = Reporter.done
+    seconds: dict[str, float] = {}
+    start, stop, done = Reporter.startTest, Reporter.stopTest, Reporter.done
+
+    def started(self: Reporter, test: Any) -> None:
+        seconds[test.id()] = -time.monotonic()
+        start(self, test)
+
+    def stopped(self: Reporter, test: Any) -> None:
+        stop(self, test)
+        seconds[test.id()] += time.monotonic()
 
     def done_and_told(self: Reporter) -> None:
         done(self)
-        ended.append(result_of(self))
+        ended.append(result_of(self, seconds))
 
+    Reporter.startTest, Reporter.stopTest = started, stopped  # type: ignore[method-assign]
     Reporter.done = done_and_told  # type: ignore[method-assign]
     try:
         run_trial()

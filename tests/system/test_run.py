@@ -10,7 +10,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.run import AGAIN, EXHAUSTIVE, Result, joined, lanes, left_out
+from tests.run import AGAIN, EXHAUSTIVE, Result, joined, lanes, left_out, times
 
 _SLOW = """
 from twisted.trial.unittest import SynchronousTestCase
@@ -68,12 +68,14 @@ class LanesTests(SynchronousTestCase):
             "tests.live.test_b": "from tests.support.real_openstack import given",
             "tests.live.test_console_a": "",
             "tests.simulation.test_a": "",
-            "tests.test_a": "import json",
+            "tests.causes.test_d": "",
+            "tests.system.test_e": "",
+            "tests.unit.test_f": "import json",
         }
         self.assertEqual(
             list(lanes(modules, sample=False).items()),
             [
-                ("rest", ["tests.test_a"]),
+                ("rest", ["tests.unit.test_f", "tests.system.test_e", "tests.causes.test_d"]),
                 ("platform", ["tests.live.test_b"]),
                 ("simulation", ["tests.simulation.test_a"]),
                 ("live 2", live[7:]),
@@ -96,6 +98,34 @@ class LanesTests(SynchronousTestCase):
         first = Result(passed=3, failed=("a",), skipped=1)
         second = Result(passed=2, failed=("b",), skipped=0)
         self.assertEqual(joined([first, second]).line(), "5 passed, 2 failed, 1 skipped")
+
+
+class TimesTests(SynchronousTestCase):
+    """The table of a run's times."""
+
+    def test_the_slowest_tests_and_the_sums_of_the_folders(self) -> None:
+        """Ten tests at most; a folder below the third level counts with the one above it."""
+        seconds = {f"tests.unit.cli.test_a.OneTests.test_{n}": 1.0 for n in range(10)}
+        seconds["tests.live.test_b.OneTests.test_x"] = 20.0
+        seconds["tests.unit.store.lease.test_c.OneTests.test_y"] = 0.25
+        table = times(seconds)
+        self.assertEqual(
+            table[:3],
+            (
+                "seconds  the slowest tests",
+                "   20.0  tests.live.test_b.OneTests.test_x",
+                "    1.0  tests.unit.cli.test_a.OneTests.test_0",
+            ),
+        )
+        self.assertEqual(
+            table[11:],
+            (
+                "seconds  tests  by folder",
+                "   20.0      1  tests.live",
+                "   10.0     10  tests.unit.cli",
+                "    0.2      1  tests.unit.store",
+            ),
+        )
 
 
 class LeftOutTests(SynchronousTestCase):
