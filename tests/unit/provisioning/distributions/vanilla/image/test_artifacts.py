@@ -13,13 +13,10 @@ from svcd.provisioning.distributions.vanilla.image.artifacts import (
     parse,
     parse_archive,
     poms_digest,
-    read_archive,
     read_list,
     take_copies,
 )
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
-from svcd.provisioning.distributions.vanilla.image.layout import RECIPE
-from tests.unit.provisioning.distributions.vanilla.image.scripts import load_script
 
 ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 DEF = "cb8379ac2098aa165029e3938a51da0bcecfc008fd6795f401178647f96c5b34"
@@ -38,6 +35,7 @@ TEXT = f"""\
 CORE = Artifact(ABC, ("spark",), "org/apache/spark/core/9.0/core-9.0.jar", "Apache License 2.0")
 ZIP = Artifact(DEF, ("python",), "py4j/0.10/py4j-0.10-src.zip", "BSD 3-Clause")
 URL = "https://files.example/packages/pyspark-9.0.tar.gz"
+ARCHIVE = Archive(DEF, 123, URL, "pyspark-9.0", "9.0", (CORE, ZIP))
 ARCHIVE_TEXT = f"""\
 # What the image takes of Spark's archive: SHA-256, folder, coordinates as a path, licence.
 # Written by: make digests SPARK=VERSION
@@ -48,23 +46,17 @@ ARCHIVE_TEXT = f"""\
 
 
 class ListTest(SynchronousTestCase):
-    """artifacts.txt."""
+    """artifacts.txt and spark/archive.txt."""
 
-    def test_written_in_the_order_of_paths(self) -> None:
-        """The text depends on the artifacts alone."""
-        self.assertEqual(load_script("image-digests").text_of(ABC, (SMART, EPOLL)), TEXT)
-
-    def test_read(self) -> None:
-        """What was written is read back."""
-        self.assertEqual(parse(TEXT), (EPOLL, SMART))
-
-    def test_coordinates(self) -> None:
-        """They follow from the path; the rest of the file's name is the classifier."""
+    def test_coordinates_follow_from_the_path(self) -> None:
+        """The rest of the file's name is the classifier."""
         self.assertEqual(SMART.coordinates, ("net.minidev", "json-smart", "2.3", ""))
         self.assertEqual(EPOLL.coordinates, ("io.netty", "epoll", "4.1.Final", "linux-x86_64"))
+        self.assertEqual(ARCHIVE.name_of(CORE), "pyspark-9.0/deps/jars/core-9.0.jar")
+        self.assertEqual(ARCHIVE.name_of(ZIP), "pyspark-9.0/lib/py4j-0.10-src.zip")
 
-    def test_damaged_line_is_refused(self) -> None:
-        """A short digest, a path out of the repository or another kind of file: with the line."""
+    def test_damaged_line_is_refused_with_its_number(self) -> None:
+        """A short digest, a path out of the repository or another kind of file."""
         for wrong in (
             f"{ABC[1:]}  hadoop  a/b/1/b-1.jar",
             f"{ABC}  hadoop  a/../../b-1.jar",
@@ -75,9 +67,12 @@ class ListTest(SynchronousTestCase):
         ):
             error = self.assertRaises(ImageError, parse, f"# poms: {ABC}\n{wrong}\n")
             self.assertIn("artifacts.txt, line 2 cannot be read", str(error))
+        error = self.assertRaises(ImageError, parse_archive, ARCHIVE_TEXT.replace("core/", "../"))
+        self.assertIn("spark/archive.txt, line 4 cannot be read", str(error))
+        error = self.assertRaises(ImageError, parse_archive, ARCHIVE_TEXT.replace("archive: ", ""))
+        self.assertIn("names no archive: make digests SPARK=VERSION", str(error))
 
     def test_list_older_than_the_poms_is_refused(self) -> None:
-        """A changed pom asks for new digests."""
         recipe = Path(self.mktemp())
         (recipe / "poms").mkdir(parents=True)
         (recipe / "poms" / "pom.xml").write_text("one")
@@ -90,44 +85,6 @@ class ListTest(SynchronousTestCase):
             str(error),
             f"{recipe}/poms has changed since artifacts.txt was written: make digests",
         )
-
-    def test_list_of_the_recipe(self) -> None:
-        """It is that of the poms, and no class path holds two jars of one name."""
-        artifacts = read_list(RECIPE)
-        held = [(folder, each.file) for each in artifacts for folder in each.folders]
-        self.assertEqual(len(held), len(set(held)))
-        self.assertEqual({folder for folder, _ in held}, {"hadoop", "oozie", "launcher", "pig"})
-        self.assertGreater(len(artifacts), 300)
-
-
-class ArchiveListTest(SynchronousTestCase):
-    """spark/archive.txt."""
-
-    def test_read_and_written(self) -> None:
-        """What was written is read back."""
-        archive = Archive(DEF, 123, URL, "pyspark-9.0", "9.0", (CORE, ZIP))
-        self.assertEqual(parse_archive(ARCHIVE_TEXT), archive)
-        script = load_script("image-spark-digests")
-        self.assertEqual(script.text_of(archive), ARCHIVE_TEXT)
-        self.assertEqual(archive.name_of(CORE), "pyspark-9.0/deps/jars/core-9.0.jar")
-        self.assertEqual(archive.name_of(ZIP), "pyspark-9.0/lib/py4j-0.10-src.zip")
-
-    def test_damaged_list_is_refused(self) -> None:
-        """With its name, the line and the command."""
-        error = self.assertRaises(ImageError, parse_archive, ARCHIVE_TEXT.replace("core/", "../"))
-        self.assertIn("spark/archive.txt, line 4 cannot be read", str(error))
-        error = self.assertRaises(ImageError, parse_archive, ARCHIVE_TEXT.replace("archive: ", ""))
-        self.assertIn("names no archive: make digests SPARK=VERSION", str(error))
-
-    def test_list_of_the_recipe(self) -> None:
-        """Spark with YARN and Connect, its Python side, and its licence."""
-        archive = read_archive(RECIPE)
-        files = {each.file for each in archive.members}
-        self.assertEqual(len(files), len(archive.members))
-        for file in ("spark-yarn_2.13-4.2.0.jar", "spark-connect_2.13-4.2.0.jar", "pyspark.zip",
-                     "py4j-0.10.9.9-src.zip", "LICENSE", "NOTICE"):  # fmt: skip
-            self.assertIn(file, files)
-        self.assertEqual(archive.version, "4.2.0")
 
 
 class CopiesTest(SynchronousTestCase):

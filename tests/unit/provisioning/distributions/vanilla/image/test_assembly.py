@@ -9,7 +9,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.provisioning.distributions.vanilla.image.artifacts import Archive, Artifact
+from svcd.provisioning.distributions.vanilla.image.artifacts import Artifact
 from svcd.provisioning.distributions.vanilla.image.assembly import unpack
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.pig_avro import (
@@ -19,13 +19,10 @@ from svcd.provisioning.distributions.vanilla.image.pig_avro import (
 )
 from tests.unit.provisioning.distributions.vanilla.image.test_artifacts import (
     ABC,
+    ARCHIVE,
     CORE,
-    DEF,
-    URL,
     ZIP,
 )
-
-SPARK = Archive(DEF, 123, URL, "pyspark-9.0", "9.0", (CORE, ZIP))
 
 
 class UnpackTest(SynchronousTestCase):
@@ -43,7 +40,7 @@ class UnpackTest(SynchronousTestCase):
 
     def test_wanted_members_only(self) -> None:
         """They are in the folder of their line, and the archive is gone."""
-        unpack(SPARK, [CORE, ZIP], self.file, self.base / "jars")
+        unpack(ARCHIVE, [CORE, ZIP], self.file, self.base / "jars")
         files = {
             path.relative_to(self.base).as_posix(): path.read_text()
             for path in self.base.rglob("*")
@@ -60,7 +57,7 @@ class UnpackTest(SynchronousTestCase):
     def test_missing_member(self) -> None:
         """It is named."""
         other = Artifact(ABC, ("spark",), "org/apache/spark/sql/9.0/sql-9.0.jar")
-        error = self.assertRaises(ImageError, unpack, SPARK, [other], self.file, self.base)
+        error = self.assertRaises(ImageError, unpack, ARCHIVE, [other], self.file, self.base)
         self.assertEqual(
             str(error),
             "pyspark-9.0.tar.gz has no pyspark-9.0/deps/jars/sql-9.0.jar:"

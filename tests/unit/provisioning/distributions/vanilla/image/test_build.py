@@ -15,7 +15,6 @@ from svcd.provisioning.distributions.vanilla.image.build import (
     is_current,
     problem,
     recipe_stamp,
-    versions,
 )
 from svcd.provisioning.distributions.vanilla.image.layout import read_record
 from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree, put
@@ -30,32 +29,20 @@ class StampTest(SynchronousTestCase):
         (self.recipe / "poms" / "pom.xml").write_text("one")
         (self.recipe / "build.py").write_text("two")
 
-    def test_same_files_same_stamp(self) -> None:
-        """The stamp is that of the contents alone."""
+    def test_names_and_contents_count(self) -> None:
+        """Documents and compiled code do not: a corrected sentence makes nobody build again."""
         before = recipe_stamp(self.recipe)
-        (self.recipe / "poms" / "pom.xml").write_text("one")
-        self.assertEqual(recipe_stamp(self.recipe), before)
         self.assertEqual(len(before), 16)
-
-    def test_changed_contents_change_it(self) -> None:
-        """Each file counts."""
-        before = recipe_stamp(self.recipe)
-        (self.recipe / "poms" / "pom.xml").write_text("three")
-        self.assertNotEqual(recipe_stamp(self.recipe), before)
-
-    def test_renamed_file_changes_it(self) -> None:
-        """So do names."""
-        before = recipe_stamp(self.recipe)
-        (self.recipe / "poms" / "pom.xml").rename(self.recipe / "poms" / "parent.xml")
-        self.assertNotEqual(recipe_stamp(self.recipe), before)
-
-    def test_documents_and_compiled_code_do_not_count(self) -> None:
-        """A corrected sentence makes nobody build again."""
-        before = recipe_stamp(self.recipe)
         (self.recipe / "README.md").write_text("words")
         (self.recipe / "__pycache__").mkdir()
         (self.recipe / "__pycache__" / "build.pyc").write_bytes(b"x")
+        (self.recipe / "poms" / "pom.xml").write_text("one")
         self.assertEqual(recipe_stamp(self.recipe), before)
+        (self.recipe / "poms" / "pom.xml").write_text("three")
+        self.assertNotEqual(recipe_stamp(self.recipe), before)
+        (self.recipe / "poms" / "pom.xml").write_text("one")
+        (self.recipe / "poms" / "pom.xml").rename(self.recipe / "poms" / "parent.xml")
+        self.assertNotEqual(recipe_stamp(self.recipe), before)
 
 
 class BuildTest(SynchronousTestCase):
@@ -72,21 +59,18 @@ class BuildTest(SynchronousTestCase):
         self.assertEqual((done.made, done.size_bytes, said), (False, 196, []))
         self.assertEqual(done.prefix, self.prefix.absolute())
 
-    def test_lost_file_is_not_current(self) -> None:
-        """A tree that somebody tidied up is made again."""
+    def test_changed_tree_is_not_current(self) -> None:
+        """Lost files, another recipe, half a record: each asks for a new tree."""
         self.assertTrue(is_current(self.prefix))
-        (self.prefix / "java/opens").unlink()
-        self.assertFalse(is_current(self.prefix))
-
-    def test_other_stamp_is_not_current(self) -> None:
-        """A changed recipe asks for a new tree."""
-        (self.prefix / "image.json").write_text('{"stamp": "0"}')
-        self.assertFalse(is_current(self.prefix))
-
-    def test_damaged_record_is_not_current(self) -> None:
-        """Half a file counts as none."""
-        (self.prefix / "image.json").write_text('{"stamp": ')
-        self.assertFalse(is_current(self.prefix))
+        for harm in (
+            lambda: (self.prefix / "java/opens").unlink(),
+            lambda: (self.prefix / "examples/wordcount.py").unlink(),
+            lambda: (self.prefix / "image.json").write_text('{"stamp": "0"}'),
+            lambda: (self.prefix / "image.json").write_text('{"stamp": '),
+        ):
+            empty_tree(self.prefix, recipe_stamp())
+            harm()
+            self.assertFalse(is_current(self.prefix))
 
     def test_choice_is_part_of_being_current(self) -> None:
         """A tree with Spark is not one without, and the other way round."""
@@ -97,11 +81,6 @@ class BuildTest(SynchronousTestCase):
         self.assertTrue(is_current(bare, without=without))
         self.assertFalse(is_current(bare))
         self.assertFalse(build(bare, without=["spark"]).made)
-
-    def test_lost_file_of_spark_is_not_current(self) -> None:
-        """It belongs to a tree with Spark only."""
-        (self.prefix / "examples/wordcount.py").unlink()
-        self.assertFalse(is_current(self.prefix))
 
 
 class ProblemTest(SynchronousTestCase):
@@ -127,15 +106,17 @@ class ProblemTest(SynchronousTestCase):
             f" svcd image build vanilla {self.prefix}",
         )
 
-    def test_image_with_other_classes_of_ours(self) -> None:
-        """A tree whose helper jar has other sources has to be made again."""
+    def test_image_with_other_classes_of_ours_is_made_again(self) -> None:
+        """The classes for Spark are looked at where there is Spark."""
         empty_tree(self.prefix)
         record = read_record(self.prefix)
-        for helpers in ("0123456789abcdef", None):
-            (self.prefix / "image.json").write_text(json.dumps({**record, "helpers": helpers}))
-            found = problem(self.prefix, {}, [self.java.parent])
-            self.assertIn("are not those of this svcd", str(found))
-        self.assertIn(f"svcd image build vanilla {self.prefix}", str(found))
+        for other in (
+            {"helpers": "0123456789abcdef"}, {"helpers": None}, {"spark_helpers": "0"}
+        ):  # fmt: skip
+            (self.prefix / "image.json").write_text(json.dumps({**record, **other}))
+            found = str(problem(self.prefix, {}, [self.java.parent]))
+            self.assertIn("are not those of this svcd", found)
+            self.assertIn(f"svcd image build vanilla {self.prefix}", found)
 
     def test_remedy_keeps_the_choice(self) -> None:
         """A tree without Spark is made again without."""
@@ -146,14 +127,6 @@ class ProblemTest(SynchronousTestCase):
         (self.prefix / "java/opens").unlink()
         found = problem(self.prefix, {}, [self.java.parent])
         self.assertIn(f"svcd image build vanilla {self.prefix} --without spark", str(found))
-
-    def test_image_with_other_spark_classes_of_ours(self) -> None:
-        """They are looked at where there is Spark."""
-        empty_tree(self.prefix)
-        record = read_record(self.prefix)
-        (self.prefix / "image.json").write_text(json.dumps({**record, "spark_helpers": "0"}))
-        found = problem(self.prefix, {}, [self.java.parent])
-        self.assertIn("are not those of this svcd", str(found))
 
     def test_machine_without_java(self) -> None:
         """The package is named."""
@@ -179,19 +152,6 @@ class ArchiveFileTest(SynchronousTestCase):
 
 class RecipeTest(SynchronousTestCase):
     """The recipe as it is."""
-
-    def test_versions(self) -> None:
-        """What the image holds."""
-        self.assertEqual(
-            versions(),
-            {
-                "hadoop": "3.5.0",
-                "streaming": "3.4.2",
-                "pig": "0.18.0",
-                "oozie": "5.2.1",
-                "oozie_hadoop": "2.10.2",
-            },
-        )
 
     def test_scripts_name_no_folder_of_a_machine(self) -> None:
         """The tree works wherever it is copied."""

@@ -101,27 +101,17 @@ class ClassDataTest(SynchronousTestCase):
         jvm = int((self.prefix / "jvm").read_text())
         self.assertRaises(ProcessLookupError, os.kill, jvm, 0)
 
-    def test_tree_of_an_older_recipe(self) -> None:
-        """It has no archives, and none are missing."""
-        self.assertEqual(fault(self.prefix), "")
-
-    def test_files_are_not_of_the_build(self) -> None:
-        """No digest, and no problem of the tree."""
+    def test_build_makes_missing_ones(self) -> None:
+        """A tree that is up to date, but was copied. The archives are no files of the build."""
         self.program(_PROGRAM)
         before = digests(self.prefix)
-        make(self.prefix, self.said.append)
-        self.assertTrue((self.prefix / "class-data/hadoop.jsa").exists())
-        self.assertEqual(digests(self.prefix), before)
-        self.assertEqual(verify(self.prefix, run=False), [])
-
-    def test_build_makes_missing_ones(self) -> None:
-        """A tree that is up to date, but was copied; the next build has nothing to do."""
-        self.program(_PROGRAM)
         self.assertFalse(build(self.prefix, self.said.append).made)
         line = "making class data, with which daemons and jobs start sooner: one to two minutes"
         self.assertEqual(self.said, [line, "made it"])
         self.assertFalse(build(self.prefix, self.said.append).made)
         self.assertEqual(self.said, [line, "made it"])
+        self.assertEqual(digests(self.prefix), before)
+        self.assertEqual(verify(self.prefix, run=False), [])
 
     def test_build_without_them(self) -> None:
         """It is none of its failures."""

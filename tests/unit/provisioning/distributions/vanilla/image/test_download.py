@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import io
-import threading
 from email.message import Message
 from pathlib import Path
 from urllib.error import HTTPError, URLError
@@ -113,12 +112,6 @@ class DownloadTest(SynchronousTestCase):
         self.patch(module, "DEADLINE_S", -1.0)
         self.assertIn("not complete after", self.failure(Broken(b"abc", 200, None)))
 
-    def test_absent_file(self) -> None:
-        """A path is looked at once."""
-        file = self.file((self.base / "none").as_uri())
-        error = self.assertRaises(ImageError, download, [file], self.said.append)
-        self.assertIn(f"{file.url}: No such file or directory: ", str(error))
-
     def test_wrong_digest(self) -> None:
         """The message has both digests and what to do; the file is not kept."""
         self.assertEqual(
@@ -133,25 +126,6 @@ class DownloadTest(SynchronousTestCase):
         """Reading ends at the size that a file can have."""
         text = self.failure(Broken(b"abcd", 200, None))
         self.assertEqual(text, f"{URL} has more than 3 bytes: try a mirror")
-
-    def test_progress(self) -> None:
-        """How much has come, now and then."""
-        self.patch(module, "REPORT_S", 0.0)
-        told = threading.Event()
-
-        class Slow(Broken):
-            """An answer that arrives after the first report."""
-
-            def read(self, size: int | None = -1, /) -> bytes:
-                told.wait(10)
-                return super().read(size)
-
-        def tell(line: str) -> None:
-            self.said.append(line)
-            told.set()
-
-        download([self.file()], tell, self.answers(Slow(b"abc", 200, None)))
-        self.assertEqual(self.said[0], "  0 of 1 files, 0 MB")
 
     def test_disk_full(self) -> None:
         """The error is that of the system, for the caller."""

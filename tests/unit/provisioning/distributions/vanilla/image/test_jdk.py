@@ -7,7 +7,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
-from svcd.provisioning.distributions.vanilla.image.jdk import Java, find_jdk, find_jre, read_release
+from svcd.provisioning.distributions.vanilla.image.jdk import Java, find_jdk, find_jre
 
 
 class JavaTestCase(SynchronousTestCase):
@@ -71,21 +71,3 @@ class FindJdkTest(JavaTestCase):
         """JAVA_HOME counts as one more place."""
         home = self.jdk("elsewhere", "17.0.2")
         self.assertEqual(find_jdk({"JAVA_HOME": str(home)}, []).home, home)
-
-    def test_absent_folder_is_no_failure(self) -> None:
-        """A machine without /usr/lib/jvm gets the same sentence."""
-        error = self.assertRaises(ImageError, find_jre, {}, [self.root / "none"])
-        self.assertIn("apt-get install openjdk-17-jre-headless", str(error))
-
-
-class ReadReleaseTest(JavaTestCase):
-    """The release file."""
-
-    def test_early_access_version(self) -> None:
-        """Only the first number counts."""
-        home = self.jdk("ea", "22-ea")
-        self.assertEqual(read_release(home), Java(home, "22-ea", 22))
-
-    def test_folder_without_file(self) -> None:
-        """No file, no Java."""
-        self.assertIsNone(read_release(self.root))

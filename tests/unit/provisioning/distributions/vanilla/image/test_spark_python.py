@@ -29,12 +29,6 @@ class RemedyTest(SynchronousTestCase):
             f" python3 -m pip install --target {packages} PACKAGE",
         )
 
-    def test_an_error_without_words_gets_the_remedy(self) -> None:
-        """A program may raise the class alone."""
-        error = ModuleNotFoundError()
-        self.with_remedy(error)
-        self.assertTrue(str(error).startswith("a module is missing: the Python "), str(error))
-
     def test_other_errors_stay(self) -> None:
         """Also one of an import."""
         for error in (ValueError("no"), ImportError("cannot import name 'x'")):

@@ -9,7 +9,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.provisioning.distributions.vanilla.image.trees import (
     MOST_TREES,
     add_tree,
-    list_file,
     read_trees,
 )
 
@@ -25,11 +24,6 @@ class TreesTest(SynchronousTestCase):
     def tree(self, name: str) -> Path:
         (self.base / name).mkdir(parents=True)
         return self.base / name
-
-    def test_place(self) -> None:
-        """As other programs have it."""
-        self.assertEqual(list_file({"XDG_CACHE_HOME": "/c"}), Path("/c/svcd/trees"))
-        self.assertEqual(list_file({}), Path.home() / ".cache/svcd/trees")
 
     def test_last_built_first(self) -> None:
         """Each tree once; those that are gone are left out."""

@@ -1,0 +1,293 @@
+"""The programs of the folder scripts that write the lists of the recipe, and the lists."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zipfile
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from svcd.provisioning.distributions.vanilla.image.artifacts import (
+    Artifact,
+    parse,
+    parse_archive,
+    read_archive,
+    read_list,
+)
+from svcd.provisioning.distributions.vanilla.image.class_data import NAMES
+from svcd.provisioning.distributions.vanilla.image.errors import ImageError
+from svcd.provisioning.distributions.vanilla.image.layout import RECIPE
+from tests.unit.provisioning.distributions.vanilla.image.scripts import load_script
+from tests.unit.provisioning.distributions.vanilla.image.test_artifacts import (
+    ABC,
+    ARCHIVE,
+    ARCHIVE_TEXT,
+    DEF,
+    EPOLL,
+    SMART,
+    TEXT,
+)
+
+SPACE = 'xmlns="http://maven.apache.org/POM/4.0.0"'
+
+
+class DigestsTest(SynchronousTestCase):
+    """image-digests: the list of released jars, of the jars and POMs that Maven has resolved."""
+
+    SCRIPT = load_script("image-digests")
+
+    def setUp(self) -> None:
+        self.base = Path(self.mktemp())
+
+    def put(self, path: str, text: str) -> None:
+        file = self.base / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def test_list_is_written_in_the_order_of_paths_and_read_back(self) -> None:
+        self.assertEqual(self.SCRIPT.text_of(ABC, (SMART, EPOLL)), TEXT)
+        self.assertEqual(parse(TEXT), (EPOLL, SMART))
+
+    def test_jars_of_class_paths_are_collected(self) -> None:
+        """One line a jar, with all its class paths; jars that nothing needs are left out."""
+        path = "net/minidev/json-smart/2.3/json-smart-2.3"
+        self.put(f"jars/hadoop/{path}.jar", "abc")
+        self.put(f"jars/oozie/{path}.jar", "abc")
+        self.put("jars/hadoop/asm/asm-tree/3.1/asm-tree-3.1.jar", "def")
+        licences = "<licenses><license><name>Apache\n 2.0</name></license></licenses>"
+        self.put(f"repository/{path}.pom", f"<project {SPACE}>{licences}</project>")
+        self.assertEqual(
+            self.SCRIPT.collect(self.base / "jars", self.base / "repository"),
+            (Artifact(ABC, ("hadoop", "oozie"), f"{path}.jar", "Apache 2.0"),),
+        )
+
+    def test_licence_is_that_of_the_parent_if_a_pom_has_none(self) -> None:
+        parent = "<parent><groupId>g.h</groupId><artifactId>p</artifactId><version>7</version>"
+        self.put("a/b/1/b-1.pom", f"<project>{parent}</parent></project>")
+        names = "<license><name>MIT</name></license><license><name>BSD</name></license>"
+        self.put("g/h/p/7/p-7.pom", f"<project {SPACE}><licenses>{names}</licenses></project>")
+        self.assertEqual(self.SCRIPT.licence_of(self.base, "a/b/1/b-1.jar"), "MIT | BSD")
+        self.put("a/b/1/b-1.pom", f"<project {SPACE}/>")
+        self.assertEqual(self.SCRIPT.licence_of(self.base, "a/b/1/b-1.jar"), "")
+
+    def test_changed_release_is_told(self) -> None:
+        """The same path has another digest; new and equal jars are no change."""
+        other = Artifact(DEF, ("pig",), "a/b/1/b-1.jar")
+        self.assertEqual(self.SCRIPT.changed((SMART,), (SMART, other)), [])
+        replaced = Artifact(DEF, ("oozie",), SMART.path)
+        self.assertEqual(self.SCRIPT.changed((SMART, other), (replaced, other)), [SMART.path])
+
+    def test_committed_list_is_that_of_the_poms(self) -> None:
+        """No class path holds two jars of one name."""
+        held = [(folder, each.file) for each in read_list(RECIPE) for folder in each.folders]
+        self.assertEqual(len(held), len(set(held)))
+        self.assertEqual({folder for folder, _ in held}, {"hadoop", "oozie", "launcher", "pig"})
+        self.assertGreater(len(held), 300)
+
+
+LICENSE = """\
+This project bundles some components that are also licensed under the Apache
+License Version 2.0:
+
+com.fasterxml.jackson.core:jackson-core
+oro:oro
+one.group:twice
+
+core/src/main/java/org/apache/spark/util/collection/TimSort.java
+
+----------------------------------------------------------------------------
+This product bundles various third-party components under other licenses.
+
+
+BSD 3-Clause
+------------
+org.antlr:ST4
+two.group:twice
+jakarta.servlet:jakarta.servlet-api https://projects.eclipse.org/projects/ee4j.servlet
+"""
+
+
+def jar(*maven: tuple[str, str, str]) -> bytes:
+    """A jar with the Maven files of these."""
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as content:
+        for group, artifact, version in maven:
+            content.writestr(
+                f"META-INF/maven/{group}/{artifact}/pom.properties",
+                f"#made by Maven\nartifactId={artifact}\ngroupId={group}\nversion={version}\n",
+            )
+    return sink.getvalue()
+
+
+class SparkDigestsTest(SynchronousTestCase):
+    """image-spark-digests: names and licences of the members of Spark's archive."""
+
+    SCRIPT = load_script("image-spark-digests")
+
+    def test_list_is_written_and_read_back(self) -> None:
+        self.assertEqual(self.SCRIPT.text_of(ARCHIVE), ARCHIVE_TEXT)
+        self.assertEqual(parse_archive(ARCHIVE_TEXT), ARCHIVE)
+
+    def test_licences_are_read_by_artifact_and_group(self) -> None:
+        """The first section is that of the Apache licence."""
+        self.assertEqual(
+            self.SCRIPT.licences(LICENSE),
+            {
+                "jackson-core": {"com.fasterxml.jackson.core": "Apache License 2.0"},
+                "oro": {"oro": "Apache License 2.0"},
+                "twice": {"one.group": "Apache License 2.0", "two.group": "BSD 3-Clause"},
+                "ST4": {"org.antlr": "BSD 3-Clause"},
+                "jakarta.servlet-api": {"jakarta.servlet": "BSD 3-Clause"},
+            },
+        )
+
+    def test_coordinates_come_from_the_jar_or_the_licence(self) -> None:
+        """Its own Maven files, not those of the libraries that it has copied into itself."""
+        licences = self.SCRIPT.licences(LICENSE)
+        spark = jar(("com.google.guava", "guava", "14"), ("org.apache.spark", "core_2.13", "9.0"))
+        for data, file, path, licence in (
+            (spark, "core_2.13-9.0.jar", "org/apache/spark/core_2.13/9.0", "Apache License 2.0"),
+            (jar(("two.group", "twice", "1")), "twice-1-x86.jar", "two/group/twice/1",
+             "BSD 3-Clause"),
+            (jar(), "oro-2.0.8.jar", "oro/oro/2.0.8", "Apache License 2.0"),
+            (jar(("a.b", "unknown", "1")), "unknown-1.jar", "a/b/unknown/1", ""),
+        ):  # fmt: skip
+            found = self.SCRIPT.coordinates(data, file, licences)
+            self.assertEqual(found, (f"{path}/{file}", licence))
+
+    def test_group_is_not_guessed(self) -> None:
+        """A name in two groups, a name in none."""
+        licences = self.SCRIPT.licences(LICENSE)
+        for file in ("twice-1.jar", "unknown-1.jar"):
+            error = self.assertRaises(ImageError, self.SCRIPT.coordinates, jar(), file, licences)
+            self.assertEqual(str(error), f"nothing tells the group of {file}")
+
+    def test_members_that_clusters_use_are_chosen(self) -> None:
+        """Jars, the Python side and the notices, each with its folder, in the order of paths."""
+        for name in ("setup.py", "deps/licenses/LICENSE-xz.txt", "deps/jars/rocksdbjni-9.8.4.jar",
+                     "deps/jars/connect-repl/x.jar", "deps/examples/LICENSE"):  # fmt: skip
+            self.assertFalse(self.SCRIPT.is_wanted(name), name)
+        files = [
+            ("lib/pyspark.zip", b"abc"),
+            ("lib/py4j-0.10-src.zip", b"def"),
+            ("LICENSE", LICENSE.encode()),
+            ("deps/jars/oro-2.0.8.jar", jar()),
+        ]
+        self.assertTrue(all(self.SCRIPT.is_wanted(name) for name, _ in files))
+        chosen = self.SCRIPT.chosen(files, "9.0")
+        self.assertEqual(
+            [(member.folders, member.path, member.licence) for member in chosen],
+            [
+                (("spark",), "oro/oro/2.0.8/oro-2.0.8.jar", "Apache License 2.0"),
+                (("python",), "py4j/0.10/py4j-0.10-src.zip", "BSD 3-Clause"),
+                (("notices",), "pyspark/9.0/LICENSE", "Apache License 2.0"),
+                (("python",), "pyspark/9.0/pyspark.zip", "Apache License 2.0"),
+            ],
+        )
+        self.assertEqual(chosen[3].sha256, ABC)
+
+    def test_committed_list_has_yarn_connect_python_and_notices(self) -> None:
+        archive = read_archive(RECIPE)
+        files = {member.file for member in archive.members}
+        self.assertEqual(len(files), len(archive.members))
+        self.assertLessEqual(
+            {"spark-yarn_2.13-4.2.0.jar", "spark-connect_2.13-4.2.0.jar", "pyspark.zip",
+             "py4j-0.10.9.9-src.zip", "LICENSE", "NOTICE"},
+            files,
+        )  # fmt: skip
+
+
+FIRST = """# a comment of the JVM
+java/lang/Object
+org/x/A
+jdk/proxy2/$Proxy9
+@lambda-proxy org/x/A run ()V
+"""
+SECOND = """java/lang/Object
+org/x/B
+org/x/B$$Lambda$7
+jdk/internal/event/Event
+"""
+
+
+class ClassListsTest(SynchronousTestCase):
+    """image-classes: the lists that the JVMs of a training run have written."""
+
+    SCRIPT = load_script("image-classes")
+
+    def test_lists_of_a_program_are_merged(self) -> None:
+        """Each line once, without the classes that no dump takes; equal lists, equal files."""
+        recipe, lists = Path(self.mktemp()), Path(self.mktemp())
+        (recipe / "classes").mkdir(parents=True)
+        lists.mkdir()
+        (lists / "hadoop-7").write_text(FIRST)
+        (lists / "hadoop-8").write_text(SECOND)
+        report = self.SCRIPT.write_lists(recipe, lists)
+        old = "no JVM has written a list, the old one stays"
+        self.assertEqual(report, ["hadoop: 4 lines of 2 JVMs", f"oozie: {old}", f"spark: {old}"])
+        data = (recipe / "classes/hadoop.gz").read_bytes()
+        self.assertEqual(
+            gzip.decompress(data).decode(),
+            "java/lang/Object\norg/x/A\n@lambda-proxy org/x/A run ()V\norg/x/B\n",
+        )
+        self.SCRIPT.write_lists(recipe, lists)
+        self.assertEqual((recipe / "classes/hadoop.gz").read_bytes(), data)
+
+    def test_committed_lists_have_the_programs_that_a_cluster_starts(self) -> None:
+        expected = {
+            "hadoop": ("hadoop/hdfs/server/namenode/NameNode", "hadoop/mapred/YarnChild"),
+            "oozie": ("oozie/server/EmbeddedOozieServer",),
+            "spark": ("spark/deploy/yarn/ApplicationMaster",),
+        }
+        self.assertEqual(tuple(expected), NAMES)
+        for name, classes in expected.items():
+            text = gzip.decompress((RECIPE / f"classes/{name}.gz").read_bytes()).decode()
+            self.assertLessEqual({f"org/apache/{c}" for c in classes}, set(text.splitlines()))
+
+
+DOCUMENT = b"""<?xml version="1.0"?>
+<configuration>
+  <property><name> a.b </name><value>1</value><description>One
+     line.</description></property>
+  <property><name>c</name></property>
+  <property><name>a.b</name><value>2</value></property>
+</configuration>
+"""
+
+
+class DefaultsTest(SynchronousTestCase):
+    """image-defaults: the options of Hadoop and Oozie with their defaults, out of the jars."""
+
+    SCRIPT = load_script("image-defaults")
+
+    def test_options_are_read_from_the_jars_of_a_tree(self) -> None:
+        """The last value of a name counts, at its first place; one option a line."""
+        prefix, target = Path(self.mktemp()), Path(self.mktemp())
+        target.mkdir()
+        for folder, pattern, member in self.SCRIPT.SOURCES.values():
+            (prefix / folder).mkdir(parents=True, exist_ok=True)
+            name = pattern.replace("[0-9]", "3").replace("*", "1")
+            with zipfile.ZipFile(prefix / folder / name, "w") as archive:
+                archive.writestr(member, DOCUMENT)
+        self.assertEqual(self.SCRIPT.extract(prefix, target), dict.fromkeys(self.SCRIPT.SOURCES, 2))
+        self.assertEqual(
+            (target / "oozie-default.json").read_text(), '[\n["a.b", "2", ""],\n["c", "", ""]\n]\n'
+        )
+
+    def test_tree_without_jars_is_refused(self) -> None:
+        gone = Path("/none")
+        error = self.assertRaises(FileNotFoundError, self.SCRIPT.extract, gone, gone)
+        self.assertIn("no hadoop-common-[0-9]*.jar in /none/hadoop/lib", str(error))
+
+    def test_committed_options_have_the_published_defaults(self) -> None:
+        for name, option, value in (
+            ("core-default", "fs.defaultFS", "file:///"),
+            ("hdfs-default", "dfs.replication", "3"),
+            ("mapred-default", "mapreduce.task.io.sort.mb", "100"),
+            ("oozie-default", "oozie.action.retries.max", "3"),
+        ):
+            options = json.loads((RECIPE.parent / "defaults" / f"{name}.json").read_text("utf-8"))
+            self.assertEqual({given[0]: given[1] for given in options}[option], value)
