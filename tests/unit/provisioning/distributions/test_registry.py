@@ -21,10 +21,6 @@ class TestDistributions(SynchronousTestCase):
         found = Distributions(["third", "vanilla"], found=[Third()])
         self.assertEqual([d.name for d in found.all()], ["third", "vanilla"])
 
-    def test_plugins_are_looked_for(self) -> None:
-        """Without `found` the search of twisted.plugin is used, and the built-in ones remain."""
-        self.assertEqual(Distributions(["fake"]).get("fake").versions, ("0.1",))
-
     def test_an_unknown_name_is_refused_with_the_known_ones(self) -> None:
         """A misspelt setting is told at the start."""
         error = self.assertRaises(DistributionError, Distributions, ["vanila"], found=[])

@@ -9,7 +9,6 @@ from pathlib import Path
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.model.job import JobType
 from svcd.provisioning.distributions.fake import Fake
 from svcd.provisioning.distributions.kit import cluster, group, identities, machines
 from svcd.provisioning.distributions.spi import Command, Endpoints, Plan, WriteFile
@@ -23,12 +22,6 @@ MADE = cluster(
 
 
 class TestDescription(SynchronousTestCase):
-    def test_every_job_type_runs_and_no_tag_is_needed(self) -> None:
-        """Tests of any kind of job can use it."""
-        self.assertEqual(tuple(Fake().job_types("0.1")), tuple(JobType))
-        self.assertEqual(Fake().required_image_tags("0.1"), ())
-        self.assertEqual(Fake.versions, ("0.1",))
-
     def test_each_cluster_has_an_engine_of_its_own(self) -> None:
         """Below the URL that the service gives."""
         self.assertEqual(
@@ -80,8 +73,3 @@ class TestPlans(SynchronousTestCase):
         for _ in range(2):
             self.assertEqual(self.perform(fake.decommission(MADE, given, self.ids)), [0])
         self.assertEqual(self.perform(fake.check(MADE, given)), [1])
-
-    def test_a_start_without_configuration_fails(self) -> None:
-        """The order of the steps matters here too."""
-        Path(self.machine.home).mkdir()
-        self.assertNotEqual(self.perform(Fake().start(MADE, (self.machine,), self.ids)), [0])

@@ -146,14 +146,13 @@ class TestSites(SynchronousTestCase):
             waits = [25 * 2**n for n in range(int(found[f"{option}retries"]))]
             self.assertGreaterEqual(sum(waits), sum(400 * 2**n for n in range(5)))
 
-    def test_pig_copies_no_jar_that_each_node_has(self) -> None:
-        """Pig finds a class of its own in the helpers' jar."""
+    def test_small_steps_of_pig_run_within_its_launcher(self) -> None:
+        """As small as a small job of MapReduce, and with the same options against it.
+
+        Pig copies no jar that each node has, for it finds a class of its own in the helpers' jar.
+        """
         found = site(self.cluster, self.machines, self.master, "oozie/action-conf/default")
         self.assertEqual(found["pig.predeployed.jars"], "svcd-hadoop-helpers.jar")
-
-    def test_small_steps_of_pig_run_within_its_launcher(self) -> None:
-        """As small as a small job of MapReduce, and with the same options against it."""
-        found = site(self.cluster, self.machines, self.master, "oozie/action-conf/default")
         jobs = site(self.cluster, self.machines, self.master, "oozie/hadoop-conf/core-site")
         self.assertEqual(found["exectype"], "small")
         self.assertNotIn("pig.auto.local.enabled", found)
@@ -290,15 +289,11 @@ class TestSites(SynchronousTestCase):
             debug = "yarn.nodemanager.log-container-debug-info.enabled"
             self.assertEqual(yarn[debug], "false")
 
-    def test_containers_may_have_all_cores_of_a_machine(self) -> None:
-        """The limit of YARN is 4, for each request of each cluster."""
-        large = [evolve(m, vcpus=16) for m in self.machines]
-        yarn = site(self.cluster, tuple(large), large[1], "yarn-site")
+    def test_containers_may_have_all_cores_and_carry_the_mark_of_their_machine(self) -> None:
+        """The limit of YARN is 4 cores. Containers without the mark would outlive the machine."""
+        large = tuple(evolve(m, vcpus=16) for m in self.machines)
+        yarn = site(self.cluster, large, large[1], "yarn-site")
         self.assertEqual(yarn["yarn.scheduler.maximum-allocation-vcores"], "32")
-
-    def test_containers_carry_the_mark_of_their_machine(self) -> None:
-        """Without it nobody finds them when the machine is deleted."""
-        yarn = site(self.cluster, self.machines, self.worker, "yarn-site")
         self.assertIn("SVCD_MACHINE_ROOT", yarn["yarn.nodemanager.env-whitelist"].split(","))
 
     def test_small_jobs_run_within_their_master(self) -> None:
@@ -325,20 +320,16 @@ class TestSites(SynchronousTestCase):
                 self.assertEqual(site(of, all_, all_[0], file)[name], given)
 
     def test_values_are_escaped(self) -> None:
-        """What a caller writes stays text."""
+        """What a caller writes stays text; a reader that trims leaves a tab as a reference."""
+        text = site_xml({"separator": "\t", "b": "a\nb"})
+        self.assertIn("<value>&#9;</value>", text)
+        values = [value.text for value in ElementTree.fromstring(text).iter("value")]
+        self.assertEqual(values, ["\t", "a\nb"])
         self.assertEqual(
             site_xml({"a": "<&>"}),
             '<?xml version="1.0"?>\n<configuration>\n'
             "<property><name>a</name><value>&lt;&amp;&gt;</value></property>\n</configuration>\n",
         )
-
-    def test_tab_and_line_feed_are_kept(self) -> None:
-        """As references: a reader that trims leaves them."""
-        name = "mapreduce.output.textoutputformat.separator"
-        text = site_xml({name: "\t", "b": "a\nb"})
-        self.assertIn("<value>&#9;</value>", text)
-        values = [each.text for each in ElementTree.fromstring(text).iter("value")]
-        self.assertEqual(values, ["\t", "a\nb"])
 
     def test_tab_and_line_feed_of_java_options_separate_them(self) -> None:
         """The shell that reads `env.sh` sees one line."""

@@ -82,16 +82,11 @@ class TestDescription(SynchronousTestCase):
         self.assertIn("mapreduce.task.io.sort.mb", {h.name for h in hints[12:]})
 
     def test_ports_of_a_group_are_those_of_its_processes(self) -> None:
-        """In ascending order; what has no port adds none."""
+        """In ascending order. Distributions without web ports have only open ports."""
+        self.assertEqual(list(web_ports(Scripted(), "1", ["datanode"])), [9870])
         self.assertEqual(
             Vanilla().web_ports("3.5.0", ["oozie", "namenode", "datanode"]), [9864, 9870, 11000]
         )
-
-    def test_open_ports_of_a_distribution_without_web_ports_are_these(self) -> None:
-        """As of distributions that were written before svcd took the way through SSH."""
-        older = Scripted()
-        self.assertEqual(list(web_ports(older, "1", ["datanode"])), [9870])
-        self.assertEqual(list(web_ports(Vanilla(), "3.5.0", ["namenode"])), [9870])
 
 
 class TestLinks(SynchronousTestCase):
@@ -110,19 +105,15 @@ class TestLinks(SynchronousTestCase):
             },
         )
 
-    def test_history_server_of_spark_has_a_page(self) -> None:
-        """Reached as the other pages are."""
-        made = cluster(Vanilla(), *MADE.node_groups, group("spark", 1, "sparkhistory"))
-        links = Vanilla().links(made, machines(made))
-        self.assertEqual(links["Spark"], {"Web UI": "http://203.0.113.5:18080"})
-        self.assertEqual(Vanilla().web_ports("3.5.0", ["sparkhistory"]), [18080])
-
-    def test_spark_connect_has_a_link_with_a_token(self) -> None:
-        """With stars in its place. The port is no page, so no network of users gets it."""
-        made = cluster(Vanilla(), *MADE.node_groups, group("spark", 1, "sparkconnect"))
-        links = Vanilla().links(made, machines(made))
-        self.assertEqual(links["Spark"], {"Connect": "sc://10.0.0.5:15002/;token=***"})
-        self.assertEqual(Vanilla().web_ports("3.5.0", ["sparkconnect"]), [])
+    def test_servers_of_spark_have_links(self) -> None:
+        """Stars stand for the token of Spark Connect. Its port is no page for networks of users."""
+        for process, link, ports in (
+            ("sparkhistory", {"Web UI": "http://203.0.113.5:18080"}, [18080]),
+            ("sparkconnect", {"Connect": "sc://10.0.0.5:15002/;token=***"}, []),
+        ):
+            made = cluster(Vanilla(), *MADE.node_groups, group("spark", 1, process))
+            self.assertEqual(Vanilla().links(made, machines(made))["Spark"], link)
+            self.assertEqual(Vanilla().web_ports("3.5.0", [process]), ports)
 
     def test_endpoints_are_where_jobs_go(self) -> None:
         """As the login user, who owns the cluster's HDFS. The daemons show whose they are."""

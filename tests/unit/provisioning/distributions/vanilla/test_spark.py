@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.kit import cluster, group, machines
-from svcd.provisioning.distributions.spi import Scope, image_fault
+from svcd.provisioning.distributions.spi import image_fault
 from svcd.provisioning.distributions.vanilla import Vanilla
 from svcd.provisioning.distributions.vanilla.configuration import files
 from svcd.provisioning.distributions.vanilla.layout import spark_sizes
@@ -54,29 +54,20 @@ class TestDefaults(SynchronousTestCase):
             found["spark.sql.warehouse.dir"], "hdfs://10.0.0.2:8020/user/user/spark-warehouse"
         )
 
-    def test_only_shared_hosts_name_an_address(self) -> None:
-        """On servers Spark finds its own one."""
-        names = (
-            "spark.yarn.appMasterEnv.SPARK_LOCAL_IP",
-            "spark.yarn.appMasterEnv.SPARK_LOCAL_HOSTNAME",
-            "spark.executorEnv.SPARK_LOCAL_IP",
-            "spark.executorEnv.SPARK_LOCAL_HOSTNAME",
-        )
-        shared = machines(made(), root="/srv/cloud")
-        found = spark_defaults(shared, shared[0])
-        self.assertEqual([found[name] for name in names], ["$NM_HOST"] * 4)
-        self.assertEqual(found["spark.ui.filters"], "org.svcd.spark.HostFilter")
-        servers = machines(made())
-        found = spark_defaults(servers, servers[0])
-        for name in (*names, "spark.ui.filters"):
-            self.assertNotIn(name, found)
-
-    def test_driver_on_a_shared_host_does_not_wait_for_its_executors(self) -> None:
-        """Tasks wait for them. Servers keep the wait of Spark: data is near some of them."""
-        name = "spark.scheduler.minRegisteredResourcesRatio"
+    def test_shared_hosts_name_an_address_and_wait_for_no_executors(self) -> None:
+        """Servers keep the choices of Spark: it finds the address, and data is near."""
+        expected = {
+            "spark.yarn.appMasterEnv.SPARK_LOCAL_IP": "$NM_HOST",
+            "spark.yarn.appMasterEnv.SPARK_LOCAL_HOSTNAME": "$NM_HOST",
+            "spark.executorEnv.SPARK_LOCAL_IP": "$NM_HOST",
+            "spark.executorEnv.SPARK_LOCAL_HOSTNAME": "$NM_HOST",
+            "spark.ui.filters": "org.svcd.spark.HostFilter",
+            "spark.scheduler.minRegisteredResourcesRatio": "0",
+        }
         shared, servers = machines(made(), root="/srv/cloud"), machines(made())
-        self.assertEqual(spark_defaults(shared, shared[0])[name], "0")
-        self.assertNotIn(name, spark_defaults(servers, servers[0]))
+        found = spark_defaults(shared, shared[0])
+        self.assertEqual({name: found[name] for name in expected}, expected)
+        self.assertEqual(set(expected) & set(spark_defaults(servers, servers[0])), set())
 
     def test_events_are_recorded_for_a_history_server(self) -> None:
         """Without one nobody would read or delete them."""
@@ -120,15 +111,6 @@ class TestDefaults(SynchronousTestCase):
             all_ = machines(made(Spark=options))
             self.assertEqual(spark_defaults(all_, all_[0])[name], expected)
 
-    def test_options_are_of_the_whole_cluster(self) -> None:
-        """They travel with jobs; the heap of a process is of its group."""
-        entries = [e for e in Vanilla().configs("3.5.0") if e.applicable_target == "Spark"]
-        nodes = [e.name for e in entries if e.scope is Scope.NODE]
-        self.assertEqual(
-            nodes, ["Spark History Server Heap Size", "Spark Connect Server Heap Size"]
-        )
-        self.assertIn("spark.executor.memory", [e.name for e in entries])
-
     def test_values_are_escaped(self) -> None:
         """As Java reads properties."""
         self.assertEqual(
@@ -149,41 +131,26 @@ class TestImage(SynchronousTestCase):
             "again with that image"
         )
         self.assertEqual(self.faults(made(HISTORY), ("bin", "hadoop")), ["", told, told, told])
-
-    def test_image_with_spark_is_good(self) -> None:
-        """The folder is what counts."""
         self.assertEqual(self.faults(made(HISTORY), ("hadoop", "spark")), [""] * 4)
-
-    def test_cluster_without_its_processes_needs_no_spark(self) -> None:
-        """Whatever the software holds."""
         self.assertEqual(self.faults(made(), ("bin", "hadoop")), [""] * 3)
         self.assertEqual(self.faults(made(), ()), [""] * 3)
 
 
 class TestSizes(SynchronousTestCase):
-    def test_driver_and_executor_fit_on_small_machines(self) -> None:
-        """A launcher, a driver and an executor fit two workers that share a host."""
-        sizes = spark_sizes(machines(made(), root="/srv/cloud"))
-        self.assertEqual((sizes.driver, sizes.driver_heap), (704, 512))
-        self.assertEqual((sizes.executor, sizes.executor_heap), (704, 512))
-        self.assertEqual((sizes.cores, sizes.most), (2, 1))
-
     def test_servers_give_shares_of_their_memory(self) -> None:
-        """4 GiB and 64 GiB workers."""
-        all_ = machines(made())
-        sizes = spark_sizes(all_)
-        self.assertEqual((sizes.driver, sizes.driver_heap), (704, 512))
-        self.assertEqual((sizes.executor, sizes.executor_heap), (704, 512))
-        self.assertEqual((sizes.cores, sizes.most), (1, 6))
-        large = [evolve(m, ram_mib=65536, vcpus=16) for m in all_]
-        sizes = spark_sizes(large)
-        self.assertEqual((sizes.driver, sizes.driver_heap), (4096, 3584))
-        self.assertEqual((sizes.executor, sizes.executor_heap), (8192, 7168))
-        self.assertEqual((sizes.cores, sizes.most), (2, 10))
-
-    def test_cluster_without_node_managers_has_sizes(self) -> None:
-        """Its settings are written all the same."""
-        self.assertEqual(spark_sizes(machines(cluster(Vanilla(), MASTER))).most, 1)
+        """Two workers that share a host, of 4 GiB, of 64 GiB; a cluster without node managers."""
+        servers = machines(made())
+        large = [evolve(m, ram_mib=65536, vcpus=16) for m in servers]
+        for all_, driver, executor, cores, most in (
+            (machines(made(), root="/srv/cloud"), (704, 512), (704, 512), 2, 1),
+            (servers, (704, 512), (704, 512), 1, 6),
+            (large, (4096, 3584), (8192, 7168), 2, 10),
+            (machines(cluster(Vanilla(), MASTER)), (704, 512), (704, 512), 2, 1),
+        ):
+            sizes = spark_sizes(all_)
+            self.assertEqual((sizes.driver, sizes.driver_heap), driver)
+            self.assertEqual((sizes.executor, sizes.executor_heap), executor)
+            self.assertEqual((sizes.cores, sizes.most), (cores, most))
 
 
 class TestConnect(SynchronousTestCase):
@@ -240,14 +207,11 @@ class TestConnect(SynchronousTestCase):
         self.assertEqual(found["spark.yarn.am.clientModeExitOnError"], "true")
         self.assertEqual(found["spark.driver.maxResultSize"], "256m")
 
-    def test_its_token_stays_out_of_the_executors(self) -> None:
-        """Spark hands them the variables SPARK* of its server, and YARN writes these into files."""
+    def test_its_token_stays_out_of_the_executors_and_its_events_out_of_hdfs(self) -> None:
+        """Spark hands executors its variables; an application that never ends would fill HDFS."""
         name = "spark.executorEnv.SPARK_CONNECT_AUTHENTICATE_TOKEN"
-        self.assertEqual(self.settings(**{name: "***"})[name], "none")
-
-    def test_it_records_no_events(self) -> None:
-        """Its application never ends, and would fill HDFS."""
-        self.assertEqual(self.settings(HISTORY)["spark.eventLog.enabled"], "false")
+        found = self.settings(HISTORY, **{name: "***"})
+        self.assertEqual((found[name], found["spark.eventLog.enabled"]), ("none", "false"))
 
     def test_python_functions_need_no_package(self) -> None:
         """Those that do find them in a folder of the image."""
@@ -261,7 +225,10 @@ class TestConnect(SynchronousTestCase):
         self.assertEqual(found["spark.executorEnv.PYTHONDONTWRITEBYTECODE"], "1")
 
     def test_only_its_machine_has_the_files(self) -> None:
-        """The token is in a file of its own, which has stars until svcd writes it."""
+        """The token is in a file of its own, which has stars until svcd writes it.
+
+        Spark packs all files of the configuration into an archive for HDFS and node managers.
+        """
         of = made(CONNECT)
         all_ = machines(of)
         for machine in all_:
@@ -271,11 +238,5 @@ class TestConnect(SynchronousTestCase):
         token = found["spark-connect.token"]
         self.assertEqual((token.content, token.mode, token.token), (b"***\n", 0o600, True))
         self.assertEqual([f.path for f in found.values() if f.token], [token.path])
-        self.assertNotIn(b"***", found["spark-connect.conf"].content)
-
-    def test_the_token_lies_outside_of_the_configuration(self) -> None:
-        """Spark packs all files of that folder into an archive, for HDFS and all node managers."""
-        of = made(CONNECT)
-        all_ = machines(of)
-        (token,) = (f for f in files(of, all_, all_[-1]) if f.token)
         self.assertNotIn("/conf/", token.path)
+        self.assertNotIn(b"***", found["spark-connect.conf"].content)

@@ -37,22 +37,14 @@ def outline(plan: Plan) -> list[list[list[str]]]:
 
 class TestAdvice(SynchronousTestCase):
     def test_it_names_the_system_user_of_the_daemons(self) -> None:
-        """And the folders of this user."""
+        """And the folders of this user; on machines that are folders, those of the login user."""
         own = [evolve(m, runs_as="svcd", home="/home/svcd") for m in MACHINES]
         (stage,) = Vanilla().check(MADE, own)
+        self.assertIn("home; `sh svcd/bin/daemon", Vanilla().check(MADE, MACHINES)[0].advice)
         self.assertEqual(
             stage.advice,
             "logs are in /home/svcd/svcd/logs; `sudo -u svcd sh /home/svcd/svcd/bin/daemon start "
             "NAME` on the machine named above starts a daemon that is down",
-        )
-
-    def test_login_user_runs_them_on_other_machines(self) -> None:
-        """These are folders of the embedded cloud."""
-        _, stage = Vanilla().start(MADE, MACHINES, IDS)
-        self.assertEqual(
-            stage.advice,
-            "logs are in svcd/logs of the login user's home; `sh svcd/bin/daemon start NAME` on "
-            "the machine named above starts a daemon that is down",
         )
 
 
@@ -240,30 +232,19 @@ class TestCheck(SynchronousTestCase):
             ],
         )
 
-    def test_history_server_of_spark_is_checked(self) -> None:
-        """By its own name, as `daemon start` knows it."""
-        made = cluster(Vanilla(), *MADE.node_groups, group("spark", 1, "sparkhistory"))
-        (stage,) = Vanilla().check(made, machines(made))
-        (command,) = stage.chains[-1]
-        assert isinstance(command, Command)
-        self.assertEqual((command.machine, command.what), ("spark-1", "sparkhistory"))
-        script = "sh '/home/user one/svcd/bin/daemon' listens sparkhistory 18080"
-        self.assertEqual(command.script, script)
+    def test_servers_of_spark_are_asked_by_their_ports(self) -> None:
+        """A command on the machine looks whether they listen, by the names of `daemon start`."""
+        for process, port in (("sparkhistory", 18080), ("sparkconnect", 15002)):
+            made = cluster(Vanilla(), *MADE.node_groups, group("spark", 1, process))
+            (stage,) = Vanilla().check(made, machines(made))
+            (command,) = stage.chains[-1]
+            assert isinstance(command, Command)
+            self.assertEqual((command.machine, command.what), ("spark-1", process))
+            script = f"sh '/home/user one/svcd/bin/daemon' listens {process} {port}"
+            self.assertEqual(command.script, script)
 
 
 class TestDescribe(SynchronousTestCase):
-    def test_spark_connect_is_asked_by_its_port(self) -> None:
-        """It speaks gRPC, so a command on its machine looks whether it listens."""
-        made = cluster(Vanilla(), *MADE.node_groups, group("spark", 1, "sparkconnect"))
-        (stage,) = Vanilla().check(made, machines(made))
-        (command,) = stage.chains[-1]
-        assert isinstance(command, Command)
-        self.assertEqual((command.machine, command.what), ("spark-1", "sparkconnect"))
-        self.assertEqual(
-            command.script,
-            "sh '/home/user one/svcd/bin/daemon' listens sparkconnect 15002",
-        )
-
     def test_a_plan_can_be_read_before_it_runs(self) -> None:
         """Names of machines, what, within which time, and what to do if it fails."""
         told = describe(Vanilla().start(MADE, MACHINES, IDS[-1:]), MACHINES)

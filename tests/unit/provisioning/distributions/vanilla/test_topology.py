@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -18,6 +20,7 @@ from svcd.provisioning.distributions.kit import cluster, group
 from svcd.provisioning.distributions.vanilla import Vanilla, topology
 
 MASTER = group("master", 1, "namenode", "resourcemanager", "historyserver", "oozie")
+SPARK = ("sparkhistory", "sparkconnect")
 
 
 def workers(count: int) -> NodeGroup:
@@ -29,190 +32,146 @@ def made(*groups: NodeGroup, replication: int | str | None = None) -> Cluster:
     return cluster(Vanilla(), *groups, cluster_configs=configs)
 
 
-def kinds(faults: object) -> list[type[SvcdError]]:
-    assert isinstance(faults, tuple)
-    return [type(fault) for fault in faults]
-
-
-class TestCreation(SynchronousTestCase):
-    def test_a_master_and_workers_are_good(self) -> None:
-        """The usual cluster has no fault."""
-        self.assertEqual(topology.creation_faults(made(MASTER, workers(2))), ())
-
-    def test_everything_on_one_machine_is_good(self) -> None:
-        """One group may hold all processes."""
-        one = group("all", 1, *MASTER.node_processes, "datanode", "nodemanager")
-        self.assertEqual(topology.creation_faults(made(one)), ())
-
-    def test_a_name_node_alone_is_good(self) -> None:
-        """HDFS may be empty for now."""
-        self.assertEqual(topology.creation_faults(made(group("a", 1, "namenode"))), ())
-
-    def test_no_name_node_is_refused(self) -> None:
-        """There is exactly one."""
-        faults = topology.creation_faults(made(group("a", 2, "datanode")))
-        self.assertEqual(kinds(faults), [InvalidComponentCount])
-        self.assertIn("exactly 1 namenode, it has 0", faults[0].message)
-
-    def test_two_of_each_single_process_are_all_told(self) -> None:
-        """All faults come at once."""
-        spark = ("sparkhistory", "sparkconnect")
-        two = group("a", 2, "namenode", "secondarynamenode", *MASTER.node_processes[1:], *spark)
-        faults = topology.creation_faults(made(two, workers(1)))
-        self.assertEqual(kinds(faults), [InvalidComponentCount] * 7)
+class FaultsTestCase(SynchronousTestCase):
+    def assertFaults(
+        self, faults: Sequence[SvcdError], kind: type[SvcdError], *beginnings: str
+    ) -> None:
+        """All faults are of one kind, and begin like this."""
+        self.assertEqual([type(fault) for fault in faults], [kind] * len(beginnings))
+        told = [fault.message for fault in faults]
         self.assertEqual(
-            [f.message.split(",")[0] for f in faults],
-            [
-                "the cluster needs exactly 1 namenode",
-                "the cluster takes at most 1 resourcemanager",
-                "the cluster takes at most 1 historyserver",
-                "the cluster takes at most 1 secondarynamenode",
-                "the cluster takes at most 1 oozie",
-                "the cluster takes at most 1 sparkhistory",
-                "the cluster takes at most 1 sparkconnect",
-            ],
+            [t[: len(b)] for t, b in zip(told, beginnings, strict=True)], [*beginnings]
         )
 
-    def test_a_node_manager_without_resource_manager_is_refused(self) -> None:
-        """Nobody would give it work."""
-        faults = topology.creation_faults(made(group("m", 1, "namenode"), workers(1)))
-        self.assertEqual(kinds(faults), [MissingService])
-        self.assertIn("nodemanager needs resourcemanager", faults[0].message)
 
-    def test_oozie_alone_tells_all_that_it_needs(self) -> None:
-        """Storage, work and history."""
-        faults = topology.creation_faults(made(group("m", 1, "namenode", "oozie")))
-        self.assertEqual(
-            [f.message.split(":")[0] for f in faults],
-            [
-                "oozie needs datanode",
-                "oozie needs nodemanager",
-                "oozie needs resourcemanager",
-                "oozie needs historyserver",
-            ],
-        )
-
-    def test_processes_of_spark_tell_all_that_they_need(self) -> None:
-        """Each alone: storage and work; both together say it once."""
-        for processes, first in (
-            (("sparkhistory",), "sparkhistory"),
-            (("sparkconnect",), "sparkconnect"),
-            (("sparkconnect", "sparkhistory"), "sparkhistory"),
-        ):
-            faults = topology.creation_faults(made(group("m", 1, "namenode", *processes)))
-            self.assertEqual(kinds(faults), [MissingService] * 3)
-            self.assertEqual(
-                [f.message for f in faults],
-                [
-                    f"{first} needs datanode: add datanode to a node group",
-                    f"{first} needs nodemanager: add nodemanager to a node group",
-                    f"{first} needs resourcemanager: add resourcemanager to a node group",
-                ],
-            )
-
-    def test_spark_beside_the_usual_processes_is_good(self) -> None:
-        """On the master, or on a machine of its own."""
-        spark = ("sparkhistory", "sparkconnect")
+class TestCreation(FaultsTestCase):
+    def test_good_clusters_have_no_fault(self) -> None:
+        """All on one machine, an empty HDFS, Spark on the master or on a machine of its own."""
         for groups in (
-            (evolve(MASTER, node_processes=(*MASTER.node_processes, *spark)), workers(2)),
-            (MASTER, group("spark", 1, *spark), workers(1)),
+            (MASTER, workers(2)),
+            (group("all", 1, *MASTER.node_processes, "datanode", "nodemanager"),),
+            (group("a", 1, "namenode"),),
+            (evolve(MASTER, node_processes=(*MASTER.node_processes, *SPARK)), workers(2)),
+            (MASTER, group("spark", 1, *SPARK), workers(1)),
         ):
             self.assertEqual(topology.creation_faults(made(*groups)), ())
 
-    def test_a_lacking_resource_manager_is_told_once(self) -> None:
-        """Oozie and the node manager miss the same."""
-        faults = topology.creation_faults(
-            made(group("m", 1, "namenode", "oozie", "historyserver"), workers(1))
+    def test_no_name_node_is_refused(self) -> None:
+        self.assertFaults(
+            topology.creation_faults(made(group("a", 2, "datanode"))),
+            InvalidComponentCount,
+            "the cluster needs exactly 1 namenode, it has 0: ",
         )
-        self.assertEqual(kinds(faults), [MissingService])
+
+    def test_two_of_each_single_process_are_all_told(self) -> None:
+        two = group("a", 2, "namenode", "secondarynamenode", *MASTER.node_processes[1:], *SPARK)
+        single = ("resourcemanager", "historyserver", "secondarynamenode", "oozie", *SPARK)
+        self.assertFaults(
+            topology.creation_faults(made(two, workers(1))),
+            InvalidComponentCount,
+            "the cluster needs exactly 1 namenode, it has 2",
+            *(f"the cluster takes at most 1 {process}, it has 2" for process in single),
+        )
+
+    def test_missing_processes_are_told_with_one_that_needs_them(self) -> None:
+        """Each once, also when two processes miss it."""
+        services = ("datanode", "nodemanager", "resourcemanager")
+        for processes, also, needed in (
+            ((), [workers(1)], [("nodemanager", "resourcemanager")]),
+            (("oozie",), [], [("oozie", each) for each in (*services, "historyserver")]),
+            (("oozie", "historyserver"), [workers(1)], [("nodemanager", "resourcemanager")]),
+            (("sparkhistory",), [], [("sparkhistory", each) for each in services]),
+            (("sparkconnect",), [], [("sparkconnect", each) for each in services]),
+            (SPARK, [], [("sparkhistory", each) for each in services]),
+        ):
+            self.assertFaults(
+                topology.creation_faults(made(group("m", 1, "namenode", *processes), *also)),
+                MissingService,
+                *(f"{one} needs {other}: add {other} to a node group" for one, other in needed),
+            )
 
     def test_fewer_data_nodes_than_copies_are_refused(self) -> None:
         """An explicit dfs.replication is binding; text is taken for a number."""
         for value in (3, "3"):
-            faults = topology.creation_faults(made(MASTER, workers(2), replication=value))
-            self.assertEqual(kinds(faults), [InvalidComponentCount])
-            self.assertIn("needs at least 3 of datanode, it has 2", faults[0].message)
+            self.assertFaults(
+                topology.creation_faults(made(MASTER, workers(2), replication=value)),
+                InvalidComponentCount,
+                "dfs.replication is 3, so the cluster needs at least 3 of datanode, it has 2",
+            )
+        self.assertEqual(topology.creation_faults(made(MASTER, workers(3), replication=3)), ())
 
     def test_no_copy_at_all_is_refused(self) -> None:
-        """dfs.replication begins at 1."""
-        faults = topology.creation_faults(made(MASTER, workers(2), replication=0))
-        self.assertEqual(kinds(faults), [InvalidData])
+        self.assertFaults(
+            topology.creation_faults(made(MASTER, workers(2), replication=0)),
+            InvalidData,
+            '$.cluster_configs.HDFS["dfs.replication"]: expected at least 1, got 0',
+        )
 
 
 class TestReplication(SynchronousTestCase):
     def test_default_is_three_or_as_many_as_there_are(self) -> None:
-        """One to three copies."""
-        found = [topology.replication(made(MASTER, workers(n))) for n in (1, 2, 3, 4)]
-        self.assertEqual(found, [1, 2, 3, 3])
-
-    def test_the_callers_number_wins(self) -> None:
-        """Also above three."""
+        """The caller's number wins, also above three."""
+        copies = [topology.replication(made(MASTER, workers(n))) for n in (1, 2, 3, 4)]
+        self.assertEqual(copies, [1, 2, 3, 3])
         self.assertEqual(topology.replication(made(MASTER, workers(5), replication=4)), 4)
 
 
-class TestScaling(SynchronousTestCase):
+class TestScaling(FaultsTestCase):
     def test_workers_grow_and_shrink(self) -> None:
         """Down to one data node when dfs.replication is not set."""
-        for count in (1, 2, 5):
+        for count in (1, 2, 3, 5):
             faults = topology.scaling_faults(made(MASTER, workers(3)), made(MASTER, workers(count)))
             self.assertEqual(faults, ())
 
-    def test_a_group_with_a_master_process_is_refused(self) -> None:
+    def test_group_with_another_process_is_refused(self) -> None:
         """Grown, shrunk or new, also beside a good change."""
-        second = group("second", 1, "secondarynamenode")
-        before = made(MASTER, workers(2))
-        for after in (
-            made(evolve(MASTER, count=2), workers(3)),
-            made(MASTER, workers(3), second),
-            made(workers(2)),
-        ):
-            faults = topology.scaling_faults(before, after)
-            self.assertEqual(kinds(faults), [NodeGroupCannotBeScaled])
-
-    def test_an_unchanged_master_is_no_fault(self) -> None:
-        """A resize to the size there is changes nothing."""
-        before = made(MASTER, workers(2))
-        self.assertEqual(topology.scaling_faults(before, before), ())
+        second, spark = group("second", 1, "secondarynamenode"), group("spark", 1, "sparkhistory")
+        before = made(MASTER, workers(2), spark)
+        for groups, told in (
+            ((evolve(MASTER, count=2), workers(3), spark), "'master'"),
+            ((MASTER, workers(3), second, spark), "'second'"),
+            ((workers(2), spark), "'master'"),
+            ((MASTER, workers(2), evolve(spark, count=2)), "'spark' cannot be scaled: it runs "
+             "sparkhistory, and"),
+        ):  # fmt: skip
+            faults = topology.scaling_faults(before, made(*groups))
+            self.assertFaults(faults, NodeGroupCannotBeScaled, f"node group {told}")
 
     def test_shrinking_below_the_copies_is_refused(self) -> None:
-        """The decommissioning would never end."""
-        faults = topology.scaling_faults(
-            made(MASTER, workers(3), replication=2), made(MASTER, workers(1), replication=2)
+        """The decommissioning would never end. The last data node stays in any case."""
+        least = "cluster 'c1' cannot be scaled: the count of datanode would be {}, and at least {}"
+        self.assertFaults(
+            topology.scaling_faults(
+                made(MASTER, workers(3), replication=2), made(MASTER, workers(1), replication=2)
+            ),
+            ClusterCannotBeScaled,
+            least.format(1, 2) + " must remain (dfs.replication is 2)",
         )
-        self.assertEqual(kinds(faults), [ClusterCannotBeScaled])
-        self.assertIn(
-            "the count of datanode would be 1, and at least 2 must remain", faults[0].message
+        self.assertFaults(
+            topology.scaling_faults(made(MASTER, workers(1)), made(MASTER, workers(0))),
+            ClusterCannotBeScaled,
+            least.format(0, 1) + " must remain (the data must stay)",
+            "cluster 'c1' cannot be scaled: no nodemanager would be left, and oozie needs one",
         )
-
-    def test_the_last_data_node_stays(self) -> None:
-        """And so does the last node manager where Oozie is."""
-        faults = topology.scaling_faults(made(MASTER, workers(1)), made(MASTER, workers(0)))
-        self.assertEqual(kinds(faults), [ClusterCannotBeScaled, ClusterCannotBeScaled])
 
     def test_last_node_manager_stays_for_spark(self) -> None:
         """Its processes run programs there, too."""
-        storage = group("storage", 1, "datanode")
-        worker = group("worker", 1, "nodemanager")
+        storage, worker = group("storage", 1, "datanode"), group("worker", 1, "nodemanager")
         master = group("master", 1, "namenode", "resourcemanager", "sparkconnect")
-        faults = topology.scaling_faults(
-            made(master, storage, worker), made(master, storage, evolve(worker, count=0))
+        self.assertFaults(
+            topology.scaling_faults(
+                made(master, storage, worker), made(master, storage, evolve(worker, count=0))
+            ),
+            ClusterCannotBeScaled,
+            "cluster 'c1' cannot be scaled: no nodemanager would be left, and sparkconnect needs",
         )
-        self.assertEqual(
-            [f.message for f in faults],
-            ["cluster 'c1' cannot be scaled: no nodemanager would be left, and sparkconnect "
-             "needs one"],
-        )  # fmt: skip
-
-    def test_groups_of_spark_keep_their_size(self) -> None:
-        """One process of each kind serves the whole cluster."""
-        spark = group("spark", 1, "sparkhistory")
-        before = made(MASTER, workers(2), spark)
-        faults = topology.scaling_faults(before, made(MASTER, workers(2), evolve(spark, count=2)))
-        self.assertEqual(kinds(faults), [NodeGroupCannotBeScaled])
-        self.assertIn("it runs sparkhistory", faults[0].message)
 
     def test_node_managers_are_not_added_without_resource_manager(self) -> None:
         """There is nobody to register with."""
         before = made(group("m", 1, "namenode"), group("d", 1, "datanode"))
         after = made(*before.node_groups, group("n", 1, "nodemanager"))
-        self.assertEqual(kinds(topology.scaling_faults(before, after)), [ClusterCannotBeScaled])
+        self.assertFaults(
+            topology.scaling_faults(before, after),
+            ClusterCannotBeScaled,
+            "cluster 'c1' cannot be scaled: nodemanager needs resourcemanager",
+        )

@@ -184,12 +184,6 @@ class ClassDataTest(ScriptTestCase):
             path = f"{self.own}:{before}:/conf:{self.lib}/*"
             self.assertEqual(self.started("Main", CLASSPATH=path), ["Main"])
 
-    def test_class_path_of_the_command_line_wins(self) -> None:
-        """CLASSPATH is of no importance then."""
-        path = f"/conf:{self.lib}/*"
-        self.assertEqual(self.started("-cp", "/x", "Main", CLASSPATH=path), ["-cp", "/x", "Main"])
-        self.assertEqual(self.started("-cp", path, "Main"), ["-cp", path, "Main"])
-
     def test_archive_of_other_jars(self) -> None:
         """A container gets the jars of its tree: the tree was copied, or a jar came or went."""
         path = f"/conf:{self.lib}/*"
@@ -280,32 +274,6 @@ class ArchivesTest(ScriptTestCase):
         )
         for option in ("--fits", "--check"):
             self.assertEqual(self.class_data(option), (0, [], ""))
-
-    def test_archives_of_another_place(self) -> None:
-        """A tree that was copied gets its own."""
-        self.class_data()
-        there = self.prefix.rename(self.prefix.with_name("there"))
-        self.prefix, self.data = there, there / "class-data"
-        code, _, errors = self.class_data("--fits")
-        self.assertEqual((code, len(errors.splitlines())), (1, 2))
-        self.assertIn(
-            f"{self.data}/oozie.jsa is missing, damaged, or not made for these jars and Java",
-            errors,
-        )
-        self.assertEqual(len(self.class_data()[1]), 2)
-        self.assertEqual(self.class_data("--check"), (0, [], ""))
-
-    def test_changed_archive(self) -> None:
-        """A JVM may take it: its digest tells."""
-        self.class_data()
-        with (self.data / "hadoop.jsa").open("a") as archive:
-            archive.write("x")
-        self.assertEqual(self.class_data("--fits")[0], 0)
-        code, _, errors = self.class_data("--check")
-        self.assertEqual((code, len(errors.splitlines())), (1, 1))
-        self.assertIn(f"{self.data}/hadoop.jsa is missing, damaged", errors)
-        self.assertEqual(self.class_data(), (0, [f"made {self.data}/hadoop.jsa"], ""))
-        self.assertEqual(self.class_data("--check"), (0, [], ""))
 
     def test_archives_of_a_careful_administrator(self) -> None:
         """Each user can read them, whatever the umask is."""
