@@ -5,9 +5,6 @@ from urllib.parse import urlsplit
 
 from svcd.embedded.faults import Effect, FaultRule
 from svcd.errors import (
-    BadJobBinary,
-    DataSourceNameTaken,
-    InvalidCredentials,
     InvalidData,
     InvalidReference,
     NotFound,
@@ -39,43 +36,6 @@ HANG = {"svcd.fake.outcome": "hang"}
 
 
 class Objects(WorkflowCase):
-    def test_a_data_source(self) -> None:
-        new = NewDataSource(name="d", type="objstore", url="objstore://a/b", credentials=ACCOUNT)
-        made = self.run_to_end(self.jobs.create_data_source(CALLER, new))
-        kept = self.tx(lambda tx: tx.data_sources.get(TENANT, made.id))
-        self.assertEqual(kept, made)
-        assert kept.credentials is not None
-        self.assertEqual(kept.credentials.password, "secret")
-        self.fail_to_end(self.jobs.create_data_source(CALLER, new), DataSourceNameTaken)
-
-    def test_an_object_store_source_needs_an_account(self) -> None:
-        new = NewDataSource(name="d", type="objstore", url="objstore://a")
-        self.fail_to_end(self.jobs.create_data_source(CALLER, new), InvalidCredentials)
-        plain = NewDataSource(name="d", type="hdfs", url="/data")
-        self.assertEqual(
-            self.run_to_end(self.jobs.create_data_source(CALLER, plain)).credentials, None
-        )
-
-    def test_half_an_account_is_refused(self) -> None:
-        """Of every kind of source and binary; which half lacks is told, and no part is quoted."""
-        user, password = GivenCredentials(user="ann"), GivenCredentials(user="", password="pw")
-        for given, text in (
-            (user, "password: missing, user was given; give both or none"),
-            (password, "user: missing, password was given; give both or none"),
-        ):
-            for kind, url in (("objstore", "objstore://a"), ("hdfs", "/data")):
-                source = NewDataSource(name="d", type=kind, url=url, credentials=given)
-                error = self.fail_to_end(
-                    self.jobs.create_data_source(CALLER, source), InvalidCredentials
-                )
-                self.assertEqual(error.message, f"$.credentials.{text}")
-            for url in ("internaldb://i1", "objstore-internal://box/o", "http://x/y"):
-                binary = NewJobBinary(name="n", url=url, extra=given)
-                error = self.fail_to_end(
-                    self.jobs.create_job_binary(CALLER, binary), InvalidCredentials
-                )
-                self.assertEqual(error.message, f"$.extra.{text}")
-
     def test_a_data_source_that_no_job_could_be_told_is_refused(self) -> None:
         """Every place at once, and nothing of the account."""
         account = GivenCredentials(user="u\ufffe", password="p\uffff")
@@ -89,21 +49,6 @@ class Objects(WorkflowCase):
                 "$.credentials.password: contains U+FFFF, which XML does not allow",
             ],
         )
-
-    def test_a_job_binary_names_something_that_is_there(self) -> None:
-        cases: list[tuple[str, GivenCredentials, type[Exception]]] = [
-            ("internaldb://nope", GivenCredentials(), InvalidReference),
-            ("internaldb://", GivenCredentials(), BadJobBinary),
-            ("http://x/y", GivenCredentials(), BadJobBinary),
-            ("objstore-internal://box", ACCOUNT, BadJobBinary),
-            ("objstore-internal://box/o", GivenCredentials(), BadJobBinary),
-        ]
-        for url, extra, kind in cases:
-            new = NewJobBinary(name="n", url=url, extra=extra)
-            self.fail_to_end(self.jobs.create_job_binary(CALLER, new), kind)
-        self.assertEqual(len(self.tx(lambda tx: tx.job_binaries.page(TENANT, Page()))), 3)
-        good = NewJobBinary(name="n", url="internaldb://i1")
-        self.assertEqual(self.run_to_end(self.jobs.create_job_binary(CALLER, good)).extra, None)
 
     def test_the_name_of_a_file(self) -> None:
         """Any name that Linux has; without one it is the record's."""
@@ -132,10 +77,6 @@ class Objects(WorkflowCase):
             "$.libs[0]: its file has the same name as that of $.mains[0]: give one another",
         )
 
-    def test_another_tenants_binary_is_unknown(self) -> None:
-        new = NewJobBinary(name="n", url="internaldb://i1")
-        self.fail_to_end(self.jobs.create_job_binary(STRANGER, new), InvalidReference)
-
     def test_all_unknown_binaries_of_a_job_are_named(self) -> None:
         new = NewJob(name="j", type=JobType.PIG, mains=("b1", "x"), libs=("y",))
         error = self.fail_to_end(self.jobs.create_job(CALLER, new), InvalidReference)
@@ -144,10 +85,6 @@ class Objects(WorkflowCase):
             "$.mains[1]: job binary 'x' not found\n$.libs[0]: job binary 'y' not found",
         )
         self.assertEqual(len(self.tx(lambda tx: tx.jobs.page(TENANT, Page()))), 2)
-
-    def test_a_job_without_its_script_is_refused(self) -> None:
-        new = NewJob(name="j", type=JobType.PIG, libs=("b3",))
-        self.fail_to_end(self.jobs.create_job(CALLER, new), InvalidData)
 
 
 class Rules(WorkflowCase):
@@ -188,34 +125,12 @@ class Execute(WorkflowCase):
         self.assertEqual(self.tx(lambda tx: tx.executions.unfinished()), [])
         return str(error.message)
 
-    def test_an_unknown_job_is_not_found(self) -> None:
-        self.assertIn("not found", self.refused(NotFound, JobId("nope")))
-
     def test_all_unknown_references_are_named(self) -> None:
         self.assertEqual(
             self.refused(InvalidReference, cluster_id="c9", input_id="i9", output_id="o9"),
             "$.cluster_id: cluster 'c9' not found\n"
             "$.input_id: data source 'i9' not found\n"
             "$.output_id: data source 'o9' not found",
-        )
-
-    def test_the_checks_read_each_record_once(self) -> None:
-        """A data source is sealed, and opening it costs more than reading it."""
-        statements: list[str] = []
-        connection = self.store._database._connection  # type: ignore[attr-defined]
-        connection.set_trace_callback(statements.append)
-        self.addCleanup(connection.set_trace_callback, None)
-        request = ExecuteRequest(cluster_id=CLUSTER, input_id=IN, output_id=OUT)
-        self.run_to_end(self.jobs.plan(CALLER, PIG, request))
-        read = [each.partition(" from ")[2].split()[0] for each in statements if " from " in each]
-        for table, times in (("jobs", 1), ("clusters", 1), ("data_sources", 2)):
-            self.assertEqual(read.count(table), times, table)
-
-    def test_input_and_output_are_needed(self) -> None:
-        self.assertEqual(
-            self.refused(InvalidData, input_id=None, output_id=None),
-            "$.input_id: missing; a Pig job needs this data source\n"
-            "$.output_id: missing; a Pig job needs this data source",
         )
 
     def test_a_cluster_that_goes_or_failed_is_refused(self) -> None:
@@ -365,14 +280,6 @@ class Cancel(WorkflowCase):
         self.clock.advance(1)
         return row
 
-    def test_a_running_job_is_answered_killed(self) -> None:
-        """No failure: somebody wanted it."""
-        row = self.running()
-        after = self.run_to_end(self.jobs.cancel(CALLER, row.id))
-        self.assertEqual((after.status, after.failure), (S.KILLED, None))
-        self.assertIsNotNone(after.end_time)
-        self.assertEqual(self.info(row.id)["actions"][1]["status"], "KILLED")
-
     def test_the_answer_needs_only_the_engine(self) -> None:
         """A resource manager that does not answer would hold it."""
         row = self.running()
@@ -389,13 +296,6 @@ class Cancel(WorkflowCase):
         self.set_cluster(status=ClusterStatus.ACTIVE)
         self.clock.advance(30)
         self.assertEqual(self.scripted.submissions, 0)
-
-    def test_a_finished_job_is_answered_unchanged(self) -> None:
-        row = self.execute()
-        self.clock.advance(20)
-        before = self.execution(row.id)
-        self.assertEqual(self.run_to_end(self.jobs.cancel(CALLER, row.id)), before)
-        self.assertEqual(self.execution(row.id), before)
 
     def test_a_job_that_is_being_staged_never_starts(self) -> None:
         self.objects.lag_s = 3.0
@@ -460,12 +360,6 @@ class Cancel(WorkflowCase):
         after = self.run_to_end(self.jobs.cancel(CALLER, row.id))
         self.assertEqual(after.status, S.SUCCEEDED)
 
-    def test_another_tenants_execution_is_not_found(self) -> None:
-        row = self.running()
-        for command in (self.jobs.cancel, self.jobs.refresh, self.jobs.log):
-            self.fail_to_end(command(STRANGER, row.id), NotFound)  # type: ignore[arg-type]
-        self.fail_to_end(self.jobs.delete_execution(STRANGER, row.id), NotFound)
-
 
 class Refresh(WorkflowCase):
     def test_it_asks_the_engine_now(self) -> None:
@@ -477,13 +371,6 @@ class Refresh(WorkflowCase):
         after = self.run_to_end(self.jobs.refresh(CALLER, row.id))
         self.assertEqual(after.status, S.SUCCEEDED)
 
-    def test_a_dead_engine_is_told(self) -> None:
-        row = self.execute(configs=HANG)
-        self.clock.advance(1)
-        self.agent.unserve("http://cloud.memory")
-        self.fail_to_end(self.jobs.refresh(CALLER, row.id), ServiceUnavailable)
-        self.assertEqual(self.execution(row.id).status, S.RUNNING)
-
 
 class Delete(WorkflowCase):
     def setUp(self) -> None:
@@ -492,18 +379,6 @@ class Delete(WorkflowCase):
 
     def gone(self, row: Execution) -> bool:
         return self.tx(lambda tx: tx.executions.find(row.id)) is None
-
-    def test_a_finished_one_is_gone_at_once(self) -> None:
-        row = self.execute()
-        self.clock.advance(20)
-        self.run_to_end(self.jobs.delete_execution(CALLER, row.id))
-        self.assertTrue(self.gone(row))
-
-    def test_a_waiting_one_is_gone_at_once(self) -> None:
-        self.set_cluster(status=ClusterStatus.SPAWNING)
-        row = self.execute()
-        self.run_to_end(self.jobs.delete_execution(CALLER, row.id))
-        self.assertTrue(self.gone(row))
 
     def test_a_running_one_is_killed_first(self) -> None:
         """Hidden at once, gone when its job is dead."""
@@ -547,9 +422,3 @@ class Log(WorkflowCase):
         self.agent.unserve("http://cloud.memory")
         text = self.run_to_end(self.jobs.log(CALLER, row.id)).decode()
         self.assertIn("==> engine <==\nnot available: ", text)
-
-    def test_a_pending_job_has_a_log_too(self) -> None:
-        self.set_cluster(status=ClusterStatus.SPAWNING)
-        row = self.execute()
-        text = self.run_to_end(self.jobs.log(CALLER, row.id)).decode()
-        self.assertEqual(text, f"==> job execution {row.id}: Pending <==\n\n")

@@ -49,10 +49,6 @@ class Suspects(SynchronousTestCase):
         words = 'NullPointerException: Cannot invoke "...JobID.getId()" because "id" is null'
         self.assertIsNotNone(suspect(record(type="map-reduce", errorMessage=words)))
 
-    def test_an_action_that_was_killed_by_the_engine(self) -> None:
-        """It has killed the children too."""
-        self.assertIsNone(suspect(record(status="KILLED")))
-
     def test_an_action_that_went_well_or_never_began(self) -> None:
         self.assertIsNone(suspect(record(status="OK")))
         self.assertIsNone(suspect(record(externalId=None)))
@@ -100,20 +96,6 @@ class Telling(SynchronousTestCase):
             self.text(Sweep(left=None, reason="silent"), ""),
             "YARN gives no reason; whether more of it runs is not known (silent)",
         )
-
-
-class CauseTests(SynchronousTestCase):
-    """Of a launcher that did not die by itself; the words of real ones."""
-
-    def told(self, diagnostics: str) -> tuple[str, str]:
-        action = suspect(record())
-        assert action is not None
-        failure = lost(action, diagnostics, Sweep())
-        return failure.code, failure.text.partition("; ")[0]
-
-    def test_killed_by_a_person(self) -> None:
-        words = "Application application_1_0012 was killed by user svcd"
-        self.assertEqual(self.told(words), ("KILLED_ELSEWHERE", words))
 
 
 class LaunchersTests(WorkflowCase):
@@ -164,14 +146,6 @@ class LaunchersTests(WorkflowCase):
             "(the resource manager refuses to kill them: HTTP 403)",
             self.info(row.id)["failure"]["text"],
         )
-
-    def test_a_kill_without_an_answer_is_repeated(self) -> None:
-        rule = FaultRule(where="yarn", method="PUT", effect=Effect.RESET_BEFORE, times=3)
-        self.faults.add(rule)
-        row = self.execute(configs=DIES)
-        self.clock.advance(40)
-        self.assertEqual(self.info(row.id)["failure"]["code"], "LAUNCHER_LOST")
-        self.assertFalse(self.child_runs())
 
     def test_a_silent_resource_manager_keeps_no_job_from_its_end(self) -> None:
         self.faults.add(FaultRule(where="yarn", effect=Effect.RESET_BEFORE))

@@ -8,9 +8,9 @@ from attrs import evolve
 
 from svcd.clients.probe import HttpProbe
 from svcd.embedded.faults import Effect, FaultRule
-from svcd.errors import InvalidData, InvalidReference
+from svcd.errors import InvalidReference
 from svcd.model.cluster import MachineFacts
-from svcd.model.job import Execution, JobConfigs, JobType
+from svcd.model.job import Execution, JobType
 from svcd.model.requests import ExecuteRequest, NewJob, NewJobBinary
 from tests.unit.workflow.support import CALLER, CLUSTER, WorkflowCase
 
@@ -43,17 +43,6 @@ class SparkTests(WorkflowCase):
         (action,) = [a for a in self.info(row.id)["actions"] if a["name"] == "job-node"]
         return action
 
-    def test_program_lies_beside_the_libraries(self) -> None:
-        """So it is not on the launcher's class path."""
-        row = self.spark(configs=SLOW)
-        self.clock.advance(5)
-        self.assertTrue(self.scripted.files.exists(f"/user/hadoop/svcd/{row.id}/svcd-file-0"))
-
-    def test_wrong_program_is_refused_at_the_creation(self) -> None:
-        new = self.job("count")
-        error = self.fail_to_end(self.jobs.create_job(CALLER, new), InvalidData)
-        self.assertIn("$.mains[0]: the program of a Spark job is a .jar, a .py", str(error.message))
-
     def test_image_without_spark_is_refused(self) -> None:
         """With the command that makes another; a machine without a tree of software runs a fake."""
         job = self.run_to_end(self.jobs.create_job(CALLER, self.job("count.py")))
@@ -73,11 +62,6 @@ class SparkTests(WorkflowCase):
             else:
                 self.run_to_end(self.jobs.execute(CALLER, job.id, request))
 
-    def test_hive_is_refused_at_the_creation(self) -> None:
-        new = NewJob(name="h", type=JobType.HIVE, mains=self.job("q.sql").mains)
-        error = self.fail_to_end(self.jobs.create_job(CALLER, new), InvalidData)
-        self.assertIn("$.type: svcd runs no Hive jobs", str(error.message))
-
     def test_program_is_shown_while_it_runs(self) -> None:
         """The engine names it only after its end."""
         row = self.spark(configs=SLOW)
@@ -88,21 +72,6 @@ class SparkTests(WorkflowCase):
         self.assertEqual((child["id"], child["state"]), (PROGRAM, "RUNNING"))
         self.assertGreater(child["progress"], 0)
         self.assertTrue(child["trackingUrl"].endswith(f"/proxy/{PROGRAM}/"))
-
-    def test_program_is_shown_after_its_end(self) -> None:
-        row = self.spark(configs={"svcd.fake.run_s": "20"})
-        self.clock.advance(40)
-        self.assertEqual(self.info(row.id)["status"], "SUCCEEDED")
-        (child,) = self.action(row)["children"]
-        self.assertEqual((child["id"], child["state"]), (PROGRAM, "FINISHED"))
-        self.assertEqual(self.execution(row.id).progress, 1.0)
-
-    def test_silent_manager_leaves_the_program_as_it_was(self) -> None:
-        row = self.spark(configs=SLOW)
-        self.clock.advance(30)
-        self.faults.add(FaultRule(where="yarn", effect=Effect.RESET_BEFORE))
-        self.run_to_end(self.jobs.refresh(CALLER, row.id))
-        self.assertEqual(self.action(row)["externalChildIDs"], PROGRAM)
 
     def test_cancel_leaves_no_staging_folder(self) -> None:
         """Spark itself leaves it when YARN kills the application."""
@@ -137,8 +106,3 @@ class SparkTests(WorkflowCase):
         self.clock.advance(20)
         self.assertEqual(self.execution(row.id).return_code, 3)
         self.assertIn("status 3", self.info(row.id)["failure"]["text"])
-
-    def test_variables_of_a_script(self) -> None:
-        row = self.spark("q.sql", job_configs=JobConfigs(params={"LEAST": 2}))
-        self.clock.advance(20)
-        self.assertEqual(self.info(row.id)["status"], "SUCCEEDED")

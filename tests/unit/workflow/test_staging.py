@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from attrs import evolve
 
-from svcd.embedded.faults import FaultRule
 from svcd.errors import InvalidData
-from svcd.model.ids import ExecutionId, JobBinaryId, JobBinaryInternalId, JobId, Timestamp
+from svcd.model.ids import JobBinaryId, JobBinaryInternalId, JobId, Timestamp
 from svcd.model.job import (
     Credentials,
     Execution,
@@ -18,11 +15,7 @@ from svcd.model.job import (
     JobType,
 )
 from svcd.model.requests import ExecuteRequest
-from svcd.ports.cloud import CloudError
-from svcd.ports.faults import Fault
 from svcd.ports.store import Tx
-from svcd.workflow.act.rows import Rows
-from svcd.workflow.decide import submission
 from tests.unit.workflow.support import CALLER, CLUSTER, PIG, TENANT, WorkflowCase
 
 S = ExecutionStatus
@@ -60,22 +53,6 @@ class Staging(WorkflowCase):
         path = f"/user/hadoop/svcd/{row.id}/lib/udf.jar"
         self.assertEqual(self.scripted.files.read(path), b"PK\x03\x04 udf")
         self.assertEqual(self.execution(row.id).status, S.RUNNING)
-
-    def test_each_refusal_of_the_store_ends_it_with_its_own_words(self) -> None:
-        """At once: waiting would not help."""
-        for kind, text in (
-            (Fault.UNAUTHORIZED, "http://k refuses user 'ann' in project 'demo'"),
-            (Fault.FORBIDDEN, "the user may not read objects of container 'box'"),
-            (Fault.NOT_FOUND, "container 'box' does not exist"),
-            (Fault.NOT_FOUND, "object 'udf.jar' does not exist in container 'box'"),
-        ):
-            self.objects.error = CloudError("object-store", kind, text)
-            row = self.execute()
-            self.clock.advance(1)
-            code, said = self.told(row)
-            self.assertEqual(code, "BINARY_UNREADABLE")
-            self.assertIn(text, said)
-            self.assertIn("job binary 'udf.jar' (objstore-internal://box/udf.jar)", said)
 
     def test_objects_of_any_name_are_staged(self) -> None:
         """Under the name of the binary; the object's own name may hold anything."""
@@ -203,36 +180,3 @@ class Staging(WorkflowCase):
             row = self.execute(streaming.id, job_configs=JobConfigs(configs=configs))
             self.clock.advance(1)
             self.assertEqual(self.execution(row.id).status, status)
-
-    def test_an_execution_that_is_deleted_meanwhile_gets_no_folder(self) -> None:
-        """Its row is gone, so nobody would remove the folder."""
-        change, deleted = Rows.change, list[ExecutionId]()
-
-        async def after_the_deletion(rows: Rows, id_: ExecutionId, do: Any, known: Any) -> Any:
-            if getattr(do, "func", None) is submission.staging:
-                deleted.append(id_)
-                await self.jobs.delete_execution(CALLER, id_)
-            return await change(rows, id_, do, known)
-
-        self.patch(Rows, "change", lambda rows, id_, do, known=None: (
-            after_the_deletion(rows, id_, do, known)
-        ))  # fmt: skip
-        row = self.execute()
-        self.clock.advance(30)
-        self.assertEqual(deleted, [row.id])
-        self.assertIsNone(self.tx(lambda tx: tx.executions.find(row.id)))
-        folders = [path for path in self.scripted.files.nodes if row.id in path]
-        self.assertEqual((folders, self.scripted.submissions), ([], 0))
-
-    def test_a_hidden_execution_does_not_hold_its_job(self) -> None:
-        """It has ended and was deleted; only its folder is still to be removed."""
-        row = self.execute(configs={"svcd.fake.outcome": "hang"})
-        self.clock.advance(6)
-        self.faults.add(FaultRule(where="hdfs", status=503))
-        wished = evolve(self.execution(row.id), delete_requested=True, cancel_requested=True)
-        self.tx(lambda tx: tx.executions.save(wished))
-        self.clock.advance(10)
-        self.assertIsNotNone(self.tx(lambda tx: tx.executions.find(row.id)))
-        self.tx(lambda tx: tx.jobs.remove(TENANT, PIG))
-        self.clock.advance(1000)
-        self.assertIsNone(self.tx(lambda tx: tx.executions.find(row.id)))

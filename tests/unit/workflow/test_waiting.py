@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from attrs import evolve
@@ -58,13 +57,6 @@ class Waits(_Case):
         self.assertEqual(self.execution(row.id).status, S.SUCCEEDED)
         self.assertNotIn("waiting", self.info(row.id))
 
-    def test_a_dead_engine_is_told_at_once(self) -> None:
-        self.faults.add(FaultRule(where="engine", status=503))
-        row = self.execute()
-        self.clock.advance(0.5)
-        waiting = self.info(row.id)["waiting"]
-        self.assertEqual((waiting["code"], waiting["step"]), ("ENGINE_UNREACHABLE", "submit"))
-
     def test_the_clusters_story_tells_of_it_once(self) -> None:
         """However many jobs wait for the same, and however often each is tried."""
         rule = self.faults.add(FaultRule(where="hdfs", status=503))
@@ -120,47 +112,6 @@ class Waits(_Case):
         self.clock.advance(20)
         self.assertEqual(self.execution(row.id).status, S.FAILED)
 
-    def test_a_record_that_another_daemon_has_read_is_not_waited_for(self) -> None:
-        """Hours later one lost answer is the first one again."""
-        lost = FaultRule(where="engine", path="/job/.*show=info", status=503)
-        row = self.execute(configs={"svcd.fake.run_s": "900"})
-        once = self.faults.add(evolve(lost, times=1))
-        waited = 0.0
-        while not once.hits() and waited < 20:
-            self.clock.advance(0.25)
-            waited += 0.25
-        other = self.make_controller()
-        self.run_to_end(other.refresh(self.execution(row.id)))
-        self.assertEqual(self.execution(row.id).status, S.RUNNING)
-        self.clock.advance(800)
-        again = self.faults.add(evolve(lost, times=1))
-        self.clock.advance(200)
-        self.assertEqual((once.hits(), again.hits()), (1, 1))
-        self.assertEqual(self.execution(row.id).status, S.SUCCEEDED)
-
-    def test_a_step_that_the_engine_tries_again_is_told(self) -> None:
-        """The resource manager is gone: the list of the engine looks as if all was well."""
-        row = self.execute(configs={**HANG, "svcd.fake.holding": "START_RETRY"})
-        self.clock.advance(20)
-        waiting = self.info(row.id)["waiting"]
-        self.assertEqual(
-            (waiting["code"], waiting["step"], waiting["until"]),
-            ("RESOURCES_UNREACHABLE", "job-node", None),
-        )
-        self.assertEqual(waiting["text"], "JA006: Connection refused")
-        self.job().holding = ""
-        self.clock.advance(60)
-        self.assertNotIn("waiting", self.info(row.id))
-
-    def test_a_step_that_does_not_begin_is_told(self) -> None:
-        """The engine itself waits for the resource manager, for minutes, and says nothing."""
-        row = self.execute(configs={**HANG, "svcd.fake.holding": "PREP"})
-        self.clock.advance(30)
-        self.assertNotIn("waiting", self.info(row.id))
-        self.clock.advance(30)
-        waiting = self.info(row.id)["waiting"]
-        self.assertEqual((waiting["code"], waiting["since"]), ("STEP_WAITS", "2026-01-01T00:00:00"))
-
     def test_many_steps_that_do_not_begin_are_not_all_looked_at(self) -> None:
         """The engine is in trouble already: a tick asks it for 20 of them, not for each."""
         rows = [self.execute(configs={**HANG, "svcd.fake.holding": "PREP"}) for _ in range(60)]
@@ -171,14 +122,6 @@ class Waits(_Case):
         self.clock.advance(50)
         spent = {kind: self.scripted.calls[kind] - before[kind] for kind in ("GET jobs", "GET job")}
         self.assertEqual(spent, {"GET jobs": 10, "GET job": 200})
-
-    def test_a_suspended_job_tells_when_it_is_given_up(self) -> None:
-        row = self.execute(configs={"svcd.fake.outcome": "suspend"})
-        self.clock.advance(60)
-        self.assertEqual(self.execution(row.id).status, S.SUSPENDED)
-        waiting = self.info(row.id)["waiting"]
-        self.assertEqual(waiting["code"], "RESOURCES_UNREACHABLE")
-        self.assertIsNotNone(waiting["until"])
 
     def hang(self, number: int) -> Sequence[Execution]:
         """So many executions on a cluster whose file system accepts calls and never answers."""
@@ -226,13 +169,6 @@ class Waits(_Case):
         self.run_to_end(self.controller.stop())
         self.assertEqual(self.clock.seconds(), began)
 
-    def test_the_deadline_of_a_start_ends_a_wait_for_a_place(self) -> None:
-        rows = self.hang(200)
-        self.clock.advance(160)
-        ended = [self.execution(row.id).failure for row in rows]
-        codes = Counter("" if failure is None else failure.code for failure in ended)
-        self.assertEqual(codes, {"START_WAITS": 100, "STAGING_FAILED": 100})
-
 
 class Doubts(_Case):
     """A submit whose fate is not known: never twice, never unwatched."""
@@ -255,15 +191,6 @@ class Doubts(_Case):
         self.assertEqual(self.execution(row.id).status, S.RUNNING)
         self.clock.advance(600)
         self.assertEqual(self.scripted.submissions, 1)
-
-    def test_a_second_submit_has_a_folder_of_its_own(self) -> None:
-        """The first one cannot find its definition, whenever it is looked at."""
-        self.held(200.0)
-        row = self.execute(configs=HANG)
-        self.clock.advance(190)
-        [job] = self.scripted.jobs.values()
-        self.assertIn(f"/user/hadoop/svcd/{row.id}-2/", job.app_path)
-        self.assertFalse(self.scripted.files.exists(f"/user/hadoop/svcd/{row.id}"))
 
     def given_up(self) -> Execution:
         """An execution that failed while its submit was in doubt: HDFS is gone too."""
@@ -291,14 +218,6 @@ class Doubts(_Case):
         self.assertTrue(self.killed())
         after = self.execution(row.id)
         self.assertEqual((after.status, after.submitting), (S.FAILED, False))
-
-    def test_a_new_daemon_goes_on_watching(self) -> None:
-        self.given_up()
-        self.run_to_end(self.controller.stop())
-        self.controller = self.make_controller()
-        self.controller.start()
-        self.clock.advance(350)
-        self.assertTrue(self.killed())
 
     def test_a_deleted_one_is_watched_too(self) -> None:
         """Its row goes when nothing can come any more."""
@@ -355,15 +274,6 @@ class Folders(_Case):
         self.wish(row, delete_requested=True, cancel_requested=True)
         self.controller.wake()
 
-    def test_deleting_a_running_execution_removes_its_folder(self) -> None:
-        row = self.execute(configs=HANG)
-        self.clock.advance(6)
-        self.assertTrue(self.left())
-        self.delete(row)
-        self.clock.advance(20)
-        self.assertEqual(self.left(), [])
-        self.assertIsNone(self.tx(lambda tx: tx.executions.find(row.id)))
-
     def test_a_dead_file_system_keeps_the_row_until_it_is_back(self) -> None:
         row = self.execute(configs=HANG)
         self.clock.advance(6)
@@ -382,10 +292,3 @@ class Folders(_Case):
         self.delete(row)
         self.clock.advance(1200)
         self.assertIsNone(self.tx(lambda tx: tx.executions.find(row.id)))
-
-    def test_an_execution_that_failed_in_staging_leaves_nothing(self) -> None:
-        del self.objects.objects[(TENANT, "box", "udf.jar")]
-        row = self.execute()
-        self.clock.advance(20)
-        self.assertEqual(self.execution(row.id).status, S.FAILED)
-        self.assertEqual(self.left(), [])

@@ -12,8 +12,8 @@ from svcd.embedded.faults import Effect, FaultRule, Faults
 from svcd.embedded.scripted import ScriptedProbe
 from svcd.model import engine_record
 from svcd.model.engine_record import Record
-from svcd.model.execution_log import ExecutionLog, FileEnds
-from svcd.model.ids import ClusterId, ExecutionId
+from svcd.model.execution_log import FileEnds
+from svcd.model.ids import ClusterId
 from svcd.model.secret import Secret
 from svcd.ports.engine import Identity
 from svcd.runtime.clock import VirtualClock
@@ -23,7 +23,6 @@ from svcd.workflow.act.yarn import ResourceManager, manager_of
 from svcd.workflow.decide.addresses import ways_to
 from svcd.workflow.decide.evidence import Evidence
 from svcd.workflow.decide.launchers import Family
-from svcd.workflow.decide.log_growth import grown
 from tests.unit.workflow.recorded import parsed, record
 from tests.unit.workflow.support import WorkflowCase
 
@@ -182,20 +181,6 @@ class Reading(Urls):
         self.manager = ResourceManager(ScriptedProbe(self.clock, faults), self.clock)
         self.assertEqual(self.evidence(self.launcher()).silent, "")
 
-    def test_a_resource_manager_without_a_word_is_no_reason(self) -> None:
-        self.ended("")
-        [told] = self.evidence(self.launcher()).applications
-        self.assertEqual(told.text, "")
-
-    def test_a_list_of_one_comes_without_brackets(self) -> None:
-        """As Hadoop's services write it."""
-        self.history()
-        attempt = {"id": "attempt_1", "diagnostics": "java.io.IOException: alone\n\tat X\n"}
-        self.answer(r"tasks$", {"tasks": {"task": {"id": "t_m_1", "state": "FAILED"}}})
-        self.answer(r"tasks/t_m_1/attempts$", {"taskAttempts": {"taskAttempt": attempt}})
-        real = parsed("job-killed-mapreduce-error")
-        self.assertEqual(self.evidence(real).attempts, ["java.io.IOException: alone\n\tat X"])
-
     def test_a_reduce_that_was_killed_with_its_job_is_no_reason(self) -> None:
         """It may stand first, and is called FAILED too (both in one container)."""
         self.history()
@@ -265,17 +250,6 @@ class Reading(Urls):
             self.assertEqual([file.ends.tail for file in output.files], [b"boom\n"])
             self.assertEqual(output.may_grow, may_grow, (number, state))
 
-    def test_a_launchers_log(self) -> None:
-        logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
-        self.answer(r"127.1.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
-        page = b"<!DOCTYPE html><pre>java.io.IOException: old\n</pre></html>"
-        self.answer(r"container_1_1_01_000001/stdout", page)
-        tree = record("job-killed-exit-3")
-        tree["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
-        real = engine_record.parsed(tree)
-        told = self.evidence(real)
-        self.assertEqual(told.of_launcher("stdout"), "java.io.IOException: old\n")
-
     def test_a_log_without_the_words_of_the_launcher(self) -> None:
         """What the launcher prints before the program is no evidence."""
         logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
@@ -307,24 +281,6 @@ class Reading(Urls):
             ],
         )
         self.assertEqual(told.attempts, ["bad row"])
-
-    def test_a_file_that_grows_is_continued(self) -> None:
-        """Also when its launcher begins the program: what was read of it once does not change."""
-        logs = "http://c1-master-001:8042/node/containerlogs/container_1_1_01_000001/root"
-        self.answer(r"127.1.0.2:8088/ws/v1/cluster/apps/", {"app": {"amContainerLogs": logs}})
-        page = b"a\n>>> Invoking Main class now >>>\nb\n>>> Invoking Pig command line now >>>\nc\n"
-        real = record("job-killed-exit-3")
-        real["actions"][1]["consoleUrl"] = "http://localhost:8088/proxy/x/"
-        log, made = ExecutionLog(execution_id=ExecutionId("e1")), []
-        for size in (2, 36, len(page)):
-            self.answer(r"container_1_1_01_000001/stdout", page[:size])
-            files = self.result(
-                self.containers.logs(self.place, engine_record.parsed(real), 1000, 10.0)
-            ).files
-            log, text = grown(log, files, [], whole=False)
-            made.append(text)
-        title = "==> job-node application_1767225600000_0031 stdout <==\n"
-        self.assertEqual("".join(made), title + page.decode())
 
     def test_a_large_file_is_read_at_both_ends(self) -> None:
         """A quarter of the limit is the beginning; the node manager tells the length."""

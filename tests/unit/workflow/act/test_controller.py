@@ -4,15 +4,11 @@ from attrs import evolve
 
 from svcd.embedded.faults import Effect, FaultRule
 from svcd.errors import ServiceUnavailable
-from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import ClusterId, InstanceId, http_date, iso_seconds
 from svcd.model.job import Execution, ExecutionStatus
-from svcd.model.secret import Secret
-from svcd.ports.cloud import CloudError
-from svcd.ports.faults import Fault
 from svcd.provisioning.distributions.spi import HttpProbe
 from svcd.settings import Workflow
-from tests.unit.workflow.support import CLUSTER, JAR, JAR_BYTES, SCRIPT, TENANT, WorkflowCase
+from tests.unit.workflow.support import CLUSTER, JAR, JAR_BYTES, SCRIPT, WorkflowCase
 
 S = ExecutionStatus
 OF_C1 = HttpProbe(
@@ -59,12 +55,6 @@ class Running(WorkflowCase):
         self.assertEqual(files.nodes[top].permission, "700")
         self.assertEqual(files.read(f"/user/hadoop/svcd/{jar.id}/lib/wc.jar"), JAR_BYTES)
 
-    def test_the_folder_is_removed_after_the_end(self) -> None:
-        """It holds credentials and takes space."""
-        row = self.execute()
-        self.clock.advance(20)
-        self.assertFalse(self.scripted.files.exists(f"/user/hadoop/svcd/{row.id}"))
-
     def test_credentials_do_not_reach_the_record(self) -> None:
         """The engine shows them in its configuration; we do not."""
         row = self.execute()
@@ -83,16 +73,6 @@ class Running(WorkflowCase):
         spent = {k: v - before[k] for k, v in self.scripted.calls.items() if v != before[k]}
         self.assertEqual(spent, {"GET jobs": 10})
 
-    def test_a_job_waits_for_its_cluster(self) -> None:
-        """Pending while the cluster is built, started when it is Active."""
-        self.set_cluster(status=ClusterStatus.SPAWNING)
-        row = self.execute()
-        self.clock.advance(3600)
-        self.assertEqual(self.execution(row.id).status, S.PENDING)
-        self.set_cluster(status=ClusterStatus.ACTIVE)
-        self.clock.advance(6)
-        self.assertEqual(self.execution(row.id).status, S.RUNNING)
-
 
 class Failing(WorkflowCase):
     workflow = Workflow(submit_deadline_s=120.0, unreachable_deadline_s=60.0)
@@ -105,17 +85,6 @@ class Failing(WorkflowCase):
         after = self.execution(row.id)
         assert after.failure is not None, after
         return after.status.value, after.failure.code, after.failure.step
-
-    def test_a_failing_program_is_shown_as_the_engine_shows_it(self) -> None:
-        row = self.execute(configs={"svcd.fake.outcome": "fail", "svcd.fake.error": "no luck"})
-        self.clock.advance(12)
-        self.assertEqual(self.failed(row), ("KILLED", "EXCEPTION", "job-node"))
-        info = self.info(row.id)
-        self.assertEqual(
-            info["failure"]["text"],
-            "no luck; the log of this job execution has more",
-        )
-        self.assertEqual(info["actions"][1]["errorMessage"], "no luck")
 
     def test_a_job_does_not_start_on_a_strangers_engine(self) -> None:
         """No request but the look reaches it. An engine that does not show its cluster waits."""
@@ -210,93 +179,6 @@ class Failing(WorkflowCase):
             self.probe.asked,
         )
 
-    def test_credentials_do_not_reach_the_explanation(self) -> None:
-        """A program may have written down with what it logged in."""
-        self.probe.answer(r"/ws/v1/cluster/apps/", 200, _AM)
-        log = _LOG.replace(b"bad line", b"login refused: demo/secret")
-        self.probe.answer(r"containerlogs/container_1_0001_01_000001/syslog", 200, log)
-        row = self.execute(configs={"svcd.fake.outcome": "silent"})
-        self.clock.advance(12)
-        self.failed(row)
-        self.assertIn("login refused: demo/***", self.info(row.id)["failure"]["text"])
-
-    def test_an_internal_error_is_failed(self) -> None:
-        row = self.execute(configs={"svcd.fake.outcome": "error"})
-        self.clock.advance(12)
-        self.assertEqual(self.failed(row), ("FAILED", "VARIABLE_UNKNOWN", "job-node"))
-
-    def test_a_job_that_waits_for_a_person_is_killed_with_the_reason(self) -> None:
-        """SUSPENDED with START_MANUAL would last for ever."""
-        row = self.execute(configs={"svcd.fake.outcome": "suspend"})
-        self.clock.advance(60)
-        self.assertEqual(self.execution(row.id).status, S.SUSPENDED)
-        self.clock.advance(300)
-        self.assertEqual(self.failed(row), ("KILLED", "RESOURCES_UNREACHABLE", "job-node"))
-
-    def test_a_job_that_never_begins_is_killed_with_the_reason(self) -> None:
-        """The engine died between taking the job and starting it."""
-        row = self.execute(configs={"svcd.fake.outcome": "hang"})
-        self.clock.advance(0.1)
-        [job] = self.scripted.jobs.values()
-        job.started_at = None
-        early = evolve(self.execution(row.id), status=S.PREP)
-        self.tx(lambda tx: tx.executions.save(early))
-        self.clock.advance(60)
-        self.assertEqual(self.execution(row.id).status, S.PREP)
-        self.clock.advance(300)
-        self.assertEqual(self.failed(row), ("KILLED", "START_GAVE_UP", "workflow"))
-
-    def test_a_suspension_by_a_person_is_left_alone(self) -> None:
-        row = self.execute(configs={"svcd.fake.outcome": "hang"})
-        self.clock.advance(6)
-        self.scripted.get(self.execution(row.id).workflow_job_id or "").suspend(
-            self.clock.seconds()
-        )
-        self.clock.advance(3600)
-        self.assertEqual(self.execution(row.id).status, S.SUSPENDED)
-
-    def test_a_cluster_in_error_fails_what_waits(self) -> None:
-        self.set_cluster(status=ClusterStatus.SPAWNING)
-        row = self.execute()
-        self.set_cluster(status=ClusterStatus.ERROR, status_description="no host")
-        self.clock.advance(6)
-        self.assertEqual(self.failed(row), ("FAILED", "CLUSTER_FAILED", "start"))
-        self.assertIn("no host", self.info(row.id)["failure"]["text"])
-
-    def test_a_cluster_without_an_engine_fails_the_job(self) -> None:
-        """It had one when the job was accepted."""
-        self.set_cluster(status=ClusterStatus.SPAWNING)
-        row = self.execute()
-        self.set_cluster(status=ClusterStatus.ACTIVE, name="no-engine")
-        self.clock.advance(6)
-        self.assertEqual(self.failed(row), ("FAILED", "NO_ENGINE", "start"))
-
-    def test_a_missing_binary_fails_the_job(self) -> None:
-        del self.objects.objects[(TENANT, "box", "udf.jar")]
-        row = self.execute()
-        self.clock.advance(1)
-        self.assertEqual(self.failed(row), ("FAILED", "BINARY_UNREADABLE", "staging"))
-
-    def test_a_passing_fault_of_the_object_store_is_waited_for(self) -> None:
-        self.objects.error = CloudError("object-store", Fault.SERVER_ERROR, "503")
-        row = self.execute()
-        self.clock.advance(20)
-        self.assertEqual(self.execution(row.id).status, S.PENDING)
-        self.objects.error = None
-        self.clock.advance(30)
-        self.assertIn(self.execution(row.id).status, (S.RUNNING, S.SUCCEEDED))
-
-    def test_a_bug_does_not_keep_a_job_pending(self) -> None:
-        """It ends with the incident that the log carries; others run."""
-        self.objects.bug = True
-        row = self.execute()
-        other = self.execute(JAR)
-        self.clock.advance(200)
-        self.assertEqual(self.failed(row), ("FAILED", "INTERNAL", "start"))
-        self.assertEqual(self.execution(other.id).status, S.SUCCEEDED)
-        incidents = len(self.flushLoggedErrors(ZeroDivisionError))
-        self.assertEqual(incidents, 8)
-
     def test_a_store_that_is_away_is_no_bug(self) -> None:
         """However often it was asked meanwhile."""
         self.objects.error = ServiceUnavailable("the database is locked")
@@ -307,37 +189,6 @@ class Failing(WorkflowCase):
         self.clock.advance(70)
         self.assertEqual(self.execution(row.id).status, S.SUCCEEDED)
 
-    def test_what_cannot_start_in_time_fails_with_the_last_reason(self) -> None:
-        self.faults.add(FaultRule(where="hdfs", status=503, body="<h1>down</h1>"))
-        row = self.execute()
-        self.clock.advance(200)
-        self.assertEqual(self.failed(row), ("FAILED", "STAGING_FAILED", "staging"))
-        self.assertEqual(self.scripted.submissions, 0)
-
-    def test_a_refused_submit_fails_at_once(self) -> None:
-        self.faults.add(
-            FaultRule(
-                where="engine",
-                method="POST",
-                status=400,
-                headers={"oozie-error-code": "E0701", "oozie-error-message": "E0701: schema"},
-            )
-        )
-        row = self.execute()
-        self.clock.advance(1)
-        self.assertEqual(self.failed(row), ("FAILED", "ENGINE_REFUSED", "submit"))
-        self.assertIn("E0701: schema", self.info(row.id)["failure"]["text"])
-
-    def test_a_silent_engine_fails_the_job_after_its_deadline(self) -> None:
-        row = self.execute(configs={"svcd.fake.outcome": "hang"})
-        self.clock.advance(6)
-        rule = self.faults.add(FaultRule(where="engine", effect=Effect.RESET_BEFORE))
-        self.clock.advance(50)
-        self.assertEqual(self.execution(row.id).status, S.RUNNING)
-        self.clock.advance(30)
-        self.assertEqual(self.failed(row), ("FAILED", "ENGINE_UNREACHABLE", "workflow"))
-        rule.remove()
-
     def test_a_short_silence_is_forgotten(self) -> None:
         row = self.execute(configs={"svcd.fake.outcome": "hang"})
         self.clock.advance(6)
@@ -347,13 +198,6 @@ class Failing(WorkflowCase):
             rule.remove()
             self.clock.advance(10)
         self.assertEqual(self.execution(row.id).status, S.RUNNING)
-
-    def test_a_job_the_engine_lost_fails(self) -> None:
-        row = self.execute(configs={"svcd.fake.outcome": "hang"})
-        self.clock.advance(6)
-        self.scripted.jobs.clear()
-        self.clock.advance(6)
-        self.assertEqual(self.failed(row), ("FAILED", "ENGINE_LOST_JOB", "workflow"))
 
 
 class ExactlyOnce(WorkflowCase):
@@ -398,14 +242,6 @@ class ExactlyOnce(WorkflowCase):
         row = self.execute()
         self.clock.advance(1)
         self.assertTrue(self.execution(row.id).submitting)
-        self.run_to_end(self.controller.stop())
-        self.controller = self.make_controller()
-        self.controller.start()
-        self.ends_once(row)
-
-    def test_a_running_job_is_followed_by_a_new_daemon(self) -> None:
-        row = self.execute(configs={"svcd.fake.run_s": "20"})
-        self.clock.advance(6)
         self.run_to_end(self.controller.stop())
         self.controller = self.make_controller()
         self.controller.start()
@@ -457,21 +293,6 @@ class Clusters(WorkflowCase):
         for part in (info, *info["actions"]):
             self.assertNotIn(None, [part.get(name, "") for name in times])
 
-    def test_each_end_on_a_transient_cluster_is_told(self) -> None:
-        """Provisioning looks whether the cluster has no more to do, and again after the log."""
-        brief = ClusterId("c3")
-        self.tx(lambda tx: tx.clusters.add(self.cluster(brief, "brief", is_transient=True)))
-        self.clock.advance(600)
-        self.assertEqual(self.noticed, [])
-        first = self.execute(cluster_id=brief)
-        self.execute(cluster_id=brief, configs={"svcd.fake.run_s": "60"})
-        self.clock.advance(40)
-        self.assertEqual(self.execution(first.id).status, S.SUCCEEDED)
-        self.assertEqual(self.noticed, [brief] * 2)
-        self.clock.advance(60)
-        self.assertEqual(self.noticed, [brief] * 4)
-        self.assertEqual(self.execution(first.id).status, S.SUCCEEDED)
-
     def test_engines_that_hang_delay_no_other(self) -> None:
         """Each has its own look in flight; a tick waits for none of them."""
         hanging = [ClusterId(f"hang-{number}") for number in range(40)]
@@ -486,26 +307,6 @@ class Clusters(WorkflowCase):
         row = self.execute(configs={"svcd.fake.run_s": "1"})
         self.clock.advance(7)
         self.assertEqual(self.execution(row.id).status, S.SUCCEEDED)
-
-    def test_the_place_of_executions_follows_the_row_of_the_cluster(self) -> None:
-        """It is made once for each version of the row, and dropped with the last execution."""
-        rows = self.controller.rows
-        before = rows.place_on(self.run_to_end(self._found()))
-        self.assertIs(rows.place_on(self.run_to_end(self._found())), before)
-        self.set_cluster(management_private_key=self.sealer.seal(Secret("another key")))
-        after = rows.place_on(self.run_to_end(self._found()))
-        assert before is not None and after is not None
-        self.assertGreater(after.cluster.version, before.cluster.version)
-        self.assertNotEqual(after.cluster, before.cluster)
-        rows.retain(lambda id_: id_ == CLUSTER)
-        self.assertIs(rows.place_on(after.cluster), after)
-        self.run_to_end(self.controller.tick())
-        self.assertIsNot(rows.place_on(after.cluster), after)
-
-    async def _found(self) -> Cluster:
-        found = await self.controller.rows.cluster(CLUSTER)
-        assert found is not None
-        return found
 
 
 _AM = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from svcd.embedded.faults import Effect, FaultRule
-from svcd.errors import ServiceUnavailable
 from svcd.model.ids import ExecutionId
 from svcd.model.job import ExecutionStatus as S
 from svcd.model.job_credential import JobCredential
@@ -99,18 +98,6 @@ class HandedOverTests(_Case):
         self.assertEnded(row.id, S.SUCCEEDED)
         self.assertNothingLeftInAnHour()
 
-    def test_a_cloud_that_gives_none_fails_the_job(self) -> None:
-        """The words of the identity service are quoted."""
-        self.credentials.errors = [fault(Fault.FORBIDDEN)]
-        row = self.execute()
-        self.clock.advance(0.1)
-        failure = self.execution(row.id).failure
-        assert failure is not None
-        self.assertEqual(failure.code, "JOB_CREDENTIAL")
-        self.assertEqual(failure.text, "identity: said the identity service")
-        self.clock.advance(70.0)
-        self.assertNothingLeft()
-
     def test_a_second_try_to_stage_uses_the_same_one(self) -> None:
         """It was confirmed."""
         self.objects.error = CloudError("object-store", Fault.TIMEOUT, "away")
@@ -149,15 +136,6 @@ class EndTests(_Case):
             self.assertEnded(row.id, status)
             self.assertNothingLeft()
 
-    def test_after_a_cancel(self) -> None:
-        """Within seconds."""
-        row = self.execute(configs={"svcd.fake.outcome": "hang"})
-        self.clock.advance(5.0)
-        self.run_to_end(self.jobs.cancel(CALLER, row.id))
-        self.clock.advance(5.0)
-        self.assertEnded(row.id, S.KILLED)
-        self.assertNothingLeft()
-
     def test_after_a_cancel_while_it_is_created(self) -> None:
         """The start then finds that nobody wants it."""
         self.credentials.lag_s = 4.0
@@ -169,15 +147,6 @@ class EndTests(_Case):
         self.clock.advance(5.0)
         self.assertNothingLeft()
         self.assertEqual(self.scripted.submissions, 0)
-
-    def test_after_the_deletion_of_a_running_execution(self) -> None:
-        """Its row is gone then."""
-        row = self.execute(configs={"svcd.fake.outcome": "hang"})
-        self.clock.advance(5.0)
-        self.run_to_end(self.jobs.delete_execution(CALLER, row.id))
-        self.clock.advance(10.0)
-        self.assertEqual(self.tx(lambda tx: tx.executions.find(row.id)), None)
-        self.assertNothingLeft()
 
     def test_after_the_cluster_is_gone(self) -> None:
         """No engine is left to tidy up."""
@@ -227,23 +196,6 @@ class SweepTests(_Case):
         self.clock.advance(30.0)
         self.assertEnded(row.id, S.SUCCEEDED)
         self.assertEqual(self.credentials.made, 2)
-        self.assertNothingLeftInAnHour()
-
-    def test_a_start_that_confirms_after_a_later_one(self) -> None:
-        """The record keeps the later one, which took the place of the first, and it is deleted."""
-        self.credentials.lag_s = 3.0
-        row = self.execute()
-        self.clock.advance(1.0)
-        self.credentials.lag_s = 0.0
-        self.controller = self.make_controller()
-        self.controller.start()
-        self.clock.advance(1.0)
-        (later,) = [each.made for each in self.rows()]
-        self.assertEqual((later and later.id, self.credentials.made), ("ac-2", 2))
-        self.clock.advance(2.0)
-        self.assertEqual([each.made for each in self.rows()], [later])
-        self.clock.advance(30.0)
-        self.assertEnded(row.id, S.SUCCEEDED)
         self.assertNothingLeftInAnHour()
 
     def test_a_daemon_that_dies_before_the_answer_of_a_cancelled_job(self) -> None:
@@ -328,23 +280,3 @@ class SweepTests(_Case):
             self.assertIn("must allow identity:delete_application_credential", text)
         self.clock.advance(HOUR)
         self.assertNothingLeft()
-
-    def test_a_lost_database_is_no_end_of_the_sweep(self) -> None:
-        """The next turn goes on."""
-        self.execute()
-        self.clock.advance(1.0)
-        self.credentials.errors = [fault(Fault.SERVER_ERROR)]
-        self.clock.advance(20.0)
-        real, self.store._database = self.store._database, _Away()  # type: ignore[assignment]
-        self.clock.advance(130.0)
-        self.store._database = real
-        self.clock.advance(130.0)
-        self.flushLoggedErrors(ServiceUnavailable)
-        self.assertNothingLeft()
-
-
-class _Away:
-    async def tx(self, work: object) -> object:
-        raise ServiceUnavailable("away")
-
-    read = tx

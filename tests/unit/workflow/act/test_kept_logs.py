@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from svcd.embedded.faults import Effect, FaultRule
 from svcd.model.execution_log import LogPart
-from svcd.model.ids import ExecutionId
 from svcd.model.job import Execution, ExecutionStatus
-from svcd.ports.store import Tx
 from svcd.workflow.decide.log_growth import ANEW
 from tests.unit.workflow.support import WorkflowCase
 
@@ -93,56 +89,6 @@ class OverlapTests(KeptLogCase):
         self.assertEqual((third.text.count(b"one"), third.text.count(b"two")), (1, 1))
 
 
-class FollowerTests(KeptLogCase):
-    def test_a_follower_is_answered_from_where_it_was(self) -> None:
-        """The lines above are not read again; a daemon that does not know the place reads them."""
-        row = self.running(HANG)
-        self.prints("Launcher AM configuration loaded\nKind: one\n", ended=False)
-        logs = self.controller.kept_logs
-        first: LogPart = self.run_to_end(logs.part(row, 0, programs=True))
-        self.prints("Launcher AM configuration loaded\nKind: one\nKind: two\n", ended=False)
-        self.clock.advance(3)
-        read: list[LogPart] = []
-        found = logs._above
-
-        async def above(id_: ExecutionId, part: LogPart) -> bytes:
-            read.append(part)
-            return await found(id_, part)
-
-        self.patch(logs, "_above", above)
-        second: LogPart = self.run_to_end(logs.part(row, first.end, programs=True))
-        self.assertEqual((first.text, second.text, second.left_out), (b"", b"", 1))
-        self.assertEqual(read, [])
-        logs._places.clear()
-        again: LogPart = self.run_to_end(logs.part(row, first.end, programs=True))
-        self.assertEqual((again, len(read)), (second, 1))
-
-
-class LostWriteTests(KeptLogCase):
-    def test_a_last_append_that_is_never_written(self) -> None:
-        """The log is not complete, and is completed at the next try."""
-        row = self.ended()
-        self.prints("the end\n")
-        store, lost = self.controller.kept_logs._store, [0]
-
-        class Racing:
-            """Another daemon appends first, each time."""
-
-            async def tx(self, work: Callable[[Tx], Awaitable[Any]]) -> Any:
-                lost[0] += 1
-                return False
-
-            def __getattr__(self, name: str) -> Any:
-                return getattr(store, name)
-
-        self.controller.kept_logs._store = Racing()  # type: ignore[assignment]
-        self.assertFalse(self.run_to_end(self.controller.kept_logs.complete(row)))
-        self.assertEqual(lost, [3])
-        self.controller.kept_logs._store = store
-        self.assertTrue(self.run_to_end(self.controller.kept_logs.complete(row)))
-        self.assertIn("the end\n", self.programs(row))
-
-
 class SilenceTests(KeptLogCase):
     def test_a_machine_that_does_not_answer(self) -> None:
         """It is asked again, and the log is complete when it has answered."""
@@ -198,14 +144,6 @@ class EarlyEndTests(KeptLogCase):
         found = self.part(row)
         self.assertTrue(found.complete)
         self.assertIn(b"stdout <==\ntwo\n", found.text)
-
-    def test_a_container_that_never_ends(self) -> None:
-        """Then the log is completed a few seconds after the end, as ever."""
-        self.prints("one\n", ended=False)
-        row = self.ended()
-        self.assertFalse(self.part(row).complete)
-        self.clock.advance(3.5)
-        self.assertTrue(self.part(row).complete)
 
     def test_a_job_that_the_history_does_not_know_yet(self) -> None:
         """Its tasks may have printed more."""

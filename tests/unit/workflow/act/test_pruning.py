@@ -8,7 +8,6 @@ from attrs import evolve
 
 from svcd.model.ids import ClusterId, ExecutionId, timestamp
 from svcd.model.job import Execution, ExecutionStatus
-from svcd.runtime.clock import VirtualClock
 from svcd.runtime.fencing import Alone
 from svcd.settings import Workflow
 from svcd.workflow.act.pruning import SURE_S, Pruning
@@ -16,20 +15,6 @@ from tests.contract.store.job_credentials import noted
 from tests.unit.workflow.support import CLUSTER, PIG, TENANT, WorkflowCase
 
 DAY = 86_400.0
-
-
-class Shifted:
-    """A clock that shows another time than the timers keep."""
-
-    ahead_s = 0.0
-
-    def __init__(self, clock: VirtualClock) -> None:
-        self._clock = clock
-        self.callLater = clock.callLater
-        self.getDelayedCalls = clock.getDelayedCalls
-
-    def seconds(self) -> float:
-        return self._clock.seconds() + self.ahead_s
 
 
 class PruningTests(WorkflowCase):
@@ -74,25 +59,6 @@ class PruningTests(WorkflowCase):
         self.assertEqual(sorted(self.left()), ["long", "running"])
         self.clock.advance(61.0)
         self.assertEqual(self.left(), ["running"])
-
-    def test_a_clock_that_was_wrong_deletes_nothing(self) -> None:
-        """It is ahead at the start, or jumps later, and is corrected within the hour."""
-        self.ended("young", 0.0)
-        clock = Shifted(self.clock)
-        clock.ahead_s = 9 * DAY
-        made = Pruning(self.store, clock, Alone(), 2)
-        made.start()
-        self.addCleanup(lambda: self.run_to_end(made.stop()))
-        self.clock.advance(3500.0)
-        clock.ahead_s = 0.0
-        self.clock.advance(2 * SURE_S)
-        clock.ahead_s = 9 * DAY
-        self.clock.advance(3500.0)
-        clock.ahead_s = 0.0
-        self.clock.advance(SURE_S)
-        self.assertEqual(self.left(), ["young"])
-        self.clock.advance(2 * DAY)
-        self.assertEqual(self.left(), [])
 
     def test_0_days_keep_all(self) -> None:
         """Which is the default."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from attrs import evolve
 
 from svcd.model.job import Execution
@@ -17,27 +14,6 @@ def attempted(row: Execution) -> Execution:
 
 class KnownTests(WorkflowCase):
     """`change` with the state that the caller knows."""
-
-    def reads(self, work: Callable[[], Any]) -> int:
-        """How often `work` reads an execution."""
-        texts: list[str] = []
-        connection: Any = self.store._database._connection  # type: ignore[attr-defined]
-        connection.set_trace_callback(texts.append)
-        work()
-        connection.set_trace_callback(None)
-        return sum(text.startswith("select record from executions") for text in texts)
-
-    def test_known_state_is_not_read_again(self) -> None:
-        """The result can be given to the next change."""
-        rows, row = self.controller.rows, self.execute()
-
-        def work() -> None:
-            after = self.run_to_end(rows.change(row.id, attempted, known=row))
-            self.run_to_end(rows.change(row.id, attempted, known=after))
-
-        self.assertEqual(self.reads(work), 0)
-        found = self.execution(row.id)
-        self.assertEqual((found.attempts, found.version), (2, row.version + 2))
 
     def test_state_that_is_known_no_more_is_read(self) -> None:
         """Another writer's change stays."""
