@@ -23,7 +23,6 @@ from tests.causes.expected import EXPECTED
 from tests.causes.run import FIXTURES, evidence_of
 from tests.support.steps import ended
 
-END = "Exit code of the Shell command 3"
 NAMES = {each.name.lower().replace("/", "-"): each.name for each in CELLS}
 ADVICE = {
     "INPUT_MISSING": "check the named path",
@@ -58,7 +57,10 @@ def judged(tree: Any) -> Failure:
 
 class MatrixTests(SynchronousTestCase):
     def test_each_recorded_failure_has_its_cause(self) -> None:
-        """The code, then the line of the program, then what to do if the code tells it."""
+        """The code, then the line of the program, then what to do if the code tells it.
+
+        The line is no frame, and no words of the engine about its own launcher.
+        """
         found = sorted(FIXTURES.glob("*.json"))
         self.assertGreater(len(found), 15)
         for path in found:
@@ -68,15 +70,10 @@ class MatrixTests(SynchronousTestCase):
             self.assertTrue(begins, f"{name} is recorded: expected.py has to say its words")
             self.assertEqual(failure.code, code, (name, failure.text))
             self.assertEqual(failure.text[: len(begins)], begins, name)
+            for words in ("org.apache.oozie", "Main Class [", "\tat ", "InvocationTarget"):
+                self.assertNotIn(words, failure.text, name)
             if code in ADVICE:
                 self.assertIn(f"; {ADVICE[code]}", failure.text, name)
-
-    def test_the_line_is_of_the_program(self) -> None:
-        """No frame, and no words of the engine about its own launcher."""
-        for path in sorted(FIXTURES.glob("*.json")):
-            text = judged(recorded(path)).text
-            for words in ("org.apache.oozie", "Main Class [", "\tat ", "InvocationTarget"):
-                self.assertNotIn(words, text, path.stem)
 
 
 class HostileTests(SynchronousTestCase):
@@ -130,14 +127,3 @@ class HostileTests(SynchronousTestCase):
         text = ended(causes.judging(record, Evidence(files=files), [Secret(secret)])).text
         self.assertNotIn("correct", text)
         self.assertIn("x ***", text)
-
-    def test_a_script_that_says_nothing(self) -> None:
-        """Its exit code is all that is known."""
-        files = [
-            LogFile(place=LAUNCHER, name="stdout", text=f"{END}\n"),
-            LogFile(place=LAUNCHER, name="stderr", text="WARNING: a\n\n"),
-        ]
-        action = {"name": "n", "type": "shell", "status": "ERROR", "errorMessage": "exit code [1]"}
-        record = parsed({"status": "KILLED", "actions": [action]})
-        told = ended(causes.judging(record, Evidence(files=files)))
-        self.assertEqual((told.code, told.text.partition(";")[0]), ("EXIT_CODE", END))

@@ -23,7 +23,7 @@ from svcd.workflow.decide.document import (
 )
 from svcd.workflow.decide.job_configs import launcher_faults, unusable, xml_fault
 from svcd.workflow.decide.job_credentials import Login, Refused
-from svcd.workflow.decide.object_store import ObjectStoreAccess, container_of
+from svcd.workflow.decide.object_store import ObjectStoreAccess
 
 NODES = "<job-tracker>${jobTracker}</job-tracker><name-node>${nameNode}</name-node>"
 
@@ -71,34 +71,20 @@ JAR = Work(
 PIG = evolve(JAR, type=JobType.PIG, mains=("count.pig",), libs=())
 
 
-class WhiteSpace(SynchronousTestCase):
-    """Tab and line feed of the caller stand in the definition as references."""
-
-    def test_of_configurations(self) -> None:
-        configs = JobConfigs(configs={"mapred.textoutputformat.separator": "\t"})
-        text = action_of(evolve(JAR, input=None, output=None, configs=configs))
-        told = prop("mapred.textoutputformat.separator", "${'$'}{env.SVCD_UNSET:-&#9;}")
-        self.assertIn(told, text)
-        values = [each.text for each in ElementTree.fromstring(text).iter("value")]
-        self.assertIn("${'$'}{env.SVCD_UNSET:-\t}", values)
-
-    def test_of_configurations_with_other_text(self) -> None:
-        """What the engine trims of these are their ends."""
-        configs = JobConfigs(configs={"a": "b\n\tc", "d": " "})
-        text = action_of(evolve(JAR, input=None, output=None, configs=configs))
-        self.assertIn(prop("a", "b&#10;&#9;c"), text)
-        self.assertIn(prop("d", " "), text)
+def map_reduce(*properties: tuple[str, str]) -> str:
+    """The action with these properties before the ones that each launcher has."""
+    given = "".join(prop(*each) for each in properties)
+    return f"<map-reduce>{NODES}<configuration>{given}{ONE}</configuration></map-reduce>"
 
 
 class Jar(SynchronousTestCase):
     def test_data_sources_become_folders(self) -> None:
         self.assertEqual(
             action_of(JAR),
-            f"<map-reduce>{NODES}<configuration>"
-            + prop("mapred.input.dir", "/in")
-            + prop("mapred.output.dir", "hdfs://n:8020/out")
-            + ONE
-            + "</configuration></map-reduce>",
+            map_reduce(
+                ("mapred.input.dir", "/in"),
+                ("mapred.output.dir", "hdfs://n:8020/out"),
+            ),
         )
 
     def test_new_api_classes_switch_the_new_api_on(self) -> None:
@@ -108,15 +94,14 @@ class Jar(SynchronousTestCase):
         )
         self.assertEqual(
             action_of(evolve(JAR, configs=configs)),
-            f"<map-reduce>{NODES}<configuration>"
-            + prop("mapred.input.dir", "/in")
-            + prop("mapred.mapper.new-api", "true")
-            + prop("mapred.output.dir", "hdfs://n:8020/out")
-            + prop("mapred.reducer.new-api", "true")
-            + prop("mapreduce.job.reduce.class", "W$Reduce")
-            + prop("mapreduce.map.class", "W$Map")
-            + ONE
-            + "</configuration></map-reduce>",
+            map_reduce(
+                ("mapred.input.dir", "/in"),
+                ("mapred.mapper.new-api", "true"),
+                ("mapred.output.dir", "hdfs://n:8020/out"),
+                ("mapred.reducer.new-api", "true"),
+                ("mapreduce.job.reduce.class", "W$Reduce"),
+                ("mapreduce.map.class", "W$Map"),
+            ),
         )
 
     def test_tasks_that_need_their_own_machine_stay_out_of_the_master(self) -> None:
@@ -148,14 +133,13 @@ class Jar(SynchronousTestCase):
         )
         self.assertEqual(
             action_of(evolve(JAR, configs=configs)),
-            f"<map-reduce>{NODES}<configuration>"
-            + prop("mapred.mapper.new-api", "false")
-            + prop("mapred.output.dir", "/theirs")
-            + prop("mapreduce.input.fileinputformat.inputdir", "/mine")
-            + prop("mapreduce.job.reduces", "3")
-            + prop("mapreduce.map.class", "W")
-            + ONE
-            + "</configuration></map-reduce>",
+            map_reduce(
+                ("mapred.mapper.new-api", "false"),
+                ("mapred.output.dir", "/theirs"),
+                ("mapreduce.input.fileinputformat.inputdir", "/mine"),
+                ("mapreduce.job.reduces", "3"),
+                ("mapreduce.map.class", "W"),
+            ),
         )
 
     def test_hints_left_empty_are_not_given(self) -> None:
@@ -165,13 +149,20 @@ class Jar(SynchronousTestCase):
         )
         self.assertEqual(
             action_of(evolve(JAR, configs=configs)),
-            f"<map-reduce>{NODES}<configuration>"
-            + prop("mapred.input.dir", "/in")
-            + prop("mapred.output.dir", "hdfs://n:8020/out")
-            + prop("my.empty", "")
-            + ONE
-            + "</configuration></map-reduce>",
+            map_reduce(
+                ("mapred.input.dir", "/in"),
+                ("mapred.output.dir", "hdfs://n:8020/out"),
+                ("my.empty", ""),
+            ),
         )
+
+    def test_white_space_is_written_as_references(self) -> None:
+        """The engine trims the ends of a value; one of white space alone stands behind `:-`."""
+        configs = JobConfigs(configs={"a": "\t", "b": "c\n\td", "e": " "})
+        text = action_of(evolve(JAR, input=None, output=None, configs=configs))
+        self.assertIn(prop("a", "${'$'}{env.SVCD_UNSET:-&#9;}"), text)
+        self.assertIn(prop("b", "c&#10;&#9;d"), text)
+        self.assertIn(prop("e", " "), text)
 
     def test_streaming_needs_both_programs(self) -> None:
         configs = {"edp.streaming.mapper": "/bin/cat", "edp.streaming.reducer": "/usr/bin/wc"}
@@ -198,24 +189,23 @@ class ObjectStore(SynchronousTestCase):
         )
         self.assertEqual(
             action_of(work),
-            f"<map-reduce>{NODES}<configuration>"
-            + prop("fs.objstore.auth.url", "http://c/identity/v3")
-            + prop("fs.objstore.container.in.password", "p${'$'}{1}")
-            + prop("fs.objstore.container.in.project", "demo")
-            + prop("fs.objstore.container.in.username", "ann")
-            + prop("fs.objstore.container.out.password", "q&amp;")
-            + prop("fs.objstore.container.out.project", "demo")
-            + prop("fs.objstore.container.out.username", "bob")
-            + prop("fs.objstore.impl", "org.svcd.objstore.ObjStoreFileSystem")
-            + prop("fs.objstore.interface", "public")
-            + prop("fs.objstore.password", "p${'$'}{1}")
-            + prop("fs.objstore.project", "demo")
-            + prop("fs.objstore.region", "one")
-            + prop("fs.objstore.username", "ann")
-            + prop("mapred.input.dir", "objstore://in.svc/a")
-            + prop("mapred.output.dir", "objstore://out/b")
-            + ONE
-            + "</configuration></map-reduce>",
+            map_reduce(
+                ("fs.objstore.auth.url", "http://c/identity/v3"),
+                ("fs.objstore.container.in.password", "p${'$'}{1}"),
+                ("fs.objstore.container.in.project", "demo"),
+                ("fs.objstore.container.in.username", "ann"),
+                ("fs.objstore.container.out.password", "q&amp;"),
+                ("fs.objstore.container.out.project", "demo"),
+                ("fs.objstore.container.out.username", "bob"),
+                ("fs.objstore.impl", "org.svcd.objstore.ObjStoreFileSystem"),
+                ("fs.objstore.interface", "public"),
+                ("fs.objstore.password", "p${'$'}{1}"),
+                ("fs.objstore.project", "demo"),
+                ("fs.objstore.region", "one"),
+                ("fs.objstore.username", "ann"),
+                ("mapred.input.dir", "objstore://in.svc/a"),
+                ("mapred.output.dir", "objstore://out/b"),
+            ),
         )
 
     def login_keys(self, **configs: str) -> dict[str, str]:
@@ -275,10 +265,6 @@ class ObjectStore(SynchronousTestCase):
             },
         )
 
-    def test_the_container_is_named_without_the_suffix(self) -> None:
-        self.assertEqual(container_of("objstore://in.svc/a/b"), "in")
-        self.assertEqual(container_of("objstore://my.data"), "my.data")
-
 
 class Pig(SynchronousTestCase):
     MAIN = prop("oozie.launcher.action.main.class", "org.svcd.jobs.StartPig")
@@ -329,14 +315,6 @@ class Pig(SynchronousTestCase):
             text,
         )
 
-    def test_faults_of_its_values(self) -> None:
-        configs = JobConfigs(params={"A.B": "x", "1": "x"})
-        error = self.assertRaises(DocumentError, workflow, evolve(PIG, configs=configs))
-        self.assertEqual(len(str(error).splitlines()), 2)
-
-    def test_without_a_script_there_is_no_definition(self) -> None:
-        self.assertRaises(DocumentError, workflow, evolve(PIG, mains=()))
-
 
 class JavaAndShell(SynchronousTestCase):
     def test_java(self) -> None:
@@ -365,11 +343,6 @@ class JavaAndShell(SynchronousTestCase):
                 "lib/svcd-start.jar": start_jar(),
             },
         )
-
-    def test_java_needs_its_main_class(self) -> None:
-        with self.assertRaises(DocumentError) as caught:
-            workflow(evolve(JAR, type=JobType.JAVA))
-        self.assertIn("edp.java.main_class", str(caught.exception))
 
     def test_shell(self) -> None:
         """The engine sees no value of the caller, and no name of a file."""
@@ -461,29 +434,12 @@ class JavaAndShell(SynchronousTestCase):
         )
         self.assertEqual(list(unusable(JobType.JAR, JobConfigs(args=()))), [])
 
-    def test_other_types_are_refused(self) -> None:
-        self.assertRaises(DocumentError, workflow, evolve(PIG, type=JobType.HIVE))
-
 
 class Escaping(SynchronousTestCase):
     def refused(self, work: Work) -> list[str]:
         with self.assertRaises(DocumentError) as caught:
             workflow(work)
         return str(caught.exception).split("\n")
-
-    def test_what_xml_cannot_carry_is_refused_by_place(self) -> None:
-        """The message does not repeat it."""
-        for bad, told in (
-            ("\x00", "U+0000"),
-            ("\x1b", "U+001B"),
-            ("\ufffe", "U+FFFE"),
-            ("\uffff", "U+FFFF"),
-            ("\ud800", "U+D800"),
-        ):
-            self.assertEqual(
-                self.refused(evolve(PIG, configs=JobConfigs(configs={"P": f"a{bad}"}))),
-                [f"$.job_configs.configs.P: contains {told}, which XML does not allow"],
-            )
 
     def test_a_shell_program_gets_all_that_linux_can_give(self) -> None:
         """Control characters, blanks alone, and the longest text; no U+0000, and no name with =."""
@@ -622,6 +578,16 @@ class Place:
     user: str = "hadoop"
 
 
+class RefusedTypes(SynchronousTestCase):
+    def test_a_job_without_its_program_or_of_an_unknown_type_has_no_definition(self) -> None:
+        for work in (
+            evolve(PIG, mains=()),
+            evolve(JAR, type=JobType.JAVA),
+            evolve(PIG, type=JobType.HIVE),
+        ):
+            self.assertRaises(DocumentError, workflow, work)
+
+
 class Properties(SynchronousTestCase):
     def test_what_is_submitted(self) -> None:
         """`oozie.*` of the caller is passed on, except what is ours to say."""
@@ -646,11 +612,4 @@ class Properties(SynchronousTestCase):
                 "oozie.wf.external.id": "e1",
                 "user.name": "hadoop",
             },
-        )
-
-    def test_the_launchers_settings_belong_into_the_action(self) -> None:
-        configs = JobConfigs(configs={"oozie.launcher.mapreduce.map.memory.mb": 512})
-        self.assertIn(
-            prop("oozie.launcher.mapreduce.map.memory.mb", "512"),
-            action_of(evolve(PIG, configs=configs)),
         )

@@ -8,14 +8,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.clients.probe import HttpProbe
 from svcd.model.engine_record import parsed
-from svcd.model.ids import ClusterId, ExecutionId, JobId, TenantId, Timestamp
-from svcd.model.job import Execution, ExecutionStatus
+from svcd.model.job import ExecutionStatus
 from svcd.workflow.act.yarn import applications_of
 from svcd.workflow.decide.evidence import LAUNCHER, Evidence, LogFile
-from svcd.workflow.decide.progress import progress, return_code, with_children, with_progress
-from svcd.workflow.decide.stalls import Application, ClusterMetrics, tag_of
+from svcd.workflow.decide.progress import progress, return_code, with_children
+from svcd.workflow.decide.stalls import Application, tag_of
 from tests.unit.workflow.recorded import record
-from tests.unit.workflow.support import CALLER, WorkflowCase
+from tests.unit.workflow.support import WorkflowCase
 
 
 def application(name: str, share: float) -> Application:
@@ -32,20 +31,6 @@ class ProgressTests(SynchronousTestCase):
         self.assertEqual(progress([launcher], 0.9), 0.9)
         self.assertEqual(progress([launcher], None), 0.0)
         self.assertIsNone(progress([], None))
-
-    def test_the_row_stays_the_same_without_news(self) -> None:
-        """Most rows of a tick have none."""
-        row = Execution(
-            id=ExecutionId("e"),
-            tenant_id=TenantId("t"),
-            job_id=JobId("j"),
-            cluster_id=ClusterId("c"),
-            status=ExecutionStatus.RUNNING,
-            progress=0.5,
-            created_at=Timestamp("2026-01-01 00:00:00.000000"),
-        )
-        self.assertIs(with_progress(row, 0.5, ClusterMetrics()), row)
-        self.assertEqual(with_progress(row, 0.6, ClusterMetrics()).progress, 0.6)
 
     def test_the_resource_managers_per_cent(self) -> None:
         """Whatever it answers, it becomes a number from 0.0 to 1.0."""
@@ -141,13 +126,3 @@ class Lives(WorkflowCase):
             (after.status, after.progress, after.return_code),
             (ExecutionStatus.SUCCEEDED, 1.0, 0),
         )
-
-    def test_a_killed_one_keeps_its_progress(self) -> None:
-        row = self.execute(configs={"svcd.fake.run_s": "100"})
-        for _ in range(30):
-            self.clock.advance(1)
-        after = self.run_to_end(self.jobs.cancel(CALLER, row.id))
-        self.assertEqual(after.status, ExecutionStatus.KILLED)
-        self.assertIsNotNone(after.progress)
-        self.assertLess(after.progress or 0.0, 0.5)
-        self.assertIsNone(after.return_code)

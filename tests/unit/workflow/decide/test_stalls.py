@@ -35,7 +35,7 @@ from svcd.workflow.decide.stalls import (
     tag_of,
     verdict,
 )
-from tests.unit.workflow.support import CALLER, CLUSTER, TENANT, WorkflowCase
+from tests.unit.workflow.support import CLUSTER, TENANT, WorkflowCase
 
 S = ExecutionStatus
 HANG = {"svcd.fake.outcome": "hang"}
@@ -279,11 +279,6 @@ class Verdicts(SynchronousTestCase):
             ),
         )
 
-    def test_a_disk_without_the_least_room_is_full(self) -> None:
-        report = "1/1 local-dirs have no room: [ /d : free space below limit of 32MB ]"
-        idle = [Node(name="w1", state="UNHEALTHY", report=report)]
-        self.assertEqual(self.said(ClusterMetrics(active=0, idle=idle))[0], "NO_SPACE")
-
     def test_other_ills_are_no_full_disks(self) -> None:
         idle = [Node(name="w1", state="UNHEALTHY", report="the script says ERROR")]
         self.assertEqual(self.said(ClusterMetrics(active=0, idle=idle))[0], "NO_WORKERS")
@@ -386,12 +381,6 @@ class Stories(WorkflowCase):
         self.nodes.clear()
         self.nodes["127.1.0.2"] = ("LOST", "")
 
-    def test_a_job_that_runs_waits_for_nothing(self) -> None:
-        row = self.execute(configs=HANG)
-        self.clock.advance(7200)
-        self.assertEqual((self.execution(row.id).status, self.code(row.id)), (S.RUNNING, ""))
-        self.assertEqual(self.events(), [])
-
     def test_a_lost_worker_is_told_within_a_minute(self) -> None:
         row = self.execute(configs=HANG)
         self.clock.advance(6)
@@ -407,40 +396,6 @@ class Stories(WorkflowCase):
         )
         self.assertEqual(self.events(), [("retry", "NO_WORKERS")])
 
-    def test_an_engine_that_looks_at_its_jobs_does_not_keep_them_from_being_seen(self) -> None:
-        """It touches the record each time, so that it is read anew."""
-        row = self.execute(configs=HANG)
-        self.clock.advance(1)
-        self.lost()
-        [job] = self.scripted.jobs.values()
-        for _ in range(20):
-            self.clock.advance(5)
-            job.started_at = self.clock.seconds()
-        self.assertEqual(self.code(row.id), "NO_WORKERS")
-
-    def test_a_worker_that_comes_back_ends_the_waiting(self) -> None:
-        row = self.execute(configs=HANG)
-        self.lost()
-        self.clock.advance(120)
-        self.nodes["127.1.0.9"] = ("RUNNING", "")
-        self.clock.advance(25)
-        self.assertEqual((self.execution(row.id).status, self.code(row.id)), (S.RUNNING, ""))
-        self.assertEqual(self.events(), [("retry", "NO_WORKERS"), ("done", "")])
-
-    def test_without_a_worker_the_job_is_killed_at_the_deadline(self) -> None:
-        row = self.execute(configs=HANG)
-        self.lost()
-        self.clock.advance(620)
-        self.assertEqual(self.execution(row.id).status, S.RUNNING)
-        self.clock.advance(60)
-        after = self.execution(row.id)
-        assert after.failure is not None
-        self.assertEqual((after.status, after.failure.code), (S.KILLED, "NO_WORKERS"))
-        self.assertIn("given up after 6", after.failure.text)
-        self.assertIn("c1-master-001 is LOST", after.failure.text)
-        [job] = self.scripted.jobs.values()
-        self.assertEqual(job.status(self.clock.seconds()), "KILLED")
-
     def test_a_silent_resource_manager_is_told_the_second_time(self) -> None:
         row = self.execute(configs=HANG)
         self.clock.advance(6)
@@ -454,36 +409,6 @@ class Stories(WorkflowCase):
         rule.remove()
         self.clock.advance(25)
         self.assertEqual(self.code(row.id), "")
-
-    def test_a_silent_resource_manager_ends_the_job_at_the_deadline(self) -> None:
-        """It hangs, which takes the whole time of each call."""
-        self.faults.add(FaultRule(where="yarn", effect=Effect.TIMEOUT_BEFORE))
-        row = self.execute(configs=HANG)
-        self.clock.advance(800)
-        after = self.execution(row.id)
-        assert after.failure is not None
-        self.assertEqual((after.status, after.failure.code), (S.KILLED, "RESOURCES_UNREACHABLE"))
-
-    def test_two_troubles_after_each_other_have_one_deadline(self) -> None:
-        """The resource manager dies, comes back, and nobody has found it."""
-        row = self.execute(configs=HANG)
-        rule = self.faults.add(FaultRule(where="yarn", effect=Effect.RESET_BEFORE))
-        self.clock.advance(300)
-        since = self.info(row.id)["waiting"]["since"]
-        rule.remove()
-        self.nodes.clear()
-        self.clock.advance(60)
-        self.assertEqual(
-            (self.code(row.id), self.info(row.id)["waiting"]["since"]), ("NO_WORKERS", since)
-        )
-        self.clock.advance(340)
-        self.assertEqual(self.execution(row.id).status, S.KILLED)
-
-    def test_an_answer_that_makes_no_sense_ends_nothing(self) -> None:
-        self.faults.add(FaultRule(where="yarn", status=500))
-        row = self.execute(configs=HANG)
-        self.clock.advance(3600)
-        self.assertEqual((self.execution(row.id).status, self.code(row.id)), (S.RUNNING, ""))
 
     def test_a_busy_cluster_is_told_and_ends_nothing(self) -> None:
         queued = "[Sun Nov 22 00:03:01 +0000 2026] Queue's AM resource limit exceeded."
@@ -506,13 +431,6 @@ class Stories(WorkflowCase):
         self.clock.advance(25)
         self.assertEqual(self.code(row.id), "")
         self.assertEqual(self.events(), [("retry", "STEP_WAITS"), ("done", "")])
-
-    def test_a_cancel_ends_one_without_a_worker(self) -> None:
-        row = self.execute(configs=HANG)
-        self.lost()
-        self.clock.advance(60)
-        after = self.run_to_end(self.jobs.cancel(CALLER, row.id))
-        self.assertEqual((after.status, after.failure, after.waiting), (S.KILLED, None, None))
 
     def test_many_jobs_are_told_by_few_questions(self) -> None:
         """Two a look, however many wait; and the engine is not asked for their records."""
@@ -543,24 +461,3 @@ class Stories(WorkflowCase):
         self.restart()
         self.clock.advance(60)
         self.assertEqual((self.execution(row.id).status, self.code(row.id)), (S.RUNNING, ""))
-
-    def test_a_restart_ends_what_nobody_runs(self) -> None:
-        row = self.execute(configs=HANG)
-        self.lost()
-        self.clock.advance(120)
-        self.run_to_end(self.controller.stop())
-        self.clock.advance(3600)
-        self.restart()
-        self.clock.advance(60)
-        self.assertEqual(self.execution(row.id).status, S.KILLED)
-
-    def test_an_engine_that_falls_silent_too_is_told_instead(self) -> None:
-        row = self.execute(configs=HANG)
-        self.lost()
-        self.clock.advance(60)
-        rule = self.faults.add(FaultRule(where="engine", effect=Effect.RESET_BEFORE))
-        self.clock.advance(20)
-        self.assertEqual(self.code(row.id), "ENGINE_UNREACHABLE")
-        rule.remove()
-        self.clock.advance(30)
-        self.assertEqual(self.code(row.id), "NO_WORKERS")
