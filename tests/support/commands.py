@@ -1,9 +1,10 @@
-"""The commands of `svcd` in this process, against a FakeService and its cloud on a port."""
+"""The commands of `svcd` in this process, alone or against a FakeService on a port."""
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,9 +14,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from attrs import frozen
+from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.cli import followed_execution, waiting
 from svcd.cli.main import main
-from svcd.testing import CLOUD_URL, FakeService
+from svcd.testing import CLOUD_URL, FakeService, FakeServiceMixin
+from tests.support.fakes import Api
+
+PLACES = ("--input", "hdfs:///in", "--output", "hdfs:///out")
 
 _HOP = frozenset({"content-length", "transfer-encoding", "connection", "host", "date", "server"})
 
@@ -27,6 +33,18 @@ class Said:
     code: int
     out: str
     err: str
+
+
+def svcd(*arguments: str, stdout: IO[str] | None = None) -> Said:
+    """Run a command to its end."""
+    out, err = stdout or io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            code = main(arguments)
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else 1
+    said = out.getvalue() if isinstance(out, io.StringIO) else ""
+    return Said(code=code, out=said, err=err.getvalue())
 
 
 class _Server(ThreadingHTTPServer):
@@ -77,14 +95,9 @@ class Shown:
 
     def run(self, *arguments: str, known: bool = True, stdout: IO[str] | None = None) -> Said:
         """Run a command to its end. known: with the folder of `endpoints.json`."""
-        out, err = stdout or io.StringIO(), io.StringIO()
         more = ["--state-dir", str(self._folder)] if known else []
-        command = list(arguments)
-        at = command.index("--") if "--" in command else len(command)
-        with redirect_stdout(out), redirect_stderr(err):
-            code = main([*command[:at], *more, *command[at:]])
-        said = out.getvalue() if isinstance(out, io.StringIO) else ""
-        return Said(code=code, out=said, err=err.getvalue())
+        at = arguments.index("--") if "--" in arguments else len(arguments)
+        return svcd(*arguments[:at], *more, *arguments[at:], stdout=stdout)
 
     def body(self, *arguments: str) -> Any:
         """The JSON that a command prints; it must end well."""
@@ -143,3 +156,46 @@ class Shown:
         self.fake.advance(self.step_s)
         url = path if path.startswith(("/v1", "/openapi")) else CLOUD_URL + path
         return self.fake.call(method, url, data=data, headers=headers)
+
+
+class RunCase(FakeServiceMixin, SynchronousTestCase):
+    """A cluster `first` that runs jobs, a folder for files, and the commands against them."""
+
+    def setUp(self) -> None:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "SVCD_"))}
+        self.patch(os, "environ", kept)
+        self.patch(followed_execution, "_LOOK_S", 0.0)
+        self.patch(waiting, "_LOOK_S", 0.0)
+        self.fake = self.fake_service()
+        self.api = Api(self.fake)
+        self.cluster_id = self.api.active_cluster("first")
+        self.folder = Path(self.mktemp())
+        self.folder.mkdir()
+        self.shown = Shown(self.fake, self.folder / "state")
+        self.addCleanup(self.shown.stop)
+
+    def done(self, *arguments: str) -> Said:
+        """A command that must end well."""
+        said = self.shown.run(*arguments)
+        self.assertEqual(said.code, 0, said)
+        return said
+
+    def refused(self, code: int, *arguments: str) -> str:
+        """The one line of a command that must end with `code` and print nothing."""
+        said = self.shown.run(*arguments)
+        self.assertEqual((said.code, said.out, said.err.count("\n")), (code, "", 1), said)
+        return said.err
+
+    def file(self, name: str, content: str | bytes = "-- does nothing\n") -> str:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return str(path)
+
+    def pig(self, *more: str, content: str = "-- does nothing\n") -> Said:
+        """`svcd run` of a Pig script on the cluster."""
+        file = self.file("count.pig", content)
+        return self.shown.run("run", file, "--on", "first", *PLACES, *more)
+
+    def executions(self) -> list[Any]:
+        return list(self.api.get("/job-executions")["job_executions"])

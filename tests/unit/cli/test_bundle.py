@@ -1,17 +1,17 @@
-"""A bundle: an export is equal to its objects, and names become ids. Samples of both files."""
+"""What `svcd apply -f FILE` reads, what it does given what is there, and what `export` writes."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import yaml
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.bundle import BY_NAME, Item, There, exported, request, whole
+from svcd.cli.bundle import BY_NAME, Item, There, exported, whole
 from svcd.cli.bundle_file import parse
-from svcd.cli.bundle_plan import Change, plan
-from svcd.cli.bundle_trial import other_plugins
+from svcd.cli.bundle_plan import Change, Step, plan
+from svcd.cli.exits import CommandError
+from svcd.cli.job_files import Unusable
 
 BUNDLE = b"""
 node_group_templates:
@@ -90,24 +90,7 @@ def read(text: bytes = BUNDLE, **environment: str) -> list[Item]:
     return list(parse(text, "b.yaml", "/folder", given))
 
 
-def changes(steps: Any) -> list[tuple[str, str]]:
-    return [(each.item.title, each.change.value) for each in steps]
-
-
 class ExportTests(SynchronousTestCase):
-    def test_export_is_equal_to_its_object(self) -> None:
-        """An export that is applied where it comes from changes nothing."""
-        content = {
-            kind: [exported(BY_NAME[kind], row, ALL) for row in rows]
-            for kind, rows in ALL.rows.items()
-        }
-        content["job_binaries"][0]["content"] = "x"
-        text = yaml.safe_dump(content).encode()
-        self.assertNotIn(b"geheim", text)
-        steps = plan(read(text), ALL, {"count.pig": "d1"})
-        self.assertEqual([s.texts for s in steps if s.change is not Change.NONE], [])
-        self.assertEqual(len(steps), 6)
-
     def test_references_are_names(self) -> None:
         """Ids of other installations mean nothing; a name that is not unique stays an id."""
         self.assertEqual(
@@ -127,106 +110,151 @@ class ExportTests(SynchronousTestCase):
 
     def test_secrets_are_placeholders(self) -> None:
         """Passwords, masked values, secret options, and accounts in URLs."""
-        made = exported(BY_NAME["data_sources"], SOURCE, ALL)
-        self.assertEqual(made["credentials"], {"user": "demo", "password": {"env": "IN_PASSWORD"}})
-        masked = {**SOURCE, "credentials": {"user": "***", "password": "***"}}
-        made = exported(BY_NAME["data_sources"], masked, ALL)
-        self.assertEqual(made["credentials"]["user"], {"env": "IN_USER"})
-        url = {**SOURCE, "url": "hdfs://me:geheim@host/in", "credentials": {}}
-        self.assertEqual(exported(BY_NAME["data_sources"], url, ALL)["url"], {"env": "IN_URL"})
-        configs = {**SMALL, "cluster_configs": {"HDFS": {"ssl.password": "geheim", "a": 1}}}
-        made = exported(BY_NAME["cluster_templates"], configs, ALL)
-        self.assertEqual(
-            made["cluster_configs"]["HDFS"], {"ssl.password": {"env": "SMALL_SSL_PASSWORD"}, "a": 1}
-        )
 
+        def written(kind: str, row: dict[str, Any], **more: Any) -> Any:
+            return exported(BY_NAME[kind], {**row, **more}, ALL)
 
-class RequestTests(SynchronousTestCase):
-    def test_names_become_ids(self) -> None:
-        """As the API's POST takes them."""
-        items = {each.kind.name: each for each in read()}
-        ids = {
-            ("node_group_templates", "worker"): "n1",
-            ("cluster_templates", "small"): "t1",
-            ("job_binaries", "count.pig"): "b1",
-            ("images", "plain"): "m1",
-        }
+        source = written("data_sources", SOURCE)
         self.assertEqual(
-            request(items["cluster_templates"], ids)["node_groups"],
-            [{"name": "worker", "count": 2, "node_group_template_id": "n1"}],
+            source["credentials"], {"user": "demo", "password": {"env": "IN_PASSWORD"}}
         )
+        masked = written("data_sources", SOURCE, credentials={"user": "***", "password": "***"})
+        self.assertEqual(masked["credentials"]["user"], {"env": "IN_USER"})
+        place = written("data_sources", SOURCE, url="hdfs://me:geheim@host/in", credentials={})
+        self.assertEqual(place["url"], {"env": "IN_URL"})
+        configs = {"HDFS": {"ssl.password": "geheim", "a": 1}}
         self.assertEqual(
-            request(items["jobs"], ids), {"name": "count", "type": "Pig", "mains": ["b1"]}
-        )
-        self.assertEqual(
-            request(items["clusters"], ids),
-            {
-                "name": "first",
-                "plugin_name": "fake",
-                "engine_version": "0.1",
-                "user_keypair_id": "demo",
-                "default_image_id": "m1",
-                "cluster_template_id": "t1",
-            },
-        )
-        self.assertEqual(
-            request(items["job_binaries"], ids, "internaldb://i1"),
-            {"name": "count.pig", "url": "internaldb://i1"},
+            written("cluster_templates", SMALL, cluster_configs=configs)["cluster_configs"]["HDFS"],
+            {"ssl.password": {"env": "SMALL_SSL_PASSWORD"}, "a": 1},
         )
 
 
 class WholeTests(SynchronousTestCase):
     """A request that stands for itself, while its templates are not made yet."""
 
-    def setUp(self) -> None:
-        self.items = {each.kind.name: each for each in read()}
-        self.new = {(each.kind.name, each.name): each for each in read()}
-        self.worker = {
-            "name": "worker", "count": 2, "flavor_id": "3", "node_processes": ["datanode"],
-            "node_configs": {},
-        }  # fmt: skip
-
     def test_group_has_the_fields_of_its_template(self) -> None:
         """Its own fields win, and options are merged by name."""
-        small = whole(self.items["cluster_templates"].body, self.new)
-        self.assertEqual(small["node_groups"], [self.worker])
-        template = self.new["node_group_templates", "worker"]
+        new = {(each.kind.name, each.name): each for each in read()}
+        template = new["node_group_templates", "worker"]
         configs = {"HDFS": {"a": 1, "b": 1}}
-        self.new["node_group_templates", "worker"] = evolve(
-            template, body={**template.body, "node_configs": configs}
-        )
+        changed = evolve(template, body={**template.body, "node_configs": configs})
+        new["node_group_templates", "worker"] = changed
         group = {"name": "w", "count": 1, "node_group_template": "worker", "flavor_id": "4",
                  "node_configs": {"HDFS": {"b": 2}, "YARN": {"c": 3}}}  # fmt: skip
+        expected = {"name": "w", "count": 1, "flavor_id": "4", "node_processes": ["datanode"],
+                    "node_configs": {"HDFS": {"a": 1, "b": 2}, "YARN": {"c": 3}}}  # fmt: skip
+        self.assertEqual(whole({"node_groups": [group]}, new)["node_groups"], [expected])
+
+    def test_groups_of_a_cluster_replace_those_of_its_template(self) -> None:
+        new = {(each.kind.name, each.name): each for each in read()}
+        cluster = new["clusters", "first"].body
+        (group,) = whole(cluster, new)["node_groups"]
+        self.assertEqual((group["name"], group["count"], group["flavor_id"]), ("worker", 2, "3"))
+        own = [{"name": "all", "count": 1, "flavor_id": "3", "node_processes": ["datanode"]}]
+        self.assertEqual(whole({**cluster, "node_groups": own}, new)["node_groups"], own)
+
+
+class ParseTests(SynchronousTestCase):
+    def refusal(self, text: bytes) -> str:
+        return str(self.assertRaises(CommandError, read, text))
+
+    def test_several_documents(self) -> None:
+        """They are one bundle; an empty one is nothing."""
+        self.assertEqual(len(read(b"---\n---\njobs: [{name: a}]\n---\njobs: [{name: b}]\n")), 2)
+
+    def test_refusals(self) -> None:
+        """Each says the place and what to write."""
+        for text, expected in (
+            (b"a: [", "b.yaml is not valid YAML or JSON in line 1"),
+            (b"- 1", "b.yaml: expected lists of node_group_templates, "),
+            (b"job: []", "b.yaml: job: unknown field; did you mean jobs?"),
+            (b"jobs: {}", "b.yaml: jobs must be a list"),
+            (b"jobs: [{type: Pig}]", "b.yaml: jobs[0].name must be a text"),
+            (b"jobs: [{name: a, mian: []}]", "b.yaml: jobs[0].mian: unknown field; did you mean"),
+            (
+                b"clusters: [{name: a, default_image_id: x}]",
+                "b.yaml: clusters[0].default_image_id: unknown field; did you mean image?",
+            ),
+            (
+                b"clusters: [{name: a, engine_version: 0.1}]",
+                "b.yaml: clusters[0].engine_version: 0.1 is no text in YAML: put it into",
+            ),
+            (b"jobs: [{name: a, name: b}]", "line 1: the key name is given twice"),
+            (b"jobs: [{1: a}]", "the key 1 is no text"),
+            (b"clusters: [{name: a, anti_affinity: [2026-01-01]}]", "is no text in YAML"),
+            (b"job_binaries: [{name: a}]", "give one of file, content and url"),
+            (b"data_sources: [{name: a, credentials: {user: {env: U}}}]", "set the variable U of"),
+            (b"data_sources: [{name: a, url: {env: NO}}]", "url.env must be a text"),
+        ):
+            self.assertIn(expected, self.refusal(text))
+
+    def test_file_that_grows_by_aliases(self) -> None:
+        """It is refused before it is copied."""
+        lines = [b"a0: &a0 [1,1,1,1,1,1,1,1,1]"]
+        lines += [
+            b"a%d: &a%d [%s]" % (n, n, b",".join([b"*a%d" % (n - 1)] * 9)) for n in range(1, 9)
+        ]
+        self.assertIn("more than 100000 values", self.refusal(b"\n".join(lines)))
+
+
+class PlanTests(SynchronousTestCase):
+    def test_new_project(self) -> None:
+        """All is made, what others need first."""
+        steps = plan(list(reversed(read())), There(images=IMAGES), {"count.pig": "d1"})
+        self.assertEqual({step.change for step in steps}, {Change.CREATE})
         self.assertEqual(
-            whole({"node_groups": [group]}, self.new)["node_groups"],
-            [
-                {
-                    "name": "w", "count": 1, "flavor_id": "4", "node_processes": ["datanode"],
-                    "node_configs": {"HDFS": {"a": 1, "b": 2}, "YARN": {"c": 3}},
-                }
-            ],
+            [step.item.title for step in steps],
+            ["node group template worker", "template small", "source in", "binary count.pig",
+             "job count", "cluster first"],
         )  # fmt: skip
 
-    def test_cluster_has_the_fields_of_its_template(self) -> None:
-        """Groups that it gives replace those of the template."""
-        body = self.items["clusters"].body
-        made = whole(body, self.new)
-        self.assertEqual((made["name"], made["image"]), ("first", "plain"))
-        self.assertNotIn("cluster_template", made)
-        self.assertEqual(made["node_groups"], [self.worker])
-        own = [{"name": "all", "count": 1, "flavor_id": "3", "node_processes": ["datanode"]}]
-        self.assertEqual(whole({**body, "node_groups": own}, self.new)["node_groups"], own)
+    def test_cluster_is_scaled(self) -> None:
+        """The only change that the API makes: other sizes, and new groups."""
+        groups = b"[{name: worker, count: 5}, {name: more, count: 1}]"
+        text = b"clusters: [{name: first, node_groups: %s}]" % groups
+        (step,) = plan(read(text), ALL, {})
+        self.assertEqual((step.change, step.id, step.sizes), (Change.SCALE, "c1", {"worker": 5}))
+        self.assertEqual(step.texts, ["group worker: 2 -> 5", "group more: new, 1 machines"])
+        self.assertEqual(step.groups, [{"name": "more", "count": 1}])
 
-    def test_template_that_is_there_stays_a_reference(self) -> None:
-        """The API knows its fields."""
-        body = self.items["clusters"].body
-        self.assertEqual(whole(body, {}), body)
+    def test_names_of_clusters_have_no_case(self) -> None:
+        """The API would refuse the second one."""
+        with self.assertRaises(Unusable) as raised:
+            plan(read(b"clusters: [{name: new}, {name: NEW}]"), ALL, {})
+        self.assertIn("clusters[1]: cluster NEW is in the bundle twice", str(raised.exception))
 
-    def test_template_for_another_plugin(self) -> None:
-        """The API would refuse the reference."""
-        cluster = self.items["clusters"]
-        other = evolve(cluster, body={**cluster.body, "engine_version": "0.2"})
-        self.assertEqual(list(other_plugins(cluster, self.new)), [])
+    def refused(self, text: bytes, digests: dict[str, str] | None = None) -> Step:
+        (step,) = plan(read(text, W="new"), ALL, digests or {})
+        self.assertEqual(step.change, Change.REFUSED)
+        return step
+
+    def test_change_that_the_api_cannot_make(self) -> None:
+        """What differs, and what to do."""
+        step = self.refused(b"data_sources: [{name: in, url: 'objstore://c/other'}]")
         self.assertEqual(
-            list(other_plugins(other, self.new)), ["template small is for plugin fake 0.1"]
+            step.texts,
+            [
+                "url: 'objstore://c/in' -> 'objstore://c/other'",
+                "the API cannot change it: give it another name, or remove it with svcd source rm"
+                " in and apply again",
+            ],
         )
+        step = self.refused(b"jobs: [{name: count, mains: [count.pig], libs: [count.pig]}]")
+        self.assertEqual(step.texts[0], "libs: None -> ['count.pig']")
+        step = self.refused(b"job_binaries: [{name: count.pig, content: x}]", {"count.pig": "d2"})
+        self.assertEqual(step.texts[0], "another content")
+
+    def test_secrets_are_not_shown(self) -> None:
+        """A password that differs is named, and neither value is."""
+        step = self.refused(b"data_sources: [{name: in, credentials: {password: {env: W}}}]")
+        self.assertEqual(step.texts[0], "credentials.password")
+
+    def test_refusals(self) -> None:
+        """Missing objects and images, and an object that is there twice."""
+        for text, expected in (
+            (b"jobs: [{name: a, mains: [x]}]", "b.yaml: jobs[0]: there is no binary x in the bun"),
+            (b"clusters: [{name: a, image: x}]", "there is no registered image x, or several"),
+            (b"jobs: [{name: a}, {name: a}]", "b.yaml: jobs[1]: job a is in the bundle twice"),
+        ):
+            error = self.assertRaises(Unusable, plan, read(text), ALL, {})
+            self.assertIn(expected, str(error))

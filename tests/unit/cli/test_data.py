@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.data import files_below
-from tests.unit.cli.test_run import RunCase
+from tests.support.commands import RunCase
 
 
 class FilesBelowTests(SynchronousTestCase):

@@ -13,8 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.cli.image_bake import Screen
 from svcd.cli.images import IMAGES
 from svcd.cli.session import Session
-from tests.support.commands import Said
-from tests.unit.cli.test_run import RunCase
+from tests.support.commands import RunCase, Said
 
 BAKE = ("image", "bake", "vanilla", "--base", "plain", "--flavor", "m1.small")
 

@@ -9,7 +9,7 @@ from svcd.cli.exits import CommandError
 from svcd.cli.job_files import digest_of
 from svcd.cli.jobs import named
 from svcd.model.job import ExecutionStatus
-from tests.unit.cli.test_run import RunCase
+from tests.support.commands import RunCase
 
 
 class JobTests(RunCase):

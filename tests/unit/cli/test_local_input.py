@@ -8,8 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.job_files import Unusable
 from svcd.cli.local_input import are_partitions, gather
-from tests.support.commands import Said
-from tests.unit.cli.test_run import RunCase
+from tests.support.commands import RunCase, Said
 
 
 class GatherTests(SynchronousTestCase):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.cli.test_run import RunCase
+from tests.support.commands import RunCase
 
 
 class PluginTests(RunCase):

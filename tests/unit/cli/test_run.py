@@ -1,68 +1,46 @@
-"""`svcd run` and `svcd job` against the in-process fake behind a socket."""
+"""`svcd run` against the in-process fake behind a socket."""
 
 from __future__ import annotations
 
 import json
 import os
 import zipfile
-from pathlib import Path
 from typing import IO, Any
-
-from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli import followed_execution, job_data
 from svcd.cli.exits import OutOfTime
-from svcd.testing import FakeServiceMixin
-from tests.support.commands import Said, Shown
-from tests.support.fakes import Api
-
-PLACES = ("--input", "hdfs:///in", "--output", "hdfs:///out")
+from tests.support.commands import PLACES, RunCase, Said
 
 
-class RunCase(FakeServiceMixin, SynchronousTestCase):
-    """A cluster `first` that runs jobs, and a folder for files."""
-
-    def setUp(self) -> None:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "SVCD_"))}
-        self.patch(os, "environ", kept)
-        self.patch(followed_execution, "_LOOK_S", 0.0)
-        self.fake = self.fake_service()
-        self.api = Api(self.fake)
-        self.cluster_id = self.api.active_cluster("first")
-        self.folder = Path(self.mktemp())
-        self.folder.mkdir()
-        self.shown = Shown(self.fake, self.folder / "state")
-        self.addCleanup(self.shown.stop)
-
-    def file(self, name: str, content: str | bytes = "-- does nothing\n") -> str:
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return str(path)
-
-    def pig(self, *more: str, content: str = "-- does nothing\n") -> Said:
-        return self.shown.run(
-            "run", self.file("count.pig", content), "--on", "first", *PLACES, *more
-        )
-
+class _Case(RunCase):
     def transient(self) -> Said:
         """A run on a cluster of its own, whose template is made of the cluster `first`."""
-        cluster = self.api.cluster(self.cluster_id)
         groups = [
-            {k: g[k] for k in ("name", "count", "flavor_id", "node_processes")}
-            for g in cluster["node_groups"]
+            {name: group[name] for name in ("name", "count", "flavor_id", "node_processes")}
+            for group in self.api.cluster(self.cluster_id)["node_groups"]
         ]
-        body = {"name": "small", "plugin_name": "fake", "engine_version": "0.1",
-                "node_groups": groups}  # fmt: skip
-        self.api.post("/cluster-templates", body)
+        body = {"name": "small", "plugin_name": "fake", "engine_version": "0.1"}
+        self.api.post("/cluster-templates", {**body, "node_groups": groups})
         self.shown.step_s = 0.01
         return self.shown.run("run", self.file("count.pig"), "--transient", "small", *PLACES)
 
-    def executions(self) -> list[Any]:
-        return list(self.api.get("/job-executions")["job_executions"])
+    def broken(self, times: int, answer: int | None = None) -> list[str]:
+        """The next requests for an execution break off, or have the status `answer`."""
+        broken: list[str] = []
+
+        def away(method: str, path: str) -> int | None:
+            if "/job-executions/" not in path or len(broken) == times:
+                return None
+            broken.append(path)
+            if answer is None:
+                raise ConnectionError
+            return answer
+
+        self.shown.before = away
+        return broken
 
 
-class RunTests(RunCase):
+class RunTests(_Case):
     def test_success(self) -> None:
         """The story on stderr, the programs' output on stdout, exit code 0."""
         said = self.pig()
@@ -74,11 +52,14 @@ class RunTests(RunCase):
         self.assertNotIn("INFO submitted", said.out + said.err)
 
     def test_second_run_uploads_and_makes_nothing(self) -> None:
-        """The same content is the same binary, job and sources."""
+        """The same content is the same binary, job and sources; each request has its own key."""
         self.pig()
+        keys = [headers.get("Idempotency-Key") for _, _, headers in self.shown.asked]
+        keys = [key for key in keys if key is not None]
+        self.assertEqual((len(keys), len(set(keys))), (5, 5))
+        self.assertTrue(keys[-1].endswith("-execute"))
         self.shown.asked.clear()
-        said = self.pig()
-        self.assertEqual(said.code, 0, said)
+        self.assertEqual(self.pig().code, 0)
         made = [p.rpartition("/")[2] for m, p, _ in self.shown.asked if m in ("POST", "PUT")]
         self.assertEqual(set(made), {"tokens", "execute", "refresh-status"})
         self.assertEqual(len({each["job_id"] for each in self.executions()}), 1)
@@ -107,28 +88,18 @@ class RunTests(RunCase):
         self.assertEqual(len(self.api.get("/job-binaries")["binaries"]), 1)
         self.assertEqual(len(self.api.get("/jobs")["jobs"]), 1)
 
-    def test_changed_file_is_another_job(self) -> None:
-        """Under a name with its digest; the first one keeps its content."""
-        self.pig()
-        self.assertEqual(self.pig(content="-- changed\n").code, 0)
-        names = sorted(each["name"] for each in self.api.get("/jobs")["jobs"])
-        self.assertEqual(names[0], "count")
-        self.assertRegex(names[1], r"^count-[0-9a-f]{12}$")
-
     def test_each_run_has_the_content_of_its_moment(self) -> None:
         """Also its libraries, which keep their names; an earlier execution keeps its own."""
         contents = ["one", "two", "three", "one"]
         for content in contents:
-            lib = self.file("_helper.py", content)
-            said = self.shown.run("run", self.file("go.sh"), "--on", "first", "--lib", lib)
-            self.assertEqual(said.code, 0, said)
-        self.assertEqual(self.shown.run("job", "rerun", self.executions()[1]["id"]).code, 0)
+            lib = self.file("_helper.jar", content)
+            self.done("run", self.file("go.sh"), "--on", "first", "--lib", lib)
+        self.done("job", "rerun", self.executions()[1]["id"])
         found = []
         for execution in self.executions():
-            job = self.api.get(f"/jobs/{execution['job_id']}")["job"]
-            (lib,) = job["libs"]
-            self.assertEqual(lib["file_name"], "_helper.py")
-            self.shown.run("binary", "get", lib["name"], str(self.folder / "got"))
+            (lib,) = self.api.get(f"/jobs/{execution['job_id']}")["job"]["libs"]
+            self.assertEqual(lib["file_name"], "_helper.jar")
+            self.done("binary", "get", lib["name"], str(self.folder / "got"))
             found.append((self.folder / "got").read_text())
         self.assertEqual(found, [*contents, "two"])
 
@@ -163,26 +134,15 @@ class RunTests(RunCase):
         (execution,) = self.executions()
         self.assertEqual(execution["job_configs"]["configs"], {"edp.java.main_class": "org.Tool"})
 
-    def test_a_library_with_any_content(self) -> None:
-        """Only the program of a job is read as a jar."""
-        lib = self.file("data.jar", "no jar")
-        said = self.shown.run("run", self.file("go.sh"), "--on", "first", "--lib", lib)
-        self.assertEqual(said.code, 0, said)
-
     def test_detach(self) -> None:
-        """The execution on stdout, at once; scripts take its id or the API's JSON."""
-        self.pig("--detach", "-o", "name")
-        said = self.pig("--detach", "-o", "json")
-        self.assertEqual(said.code, 0, said)
-        self.assertEqual(json.loads(said.out)["id"], self.executions()[1]["id"])
-        self.assertIn("svcd job logs -f", said.err)
-
-    def test_detached_execution_is_shown_by_names(self) -> None:
-        """The table has the names of the job and of the cluster, as `job ls` has."""
+        """The execution on stdout, at once: a table with names, or the API's JSON."""
         for said in (self.pig("--detach"), self.shown.run("job", "rerun", "count", "--detach")):
-            self.assertEqual(said.code, 0, said)
             row = said.out.splitlines()[1].split()
             self.assertEqual((row[1], row[2], row[4]), ("count", "Pending", "first"), said)
+        said = self.pig("--detach", "-o", "json")
+        self.assertEqual(said.code, 0, said)
+        self.assertEqual(json.loads(said.out)["id"], self.executions()[2]["id"])
+        self.assertIn("svcd job logs -f", said.err)
 
     def test_transient_cluster(self) -> None:
         """A cluster of the template for this job alone."""
@@ -193,82 +153,39 @@ class RunTests(RunCase):
         self.assertNotEqual(self.executions()[0]["cluster_id"], self.cluster_id)
 
 
-class RefusalTests(RunCase):
-    def refused(self, code: int, *arguments: str) -> str:
-        """The one line of a refusal; nothing was made."""
-        said = self.shown.run(*arguments)
-        self.assertEqual((said.code, said.out, said.err.count("\n")), (code, "", 1), said)
-        self.assertEqual(self.api.get("/jobs")["jobs"], [])
-        return said.err
-
+class RefusalTests(_Case):
     def test_usage(self) -> None:
-        """Each says what to write."""
-        pig = self.file("a.pig")
-        for arguments, text in (
-            (("run", pig, *PLACES), "give --on CLUSTER or --transient TEMPLATE"),
-            (("run", pig, "--on", "first"), "a Pig job needs --input and --output, for example"),
-            (("run", pig, "--on", "first", *PLACES, "-c", "x"), "-c x: expected NAME=VALUE"),
+        """Each refusal says what to write, before anything is uploaded."""
+        pig, on = self.file("a.pig"), ("--on", "first")
+        libs = ("--lib", self.file("x/a.py"), "--lib", self.file("y/a.py"))
+        for code, arguments, text in (
+            (2, (pig, *PLACES), "give --on CLUSTER or --transient TEMPLATE"),
+            (2, (pig, *on), "a Pig job needs --input and --output, for example"),
+            (2, (pig, *on, *PLACES, "-c", "x"), "-c x: expected NAME=VALUE"),
+            (2, (pig, *on, *PLACES, "-p", "A=1", "-p", "A=2"), "-p A: given more than once: keep"),
+            (2, (pig, *on, *PLACES, "-p", "A\x1bB=x"), "-p A\\x1bB: control character U+001B in"),
             (
-                ("run", pig, "--on", "first", *PLACES, "-p", "A=1", "-p", "A=2"),
-                "-p A: given more than once: keep one",
+                2,
+                (pig, *on, *PLACES, "-c", "oozie.wf.external.id=x"),
+                "svcd sets this configuration",
             ),
+            (2, ("no.pig", *on), "no.pig cannot be read: No such file"),
+            (2, (str(self.folder), *on), "is a folder: name the file"),
+            (2, (self.file("a.sh"), *on, *libs), "two files of the job are named a.py: rename one"),
+            (2, (self.file("e.pig", ""), *on), "e.pig is empty, and the API"),
+            (2, (self.file("a.jar", "x"), *on), "a.jar is not a jar: "),
+            (2, (self.file("q.hql"), *on, *PLACES), "svcd runs no Hive jobs"),
+            (2, (self.file("q.sql"), *on, "--", "x"), "a .sql program takes no args; it takes par"),
             (
-                ("run", pig, "--on", "first", *PLACES, "-p", "A\x1bB=x"),
-                "-p A\\x1bB: control character U+001B in the name is not allowed; remove it",
+                2,
+                (pig, *on, "--input", "ftp://x/y", "--output", "hdfs:///o"),
+                "ftp://x/y: expected ",
             ),
-            (
-                ("run", pig, "--on", "first", *PLACES, "-c", "oozie.wf.external.id=x"),
-                "svcd sets this configuration itself; remove it",
-            ),
-            (("run", "no.pig", "--on", "first"), "no.pig cannot be read: No such file"),
-            (("run", str(self.folder), "--on", "first"), "is a folder: name the file"),
-            (
-                (
-                    "run",
-                    self.file("a.sh"),
-                    "--on",
-                    "first",
-                    "--lib",
-                    self.file("x/a.py"),
-                    "--lib",
-                    self.file("y/a.py"),
-                ),
-                "two files of the job are named a.py: rename one of them",
-            ),
-            (("run", self.file("e.pig", ""), "--on", "first"), "e.pig is empty, and the API"),
-            (("run", self.file("a.jar", "x"), "--on", "first"), "a.jar is not a jar: "),
-            (
-                ("run", pig, "--on", "first", "--input", "ftp://x/y", "--output", "hdfs:///o"),
-                "--input ftp://x/y: expected hdfs:///PATH or objstore://CONTAINER/PATH",
-            ),
-            (
-                ("run", pig, "--on", "first", "--input", "hdfs:///i", "--output", "/out"),
-                "there is no data source of this name; write hdfs:///out or",
-            ),
+            (2, (pig, *on, "--input", "hdfs:///i", "--output", "/out"), "write hdfs:///out or"),
+            (3, (pig, "--on", "frist", *PLACES), "has no cluster 'frist'; did you mean first?"),
         ):
-            self.assertIn(text, self.refused(2, *arguments))
-
-    def test_unknown_cluster(self) -> None:
-        """With the nearest name."""
-        text = self.refused(3, "run", self.file("a.pig"), "--on", "frist", *PLACES)
-        self.assertIn("has no cluster 'frist'; did you mean first?", text)
-
-    def test_type_that_no_cluster_runs(self) -> None:
-        """Before anything is uploaded."""
-        text = self.refused(2, "run", self.file("q.hql"), "--on", "first", *PLACES)
-        self.assertIn("svcd runs no Hive jobs", text)
-
-    def test_spark_program_that_cannot_run(self) -> None:
-        """Before anything is uploaded."""
-        text = self.refused(2, "run", self.file("q.sql"), "--on", "first", "--", "argument")
-        self.assertIn("a .sql program takes no args; it takes params", text)
-
-    def test_refused_execution_keeps_what_was_made(self) -> None:
-        """Another run of the same file may use it by then; one line names it."""
-        self.shown.before = lambda method, path: 409 if path.endswith("/execute") else None
-        said = self.pig()
-        self.assertEqual((said.code, self.made_and_kept(said)), (4, 1), said)
-        self.assertNotIn("may run already", said.err)
+            self.assertIn(text, self.refused(code, "run", *arguments))
+        self.assertEqual(self.api.get("/jobs")["jobs"], [])
 
     def made_and_kept(self, said: Said) -> int:
         """The number of jobs; nothing was removed, and one line says what stays."""
@@ -309,15 +226,19 @@ class RefusalTests(RunCase):
         self.assertEqual((said.code, self.made_and_kept(said)), (130, 1), said)
         self.assertTrue(said.err.endswith("svcd run: interrupted; nothing runs\n"), said)
 
-    def test_lost_execution_keeps_what_was_made(self) -> None:
-        """The job may run: nothing of it is removed."""
+    def test_failed_execution_keeps_what_was_made(self) -> None:
+        """Another run of the file may use it by then; only after a lost request the job may run."""
+        self.shown.before = lambda method, path: 409 if path.endswith("/execute") else None
+        refused = self.pig()
+        self.assertEqual((refused.code, self.made_and_kept(refused)), (4, 1), refused)
+        self.assertNotIn("may run already", refused.err)
         self.shown.before = lambda method, path: 500 if path.endswith("/execute") else None
-        said = self.pig()
-        self.assertEqual((said.code, self.made_and_kept(said)), (5, 1), said)
-        self.assertIn("; the job may run already: svcd job ls shows it\n", said.err)
+        lost = self.pig()
+        self.assertEqual(lost.code, 5, lost)
+        self.assertIn("; the job may run already: svcd job ls shows it\n", lost.err)
 
 
-class FaultTests(RunCase):
+class FaultTests(_Case):
     def test_interrupt_leaves_the_job_going(self) -> None:
         """Exit code 130, and how to follow and cancel."""
         seen: list[str] = []
@@ -349,18 +270,40 @@ class FaultTests(RunCase):
         self.assertEqual(said.code, 124, said)
         self.assertIn("the job goes on: svcd job logs -f ", said.err)
 
-    def test_daemon_that_restarts_while_it_is_followed(self) -> None:
-        """The command waits for it."""
-        broken: list[str] = []
-
-        def away(method: str, path: str) -> None:
-            if "/job-executions/" in path and len(broken) < 3:
-                broken.append(path)
-                raise ConnectionError
-
-        self.shown.before = away
+    def test_daemon_that_is_away_while_it_is_followed(self) -> None:
+        """The command waits for a restart; after its patience it ends with 5, the job goes on."""
+        broken = self.broken(3)
+        self.assertEqual((self.pig().code, len(broken)), (0, 3))
+        self.patch(followed_execution, "_PATIENCE_S", 0.1)
+        self.broken(-1)
         said = self.pig()
-        self.assertEqual((said.code, len(broken)), (0, 3), said)
+        self.assertEqual(said.code, 5, said)
+        self.assertIn("the job goes on: svcd job logs -f ", said.err)
+
+    def test_token_that_expires(self) -> None:
+        """The command logs in again and goes on."""
+        self.broken(1, 401)
+        self.assertEqual(self.pig().code, 0)
+        logins = [path for _, path, _ in self.shown.asked if path.endswith("/auth/tokens")]
+        self.assertEqual(len(logins), 2)
+
+    def test_output_that_cannot_be_written(self) -> None:
+        """A full disk has a line, a reader that has gone (`| head`) has none; the job goes on."""
+
+        def run(stdout: IO[str]) -> str:
+            with stdout:
+                words = ("run", self.file("count.pig"), "--on", "first", "--all", *PLACES)
+                said = self.shown.run(*words, stdout=stdout)
+            self.assertEqual(said.code, 1, said)
+            self.assertIn("the job goes on: svcd job logs -f ", said.err)
+            self.assertNotIn("Traceback", said.err)
+            return said.err
+
+        full = run(os.fdopen(os.open("/dev/full", os.O_WRONLY), "w"))
+        self.assertIn("svcd: the output cannot be written: No space left on device\n", full)
+        reader, writer = os.pipe()
+        os.close(reader)
+        self.assertNotIn("cannot be written", run(os.fdopen(writer, "w")))
 
     def test_cluster_that_cannot_be_read(self) -> None:
         """The command follows the job without the cluster's progress, and says so once."""
@@ -388,66 +331,3 @@ class FaultTests(RunCase):
             f" logs {execution['id']}\n",
             said.err,
         )
-
-    def test_daemon_that_stays_away(self) -> None:
-        """Exit code 5; the job goes on."""
-        self.patch(followed_execution, "_PATIENCE_S", 0.1)
-
-        def away(method: str, path: str) -> None:
-            if "/job-executions/" in path:
-                raise ConnectionError
-
-        self.shown.before = away
-        said = self.pig()
-        self.assertEqual(said.code, 5, said)
-        self.assertIn("the job goes on: svcd job logs -f ", said.err)
-
-    def test_token_that_expires(self) -> None:
-        """The command logs in again and goes on."""
-        refused: list[str] = []
-
-        def expire(method: str, path: str) -> int | None:
-            if "/job-executions/" in path and not refused:
-                refused.append(path)
-                return 401
-            return None
-
-        self.shown.before = expire
-        said = self.pig()
-        self.assertEqual((said.code, len(refused)), (0, 1), said)
-        logins = [path for method, path, _ in self.shown.asked if path.endswith("/auth/tokens")]
-        self.assertEqual(len(logins), 2)
-
-    def broken(self, stdout: IO[str]) -> Said:
-        """A run whose output cannot be written; the job goes on."""
-        with stdout:
-            said = self.shown.run(
-                "run", self.file("count.pig"), "--on", "first", "--all", *PLACES, stdout=stdout
-            )
-        self.assertEqual(said.code, 1, said)
-        self.assertIn("the job goes on: svcd job logs -f ", said.err)
-        self.assertNotIn("Traceback", said.err)
-        return said
-
-    def test_full_disk(self) -> None:
-        """One line says so."""
-        said = self.broken(os.fdopen(os.open("/dev/full", os.O_WRONLY), "w"))
-        self.assertIn("svcd: the output cannot be written: No space left on device\n", said.err)
-
-    def test_reader_that_goes(self) -> None:
-        """As with `| head`."""
-        reader, writer = os.pipe()
-        os.close(reader)
-        self.broken(os.fdopen(writer, "w"))
-
-    def test_posts_carry_keys_of_this_invocation(self) -> None:
-        """A request that is sent again has the same key; another invocation has other keys."""
-        self.pig()
-        keys = [
-            headers["Idempotency-Key"]
-            for _, _, headers in self.shown.asked
-            if "Idempotency-Key" in headers
-        ]
-        self.assertEqual(len(keys), 5)
-        self.assertEqual(len(set(keys)), 5)
-        self.assertTrue(keys[-1].endswith("-execute"))

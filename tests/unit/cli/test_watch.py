@@ -18,8 +18,8 @@ from svcd.cli.exits import UNREACHABLE, CommandError
 from svcd.cli.http import Answer
 from svcd.cli.status import attention, lines, recent
 from svcd.cli.watch import States, kind_of
+from tests.support.commands import RunCase
 from tests.support.http import AnsweredBy
-from tests.unit.cli.test_run import RunCase
 
 NOW = 1_767_225_600.0
 
