@@ -15,9 +15,10 @@ from svcd.store.offline.session import OfflineError
 from svcd.store.offline.sqlite import SqliteSession
 from svcd.store.postgres import PostgresDatabase
 from tests.live.store.test_postgres import drive, own_reactor
+from tests.support.commands import Said
 from tests.support.database.life import PASSWORD
 from tests.support.database.postgres_server import drop_database, execute, new_database, own_server
-from tests.unit.cli.databases import Ran, change, contents, everything, lived_in, svcd
+from tests.unit.cli.databases import change, contents, everything, lived_in, svcd
 
 _TABLES = "select count(*) from pg_tables where schemaname = current_schema()"
 
@@ -31,7 +32,7 @@ class _Case(SynchronousTestCase):
         self.file = self.state.parent / f"{self.state.name}.backup"
         self.source = f"sqlite:///{self.state / 'svcd.sqlite'}"
 
-    def done(self, *arguments: str, url: str = "") -> Ran:
+    def done(self, *arguments: str, url: str = "") -> Said:
         """A command that must end with 0."""
         ran = svcd(*arguments, state=self.state, url=url)
         self.assertEqual((ran.code, ran.err), (0, ""), ran.out)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import functools
-import io
 import shutil
 import sqlite3
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
 from twisted.internet.defer import Deferred
 
-from svcd.cli.main import main
 from svcd.store import migrations
 from svcd.store.offline.content import Sum, sums
 from svcd.store.offline.session import OfflineSession
@@ -23,29 +19,16 @@ from svcd.store.offline.shape import shape
 from svcd.store.offline.sqlite import SqliteSession
 from svcd.store.sealer import FernetSealer
 from svcd.store.sqlite import SqliteDatabase
+from tests.support import commands
 from tests.support.api import now
+from tests.support.commands import Said
 from tests.support.database.life import live
 
 
-@frozen
-class Ran:
-    """How a command ended and what it said."""
-
-    code: int
-    out: str
-    err: str
-
-
-def svcd(*arguments: str, state: Path | str, url: str = "") -> Ran:
+def svcd(*arguments: str, state: Path | str, url: str = "") -> Said:
     """One command on the database of the state folder, or on that of `url`."""
-    flags = ["--set", f"server.state_dir={state}", "--set", f"database.url={url}"]
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            code = main([*arguments, *flags])
-        except SystemExit as ended:
-            code = ended.code if isinstance(ended.code, int) else 1
-    return Ran(code, out.getvalue(), err.getvalue())
+    place = ("--set", f"server.state_dir={state}", "--set", f"database.url={url}")
+    return commands.svcd(*arguments, *place)
 
 
 @functools.cache

@@ -73,40 +73,31 @@ class _Case(SynchronousTestCase):
         return self.http.send(method, f"{self.url}/x?y=1", body, {"A": "b"})
 
 
-class KeptTests(_Case):
-    def test_requests_share_a_connection(self) -> None:
-        self.server.answers = [OK] * 3
-        self.assertEqual([self.ask().body for _ in range(3)], [b"{}"] * 3)
-        self.assertEqual(self.server.connections, 1)
-        self.assertTrue(self.server.heads[0][0].startswith(b"GET /x?y=1 HTTP/1.1\r\n"))
-
-    def test_a_connection_that_the_peer_has_closed_is_opened_again(self) -> None:
-        self.server.answers = [OK.replace(b"{}", b"[]"), OK]
-        self.ask()
-        self.assertTrue(self.server.closed.wait(10))
-        self.assertEqual(self.ask("POST", b"abc").status, 200)
-        self.assertEqual(self.server.connections, 2)
-        self.assertEqual(self.server.heads[-1][1], b"abc")
-
-
-class LyingTests(_Case):
-    def refused(self, answer: bytes) -> str:
-        self.server.answers = [answer]
+class ConnectionTests(_Case):
+    def refused(self, *answers: bytes) -> str:
+        self.server.answers = list(answers)
         with self.assertRaises(CommandError) as raised:
             self.ask()
         self.assertEqual(raised.exception.code, UNREACHABLE)
         self.assertEqual(len(str(raised.exception).splitlines()), 1)
         return str(raised.exception)
 
-    def test_answers_that_are_no_http(self) -> None:
-        for answer in (b"SSH-2.0-x\r\n", b"", b"HTTP/1.1 banana\r\n\r\n", b"\x00" * 70_000):
-            self.assertIn("cannot be reached: ", self.refused(answer), answer[:9])
+    def test_requests_share_a_connection(self) -> None:
+        """One that the peer has closed meanwhile is opened again."""
+        self.server.answers = [OK, OK, OK.replace(b"{}", b"[]"), OK]
+        self.assertEqual([self.ask().body for _ in range(3)], [b"{}", b"{}", b"[]"])
+        self.assertEqual(self.server.connections, 1)
+        self.assertTrue(self.server.heads[0][0].startswith(b"GET /x?y=1 HTTP/1.1\r\n"))
+        self.assertTrue(self.server.closed.wait(10))
+        self.assertEqual(self.ask("POST", b"abc").status, 200)
+        self.assertEqual((self.server.connections, self.server.heads[-1][1]), (2, b"abc"))
 
-    def test_another_protocol_is_named(self) -> None:
-        """Without the carriage return of its line."""
-        self.server.answers = [b"SSH-2.0-OpenSSH_9.6\r\n"]
-        with self.assertRaisesRegex(Lost, r": its answer is not HTTP but 'SSH-2\.0-OpenSSH_9\.6'$"):
-            self.ask()
+    def test_answers_that_are_no_http(self) -> None:
+        """Another protocol is named, without the carriage return of its line."""
+        for answer in (b"", b"HTTP/1.1 banana\r\n\r\n", b"\x00" * 70_000):
+            self.assertIn("cannot be reached: ", self.refused(answer), answer[:9])
+        said = self.refused(b"SSH-2.0-OpenSSH_9.6\r\n")
+        self.assertTrue(said.endswith(": its answer is not HTTP but 'SSH-2.0-OpenSSH_9.6'"), said)
 
     def test_answers_that_end_too_early(self) -> None:
         cut = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}"
@@ -152,11 +143,6 @@ class LyingTests(_Case):
                 found.extend(lines)
             self.assertEqual(found, begin, answer)
 
-    def test_whole_streams(self) -> None:
-        self.server.answers = [OK]
-        _, lines = self.http.stream(f"{self.url}/x", {}, 10.0)
-        self.assertEqual(list(lines), [b"{}"])
-
     def test_wrong_urls(self) -> None:
         """Code 2, and no password in the message."""
         for url in ("ftp://h/", "h:80", "http://", "http://h:x/", "http://u:secret@h/\n", "x"):
@@ -193,8 +179,6 @@ class LyingTests(_Case):
             self.assertIn(f"{text}: {reason}", str(raised.exception))
             self.assertEqual((raised.exception.sent, raised.exception.refused), (False, False))
 
-
-class TokenTests(_Case):
     def test_a_token_that_cannot_be_sent_is_not_quoted(self) -> None:
         """As one of a file with Windows line ends; http.client would quote it."""
         for token in ("s3cret\r", "s3\ncret", "s3cret\u20ac"):
@@ -248,11 +232,7 @@ class AgainTests(SynchronousTestCase):
         self.outcomes = [self.answer(401), self.answer(404)]
         with self.assertRaises(CommandError) as raised:
             self.api.delete("/x")
-        self.assertEqual(raised.exception.code, NOT_FOUND)
-        self.assertEqual(len(self.sent), 7)
-        self.outcomes = [self.answer(503)] * 3
-        self.assertRaises(CommandError, self.api.put, "/x", {})
-        self.assertEqual(len(self.outcomes), 2)
+        self.assertEqual((raised.exception.code, len(self.sent)), (NOT_FOUND, 7))
 
     def test_streams_after_a_change_that_was_repeated(self) -> None:
         """Their refusals say nothing about it."""
@@ -281,18 +261,18 @@ class AgainTests(SynchronousTestCase):
         for each in NameTaken.__subclasses__():
             self.assertTrue(each.name.endswith(NameTaken.name), each)
 
-    def test_changes_are_not_repeated(self) -> None:
-        """They may have been carried out."""
+    def test_what_is_not_repeated(self) -> None:
+        """Changes, which may have been carried out, and what has waited longer than patience."""
         for ask in (lambda: self.api.put("/x", {}), lambda: self.api.delete("/x")):
             self.outcomes = [Lost("gone", sent=True)]
             self.assertRaises(Lost, ask)
-
-    def test_a_slow_failure_is_not_repeated(self) -> None:
-        """The request has waited longer than its patience."""
+        self.outcomes = [self.answer(503)] * 3
+        self.assertRaises(CommandError, self.api.put, "/x", {})
+        self.assertEqual(len(self.outcomes), 2)
         self.outcomes = [Lost("silent", sent=True)]
         self.api.patience_s, self.seconds = 0.01, 0.02
         self.assertRaises(Lost, self.api.get, "/x")
-        self.assertEqual(len(self.sent), 1)
+        self.assertEqual(len(self.sent), 4)
 
     def test_a_closed_port_is_waited_for_only_with_patience(self) -> None:
         self.outcomes = [Lost("refused", sent=False)]

@@ -59,43 +59,32 @@ class CloudDoctorTests(SynchronousTestCase):
         properties = {"_svc_username": "u", "_svc_tag_fake": "True", "_svc_tag_0.1": "True"}
         self.rig.run(self.session().set_image_properties(PLAIN_IMAGE_ID, properties, []))
 
+    def broken(self, where: str, path: str, status: int = 200, body: Any = "") -> None:
+        """Another answer of the cloud in place of the former one."""
+        self.rig.faults.clear()
+        text = body if isinstance(body, str) else json.dumps(body)
+        self.rig.faults.add(FaultRule(where=where, path=path, status=status, body=text))
+
     def test_a_cloud_without_a_fault(self) -> None:
-        """Every check is told, and the trust is gone again."""
+        """Every check is told, and what was made for it is gone again."""
         self.registered()
         found = self.found()
         self.assertEqual(self.words(found), [])
         self.assertEqual(
             list(found),
-            [
-                "cloud.web_cidrs",
-                "identity service",
-                "svcd's user",
-                "compute",
-                "image",
-                "network",
-                "volume",
-                "object-store",
-                "tokens of users",
-                "user",
-                "trust",
-                "job credential",
-                "flavors",
-                "network of clusters",
-                "floating IPs",
-                "key pairs",
-                "quota",
-                "security groups",
-                "images for fake 0.1",
-            ],
-        )
+            ["cloud.web_cidrs", "identity service", "svcd's user", "compute", "image", "network",
+             "volume", "object-store", "tokens of users", "user", "trust", "job credential",
+             "flavors", "network of clusters", "floating IPs", "key pairs", "quota",
+             "security groups", "images for fake 0.1"],
+        )  # fmt: skip
         self.assertEqual(
             found["compute"].text, f"{ORIGIN}/compute/v2.1 speaks 2.1 to 2.79, svcd uses 2.79"
         )
         self.assertEqual(found["user"].text, "alice in project alpha, roles: member, reader")
         self.assertEqual(found["images for fake 0.1"].text, "plain")
         self.assertEqual(found["quota"].text[:29], "left: servers 200, cores 800,")
-        self.assertEqual(list(self.rig.cloud.core.state.trusts.values()), [])
-        self.assertEqual(list(self.rig.cloud.core.state.credentials.values()), [])
+        state = self.rig.cloud.core.state
+        self.assertEqual([*state.trusts.values(), *state.credentials.values()], [])
 
     def test_pages_that_are_open_to_everybody(self) -> None:
         """A failure, unless the operator has accepted it; a network of users is fine."""
@@ -122,27 +111,14 @@ class CloudDoctorTests(SynchronousTestCase):
         self.assertNotIn("svcd-new", found["security groups"].text)
         self.assertIn("resize", found["security groups"].remedy)
 
-    def test_nobody_is_given(self) -> None:
-        """Then the roles of svcd's user tell."""
-        found = self.found(None)
-        self.assertEqual(self.words(found), [("warn", "user")])
-        self.assertIn("--token", found["user"].remedy)
-        found = self.found(None, username="bob", password="bob", project="beta")
-        self.assertEqual(self.words(found), [("fail", "tokens of users"), ("warn", "user")])
-        self.assertEqual(
-            found["tokens of users"].remedy, "openstack role add --user bob --project beta service"
-        )
-
-    def test_the_identity_service(self) -> None:
-        """Not there, another path, another version, something else."""
-        for body, status, words in (
-            ("{}", 200, "is not that of Keystone v3"),
-            (json.dumps({"version": {"id": "v2.0"}}), 200, "speaks v2.0"),
-            ("", 300, "answered 300"),
-            ("", 404, "answered 404"),
+    def test_an_identity_service_that_is_none(self) -> None:
+        """Another path, another version, something else, nothing."""
+        for status, body, words in (
+            (200, {}, "is not that of Keystone v3"),
+            (200, {"version": {"id": "v2.0"}}, "speaks v2.0"),
+            (300, "", "answered 300"),
         ):
-            rule = FaultRule(where="identity", path="/v3$", status=status, body=body, times=1)
-            self.rig.faults.add(rule)
+            self.broken("identity", "/v3$", status, body)
             found = self.found()
             self.assertEqual(self.words(found), [("fail", "identity service")])
             self.assertIn(words, found["identity service"].text)
@@ -150,70 +126,47 @@ class CloudDoctorTests(SynchronousTestCase):
         found = self.found(auth_url="http://nobody/v3")
         self.assertIn("http://nobody/v3 cannot be reached", found["identity service"].text)
 
-    def test_a_wrong_password(self) -> None:
-        """The only thing that is told then."""
+    def test_services_that_cannot_be_used(self) -> None:
+        """Those that clusters need fail, the others are warned of. A failure ends the checks."""
+        found = self.found(region="Mars")
+        needed = [("fail", name) for name in ("compute", "image", "network")]
+        others = [("warn", name) for name in ("volume", "object-store")]
+        self.assertEqual(self.words(found), [*needed, *others])
+        self.assertIn("the regions RegionOne and the interfaces", found["compute"].remedy)
+        self.assertNotIn("trust", found)
+        newer = {"version": {"version": "2.120", "min_version": "2.90"}}
+        self.broken("compute", "/v2.1/$", 200, newer)
+        compute = self.found()["compute"]
+        self.assertIn("speaks 2.90 to 2.120, svcd needs up to 2.79", compute.text)
+        self.assertIn("another release", compute.remedy)
+        for body, text in (
+            ({"versions": [{"id": "v1.0"}]}, "does not speak v2"),
+            ("nonsense", "answered without versions"),
+        ):
+            self.broken("image", "/image/$", 200, body)
+            self.assertIn(text, self.found()["image"].text)
+        self.rig.faults.add(FaultRule(where="network", effect="refused"))
+        self.assertIn("connection refused", self.found()["network"].text)
+
+    def test_the_user_of_svcd(self) -> None:
+        """A wrong password is the only thing that is told; a role may be missing."""
         found = self.found(password="wrong")
         self.assertEqual(self.words(found), [("fail", "svcd's user")])
         self.assertIn("SVCD_CLOUD_PASSWORD", found["svcd's user"].remedy)
-
-    def test_a_role_that_is_missing(self) -> None:
-        """Keystone says so when a user's token is there to be looked at."""
-        found = self.found(username="bob", password="bob", project="beta")
+        bob = {"username": "bob", "password": "bob", "project": "beta"}
+        role = "openstack role add --user bob --project beta service"
+        self.registered()
+        found = self.found(**bob)
         self.assertEqual(self.words(found), [("fail", "tokens of users")])
         self.assertIn("was answered 403", found["tokens of users"].text)
-        self.assertIn("--user bob --project beta service", found["tokens of users"].remedy)
-
-    def test_a_region_that_is_not_there(self) -> None:
-        """Those that are; no cluster could be made, so the tenant is not checked."""
-        found = self.found(region="Mars")
-        self.assertEqual(
-            self.words(found),
-            [
-                ("fail", "compute"),
-                ("fail", "image"),
-                ("fail", "network"),
-                ("warn", "volume"),
-                ("warn", "object-store"),
-            ],
-        )
-        self.assertIn("the regions RegionOne and the interfaces", found["compute"].remedy)
-        self.assertNotIn("trust", found)
-
-    def test_services_that_are_down(self) -> None:
-        """Those that clusters need fail, the others are warned of."""
-        for service, word in (("compute", "fail"), ("network", "fail"), ("volume", "warn")):
-            handle = self.rig.faults.add(FaultRule(where=service, effect="refused"))
-            found = self.found()
-            self.assertIn((word, service), self.words(found))
-            self.assertIn("connection refused", found[service].text)
-            handle.remove()
-
-    def test_a_silent_service(self) -> None:
-        """It is not waited for for ever."""
-        self.rig.faults.add(FaultRule(where="image", effect="timeout_before"))
-        found = self.found()
-        self.assertIn("had no complete answer within 30 s", found["image"].text)
-
-    def test_services_of_other_versions(self) -> None:
-        """Too new, too old, none at all."""
-        document: Any = {"version": {"version": "2.120", "min_version": "2.90"}}
-        self.answer("compute", "/v2.1/$", document)
-        found = self.found()
-        self.assertIn("speaks 2.90 to 2.120, svcd needs up to 2.79", found["compute"].text)
-        self.assertIn("another release", found["compute"].remedy)
-        self.rig.faults.clear()
-        self.answer("image", "/image/$", {"versions": [{"id": "v1.0"}]})
-        self.assertIn("does not speak v2", self.found()["image"].text)
-        self.rig.faults.clear()
-        self.answer("image", "/image/$", "nonsense")
-        self.assertIn("answered without versions", self.found()["image"].text)
-
-    def answer(self, where: str, path: str, body: Any) -> None:
-        text = json.dumps(body)
-        self.rig.faults.add(FaultRule(where=where, path=path, status=200, body=text, times=9))
+        self.assertIn(role, found["tokens of users"].remedy)
+        found = self.found(None, **bob)
+        self.assertEqual(self.words(found), [("fail", "tokens of users"), ("warn", "user")])
+        self.assertEqual(found["tokens of users"].remedy, role)
 
     def test_users_that_cannot_be_looked_at(self) -> None:
-        """A wrong password, a garbled token, one of no project."""
+        """Nobody, a wrong password, a garbled token."""
+        self.assertIn("--token", self.found(None)["user"].remedy)
         wrong = {"OS_USERNAME": "alice", "OS_PASSWORD": "s3cret", "OS_PROJECT_NAME": "alpha"}
         found = self.found(CloudUser(variables=wrong))
         self.assertEqual(self.words(found), [("fail", "user")])
@@ -221,72 +174,35 @@ class CloudDoctorTests(SynchronousTestCase):
         found = self.found(CloudUser(token="garbled"))
         self.assertEqual(found["user"].text, "the token is not valid")
 
-    def test_a_reader(self) -> None:
-        """A warning says that the user can create no cluster, and names role and setting."""
-        found = self.found(self.user("carol"))
-        self.assertEqual(
-            found["trust"],
-            Finding(
-                "trust",
-                False,
-                "the user may make no cluster: has none of member (cloud.trust_roles)",
-                "openstack role add --user carol --project alpha member",
-                True,
-            ),
-        )
+    def test_a_reader_can_create_no_cluster(self) -> None:
+        """A warning names role and setting."""
+        trust = Finding(
+            "trust", False, "the user may make no cluster: has none of member (cloud.trust_roles)",
+            "openstack role add --user carol --project alpha member", True,
+        )  # fmt: skip
+        self.assertEqual(self.found(self.user("carol"))["trust"], trust)
 
-    def test_a_job_credential_that_cannot_be_made(self) -> None:
-        """By the roles, or by the cloud; a warning, because not all jobs need one."""
-        self.registered()
-        known = "the cloud has no application credentials: --set cloud.job_credentials=password"
-        for rule, words, remedy in (
-            (None, "has none of the roles other in project alpha", ""),
-            (
-                FaultRule(where="identity", path="application_credentials", status=404),
-                "404",
-                known,
-            ),
-        ):
-            if rule is not None:
-                self.rig.faults.add(rule)
-            found = self.found(job_roles=("other",) if rule is None else ("member",))
-            self.assertEqual(self.words(found), [("warn", "job credential")])
-            self.assertIn(words, found["job credential"].text)
-            self.assertEqual(found["job credential"].remedy, remedy)
-
-    def test_a_job_credential_that_cannot_be_deleted(self) -> None:
-        """The user deletes it by its name; it has no tag, so `svcd orphans` does not find it."""
+    def test_job_credentials(self) -> None:
+        """A warning when none can be made or removed, because not all jobs need one."""
         self.registered()
         path = "application_credentials"
-        rule = FaultRule(where="identity", method="DELETE", path=path, status=403)
-        self.rig.faults.add(rule)
-        found = self.found()["job credential"]
+        refused = self.found(job_roles=("other",))
+        self.assertEqual(self.words(refused), [("warn", "job credential")])
+        said = refused["job credential"]
+        self.assertIn("has none of the roles other in project alpha", said.text)
+        self.broken("identity", path, 404)
+        self.assertEqual(
+            self.found()["job credential"].remedy,
+            "the cloud has no application credentials: --set cloud.job_credentials=password",
+        )
+        self.rig.faults.clear()
+        self.rig.faults.add(FaultRule(where="identity", method="DELETE", path=path, status=403))
+        kept = self.found()["job credential"]
         (left,) = self.rig.cloud.core.state.credentials.values()
-        self.assertIn("created, but not removed: ", found.text)
-        self.assertEqual(found.remedy, f"openstack application credential delete {left.name}")
-
-    def test_jobs_that_get_passwords(self) -> None:
-        """The operator has chosen so."""
-        self.registered()
+        self.assertIn("created, but not removed: ", kept.text)
+        self.assertEqual(kept.remedy, f"openstack application credential delete {left.name}")
         found = self.found(job_credentials="password")
         self.assertEqual(self.words(found), [("warn", "passwords of jobs")])
-
-    def test_a_trust_that_cannot_be_given(self) -> None:
-        """By a restricted application credential."""
-        token = self.rig.token("alice", "alice", "alpha").reveal()
-        user = self.rig.cloud.core.users_by_name["alice"].id
-        made = self.rig.raw(
-            "POST",
-            f"/identity/v3/users/{user}/application_credentials",
-            {"application_credential": {"name": "c"}},
-            token=token,
-        ).json()["application_credential"]
-        given = {key: made[key] for key in ("id", "secret")}
-        identity = {"methods": ["application_credential"], "application_credential": given}
-        answer = self.rig.raw("POST", "/identity/v3/auth/tokens", {"auth": {"identity": identity}})
-        found = self.found(CloudUser(answer.header("x-subject-token")))
-        self.assertFalse(found["trust"].good)
-        self.assertEqual(found["trust"].remedy, "")
 
     def test_a_quota_that_is_used_up(self) -> None:
         """Servers are needed, floating IPs only by some."""

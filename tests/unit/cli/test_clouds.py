@@ -9,10 +9,8 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli import clouds, door
+from svcd.cli import clouds
 from svcd.cli.exits import CommandError
-from svcd.cli.http import Answer
-from tests.support.http import AnsweredBy
 
 ALPHA = """
 clouds:
@@ -71,13 +69,10 @@ class CloudsTests(SynchronousTestCase):
         self.assertEqual(self.chosen({"OS_USERNAME": "bob"}), {"OS_USERNAME": "bob"})
 
     def test_a_cloud_replaces_the_variables(self) -> None:
-        """They are of another login; what is not of OpenStack stays."""
+        """They are of another login; what is not of OpenStack stays. The option wins."""
         self.write(ALPHA)
         given = {"OS_CLOUD": "alpha", "OS_TOKEN": "t", "OS_PROJECT_ID": "p", "PATH": "/bin"}
         self.assertEqual(self.chosen(given), {**ALPHA_VARIABLES, "PATH": "/bin"})
-
-    def test_the_option_wins(self) -> None:
-        self.write(ALPHA)
         self.assertEqual(self.chosen({"OS_CLOUD": "nobody"}, "alpha"), ALPHA_VARIABLES)
 
     def test_places(self) -> None:
@@ -99,41 +94,35 @@ class CloudsTests(SynchronousTestCase):
         self.write("clouds: {alpha: {auth: {password: canary-1}}}", "secure.yaml")
         self.assertEqual(self.chosen({"OS_CLOUD": "alpha"}), ALPHA_VARIABLES)
 
-    def test_application_credential(self) -> None:
-        """It needs no user and no project."""
-        auth = {
-            "auth_url": "http://id/v3",
-            "application_credential_id": 17,
-            "application_credential_secret": "s",
-        }
-        expected = {
-            "OS_AUTH_URL": "http://id/v3",
-            "OS_APPLICATION_CREDENTIAL_ID": "17",
-            "OS_APPLICATION_CREDENTIAL_SECRET": "s",
-        }
-        for more in ({}, {"auth_type": "v3applicationcredential"}):
-            self.cloud(auth=auth, **more)
-            self.assertEqual(self.chosen({"OS_CLOUD": "x"}), expected)
-
-    def test_token(self) -> None:
-        self.cloud(auth={"auth_url": "http://id", "token": "t", "project_id": "p"})
-        self.assertEqual(
-            self.chosen({"OS_CLOUD": "x"}),
-            {"OS_AUTH_URL": "http://id", "OS_TOKEN": "t", "OS_PROJECT_ID": "p"},
-        )
-
-    def test_one_domain_for_user_and_project(self) -> None:
-        auth = {"auth_url": "http://id", "username": "a", "password": "b", "project_name": "c"}
-        self.cloud(auth={**auth, "domain_name": "Staff", "project_domain_name": "Other"})
-        found = self.chosen({"OS_CLOUD": "x"})
-        self.assertEqual(found["OS_USER_DOMAIN_NAME"], "Staff")
-        self.assertEqual(found["OS_PROJECT_DOMAIN_NAME"], "Other")
-
-    def test_authorities(self) -> None:
-        """They are further ones."""
-        self.cloud(auth={"auth_url": "http://id", "token": "t"}, cacert="~/ca.pem")
-        found = self.chosen({"OS_CLOUD": "x"})
-        self.assertEqual(found["OS_CACERT"], str(Path("~/ca.pem").expanduser()))
+    def test_other_logins(self) -> None:
+        """An application credential needs no user; a token needs none; one domain for both."""
+        credential = {"application_credential_id": 17, "application_credential_secret": "s"}
+        user = {"username": "a", "password": "b", "project_name": "c"}
+        domains = {"domain_name": "Staff", "project_domain_name": "Other"}
+        credential_variables = {
+            "OS_APPLICATION_CREDENTIAL_ID": "17", "OS_APPLICATION_CREDENTIAL_SECRET": "s",
+        }  # fmt: skip
+        for auth, more, expected in (
+            (credential, {}, credential_variables),
+            (credential, {"auth_type": "v3applicationcredential"}, credential_variables),
+            ({"token": "t", "project_id": "p"}, {}, {"OS_TOKEN": "t", "OS_PROJECT_ID": "p"}),
+            (
+                {"token": "t"},
+                {"cacert": "~/ca.pem"},
+                {"OS_TOKEN": "t", "OS_CACERT": str(Path("~/ca.pem").expanduser())},
+            ),
+            (
+                {**user, **domains},
+                {},
+                {
+                    "OS_USERNAME": "a", "OS_PASSWORD": "b", "OS_PROJECT_NAME": "c",
+                    "OS_USER_DOMAIN_NAME": "Staff", "OS_PROJECT_DOMAIN_NAME": "Other",
+                },
+            ),
+        ):  # fmt: skip
+            self.cloud(auth={"auth_url": "http://id", **auth}, **more)
+            found = self.chosen({"OS_CLOUD": "x"})
+            self.assertEqual(found, {"OS_AUTH_URL": "http://id", **expected})
 
     def test_what_is_wrong_is_told_in_a_line(self) -> None:
         """Where, and what to do; nothing of the file is quoted."""
@@ -165,22 +154,3 @@ class CloudsTests(SynchronousTestCase):
         for text in ("clouds: {canary", "\tcanary: 1", "a: !!python/object:os.system canary"):
             self.write(text)
             self.assertIn("is not valid YAML", self.refused({"OS_CLOUD": "x"}))
-
-    def test_the_commands_log_in_with_it(self) -> None:
-        """What is asked of the identity service."""
-        self.write(ALPHA)
-        asked: list[Any] = []
-
-        def send(method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
-            asked.append((method, url, json.loads(body or b"")))
-            told = json.dumps({"token": {"project": {"id": "p-1"}}}).encode()
-            return Answer(status=201, headers={"x-subject-token": "tok"}, body=told)
-
-        environment = clouds.chosen("alpha", {}, self.here, self.home)
-        given = door.Given(state_dir=self.here, api="http://a")
-        found = door.find(given, environment, AnsweredBy(send)).door
-        self.assertEqual((found.tenant, found.token), ("p-1", "tok"))
-        user = {"password": "canary-1", "name": "ann", "domain": {"name": "Staff"}}
-        scope = {"project": {"name": "work", "domain": {"id": "d-1"}}}
-        auth = {"identity": {"methods": ["password"], "password": {"user": user}}, "scope": scope}
-        self.assertEqual(asked, [("POST", "https://id:5000/v3/auth/tokens", {"auth": auth})])

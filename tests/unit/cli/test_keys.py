@@ -16,7 +16,8 @@ from svcd.store.offline.sqlite import SqliteSession
 from svcd.store.sealer import FernetSealer, Keys, MemorySealer, fingerprint, kept_key, load, replace
 from svcd.store.sqlite import SqliteDatabase
 from tests.support.api import now
-from tests.unit.cli.databases import Ran, change, lived_in, svcd
+from tests.support.commands import Said
+from tests.unit.cli.databases import change, lived_in, svcd
 
 
 def texts(state: Path) -> str:
@@ -31,7 +32,7 @@ class RotateTests(SynchronousTestCase):
         self.key = self.state / "seal.key"
         self.before = load(self.key)
 
-    def done(self, *arguments: str) -> Ran:
+    def done(self, *arguments: str) -> Said:
         ran = svcd(*arguments, state=self.state)
         self.assertEqual((ran.code, ran.err), (0, ""), ran.out)
         return ran
