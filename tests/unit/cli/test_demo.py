@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+from ipaddress import ip_network
 from pathlib import Path
-from typing import cast
 
-from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.client import Api
-from svcd.cli.demo import Demo, DemoFailed, event_words, runs_on_yarn
-from svcd.cli.demo_steps import Steps, rounds
+from svcd.cli.demo import Demo, event_words, runs_on_yarn
+from svcd.cli.demo_daemon import DemoDaemon, network_of
 
 
 class JobTests(SynchronousTestCase):
@@ -62,44 +60,25 @@ class ImageTests(SynchronousTestCase):
         self.assertIn("--image PREFIX", said.getvalue())
 
 
-class _Api:
-    """Answers the list of clusters."""
-
-    def __init__(self, *names: str) -> None:
-        self._names = names
-
-    def get(self, path: str) -> object:
-        assert path == "/clusters"
-        return {"clusters": [{"name": name} for name in self._names]}
+class MachineTests(SynchronousTestCase):
+    def test_folder_keeps_its_own_network(self) -> None:
+        """The same at each call, another one elsewhere, always loopback."""
+        one, other = network_of(Path("/srv/a/demo")), network_of(Path("/srv/b/demo"))
+        self.assertEqual(one, network_of(Path("/srv/a/demo")))
+        self.assertNotEqual(one, other)
+        self.assertTrue(ip_network(one).subnet_of(ip_network("127.0.0.0/8")))
 
 
-class ClusterTests(SynchronousTestCase):
-    def test_cluster_of_the_demo_is_found_by_its_name(self) -> None:
-        """Beside those of others; one that is gone is an error of one line."""
-        demo = Demo(Path(self.mktemp()), None)
-        demo._api = cast("Api", _Api("other", "demo"))
-        self.assertEqual(demo._cluster(), {"name": "demo"})
-        for names in ((), ("other",)):
-            demo._api = cast("Api", _Api(*names))
-            with self.assertRaisesRegex(DemoFailed, "the cluster demo is gone"):
-                demo._cluster()
-
-
-class RoundsTests(SynchronousTestCase):
-    def test_rounds_end_with_their_time(self) -> None:
-        """The first is at once; after each there is a pause."""
-        clock = Clock()
-        at = [clock.seconds() for _ in rounds(1.0, 0.4, clock.seconds, clock.advance)]
-        self.assertEqual(at, [0.0, 0.4, 0.8])
-
-
-class StepsTests(SynchronousTestCase):
-    def test_step_ends_when_the_next_begins(self) -> None:
-        """Each is listed once, in order, with a time that is not negative."""
-        steps = Steps()
-        steps.begin("one")
-        steps.begin("two")
-        steps.end()
-        steps.end()
-        self.assertEqual([name for name, _ in steps.done], ["one", "two"])
-        self.assertTrue(all(seconds >= 0 for _, seconds in steps.done))
+class LogTests(SynchronousTestCase):
+    def test_reason_of_a_daemon_that_could_not_start(self) -> None:
+        """Its one line, else the end of the log; not a line of an earlier start."""
+        state = Path(self.mktemp())
+        state.mkdir()
+        daemon = DemoDaemon(state, None)
+        before = "svcd: an earlier reason\n" + "1\n2\n3\n4\n"
+        for text, said in (
+            ("Starting\nsvcd: the reason\nStopped\n", "svcd: the reason"),
+            ("Starting\n", "1 | 2 | 3 | 4 | Starting"),
+        ):
+            daemon.log.write_text(before + text)
+            self.assertEqual(daemon._last_lines(), f"{said} (whole log: {daemon.log})")

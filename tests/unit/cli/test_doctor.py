@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -9,21 +10,36 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.cli.cloud_doctor import CloudUser
+from svcd.cli.database_doctor import examine_database, refused_ports
 from svcd.cli.doctor import examine
 from svcd.cli.door import running
+from svcd.cli.embedded_doctor import examine_embedded
 from svcd.cli.finding import Finding, Scene
+from svcd.cli.http import Answer
 from svcd.cli.start_doctor import examine_start
 from svcd.settings import load
+from tests.support.http import AnsweredBy
+from tests.unit.cli.databases import lived_in
 from tests.unit.provisioning.distributions.vanilla.image.trees import (
     empty_tree,
     without_class_data,
 )
 
+REAL = ("cloud.kind=openstack", "cloud.auth_url=https://cloud.test/v3")
+ELSEWHERE = """
+import socket, sys
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
 
-class DoctorTests(SynchronousTestCase):
+
+class _Case(SynchronousTestCase):
     def setUp(self) -> None:
         self.state = Path(self.mktemp()).absolute()
 
@@ -38,6 +54,8 @@ class DoctorTests(SynchronousTestCase):
         found = examine(load(None, {}, [*defaults, *flags]).settings)
         return {f.what.split(" /")[0]: f for f in found}
 
+
+class DoctorTests(_Case):
     def test_good_machine(self) -> None:
         """All is well, nothing has a remedy, and nothing was made."""
         found = self.findings()
@@ -55,187 +73,40 @@ class DoctorTests(SynchronousTestCase):
         self.assertEqual(list(found), ["python", "settings"])
         self.assertFalse(found["settings"].good)
 
-    def test_a_link_to_no_key(self) -> None:
-        """A start would refuse it, too."""
-        path = self.state.parent / f"{self.state.name}.key"
-        path.symlink_to(path.with_name("nothing"))
-        found = self.findings(f"server.seal_key={path}")["seal key"]
-        self.assertFalse(found.good)
-        self.assertEqual(found.text, f"cannot use key file {path}: No such file or directory")
-
-    def test_a_path_of_the_key_that_cannot_be_read(self) -> None:
-        """The other checks are made."""
-        path = self.state / ("x" * 300) / "seal.key"
+    def test_keys_that_cannot_be_read(self) -> None:
+        """A link to no key, which a start would refuse, and a wrong path; the rest is checked."""
+        link = self.state / "link.key"
         self.state.mkdir()
-        found = self.findings(f"server.seal_key={path}")
-        self.assertEqual(found["seal key"].text, f"{path} cannot be read: File name too long")
-        self.assertTrue(found["server.listen"].good)
-
-    def test_one_port_for_two_listeners(self) -> None:
-        """A free one, which the second listener would find taken."""
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            text = f"tcp:127.0.0.1:{probe.getsockname()[1]}"
-        found = self.findings(f"server.listen={text}", f"cloud.listen={text}")
-        self.assertTrue(found["server.listen"].good)
-        self.assertFalse(found["cloud.listen"].good)
-        self.assertEqual(found["cloud.listen"].text, f"{text} is the port of server.listen")
-
-    def test_taken_port(self) -> None:
-        """With the way to another one."""
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            taken.listen()
-            text = f"tcp:127.0.0.1:{taken.getsockname()[1]}"
-            finding = self.findings(f"server.listen={text}")["server.listen"]
-        self.assertFalse(finding.good)
-        self.assertRegex(finding.text, rf"is in use by process {os.getpid()} \(.+\)")
-        self.assertIn("--set server.listen=tcp:127.0.0.1:0", finding.remedy)
-
-    def test_port_in_the_words_of_twisted(self) -> None:
-        """`tcp:PORT:interface=HOST` is checked too."""
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            taken.listen()
-            text = f"tcp:{taken.getsockname()[1]}:interface=127.0.0.1"
-            finding = self.findings(f"server.listen={text}")["server.listen"]
-        self.assertFalse(finding.good)
-        self.assertIn("in use", finding.text)
-
-    def test_port_of_the_running_daemon(self) -> None:
-        """Is as it should be, when it is the daemon of the same state folder."""
-        self.state.mkdir()
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            taken.listen()
-            port = taken.getsockname()[1]
-            (self.state / "endpoints.json").write_text(
-                f'{{"api": "http://127.0.0.1:{port}", "pid": {os.getpid()}}}'
-            )
-            finding = self.findings(f"server.listen=tcp:127.0.0.1:{port}")["server.listen"]
-        self.assertTrue(finding.good)
-        self.assertEqual(
-            finding.text, f"tcp:127.0.0.1:{port} is served by process {os.getpid()} already"
-        )
-
-    def test_port_of_a_daemon_behind_a_proxy(self) -> None:
-        """Its process listens there, whatever URL `endpoints.json` names."""
-        self.state.mkdir()
-        text = f'{{"api": "https://svcd.example", "pid": {os.getpid()}}}'
-        (self.state / "endpoints.json").write_text(text)
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            taken.listen()
-            port = taken.getsockname()[1]
-            finding = self.findings(f"server.listen=tcp:127.0.0.1:{port}")["server.listen"]
-        self.assertTrue(finding.good, finding.text)
-
-    def test_daemon_with_another_port_than_the_settings(self) -> None:
-        """A free port of the settings is not the daemon's: a warning. Any port is in order."""
-        self.state.mkdir()
-        api = "http://127.0.0.1:1"
-        (self.state / "endpoints.json").write_text(f'{{"api": "{api}", "pid": {os.getpid()}}}')
-        served = f"process {os.getpid()}, serves {api}: it has other settings than this command"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            listen = f"tcp:127.0.0.1:{free.getsockname()[1]}"
-        found = self.findings(f"server.listen={listen}", "cloud.listen=tcp:127.0.0.1:0")
-        self.assertEqual(found["server.listen"].word, "warn")
-        self.assertEqual(
-            found["server.listen"].text, f"{listen} is free, but the running daemon, {served}"
-        )
-        self.assertEqual(found["cloud.listen"].text, "tcp:127.0.0.1:0 is free")
-        self.assertEqual(
-            self.findings()["server.listen"].text,
-            f"tcp:127.0.0.1:0 is any free port; process {os.getpid()} serves {api}",
-        )
-
-    def test_settings_that_are_not_given_are_those_of_the_running_daemon(self) -> None:
-        """Its endpoints are found as by every command; the default ports do not matter."""
-        self.state.mkdir()
-        api, identity = "http://127.0.0.1:1", "http://127.0.0.1:2/v3"
-        (self.state / "endpoints.json").write_text(
-            f'{{"api": "{api}", "identity": "{identity}", "pid": {os.getpid()}}}'
-        )
-        settings = load(None, {}, [f"server.state_dir={self.state}"]).settings
-        found = {
-            each.what: each for each in examine_start(Scene(settings, known=running(self.state)))
-        }
-        for key, url in (("server.listen", api), ("cloud.listen", identity)):
-            self.assertEqual(found[key], Finding(key, True, f"process {os.getpid()} serves {url}"))
-
-    def test_port_of_another_program_beside_a_running_daemon(self) -> None:
-        """Each port has its own process, whatever `endpoints.json` says about the daemon."""
-        self.state.mkdir()
-        code = "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen();"
-        code += "print(s.getsockname()[1], flush=True); input()"
-        with (
-            subprocess.Popen(
-                [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            ) as other,
-            socket.socket() as taken,
+        link.symlink_to(self.state / "nothing")
+        long = self.state / ("x" * 300) / "seal.key"
+        for path, text in (
+            (link, f"cannot use key file {link}: No such file or directory"),
+            (long, f"{long} cannot be read: File name too long"),
         ):
-            assert other.stdin and other.stdout
-            theirs = int(other.stdout.readline())
-            taken.bind(("127.0.0.1", 0))
-            taken.listen()
-            ours = taken.getsockname()[1]
-            (self.state / "endpoints.json").write_text(
-                f'{{"api": "http://127.0.0.1:{ours}", "identity": "http://127.0.0.1:{theirs}",'
-                f' "pid": {os.getpid()}}}'
-            )
-            found = self.findings(
-                f"server.listen=tcp:127.0.0.1:{ours}", f"cloud.listen=tcp:127.0.0.1:{theirs}"
-            )
-            other.stdin.close()
-        self.assertTrue(found["server.listen"].good)
-        self.assertFalse(found["cloud.listen"].good)
-        self.assertIn(f"is in use by process {other.pid} (", found["cloud.listen"].text)
-        self.assertIn(f"ps -p {other.pid} shows it", found["cloud.listen"].remedy)
-
-    def test_a_login_of_settings_that_the_embedded_cloud_does_not_use(self) -> None:
-        """It is a warning: the daemon works."""
-        finding = self.findings("cloud.username=me", "cloud.password=s3cret")["svcd's user"]
-        self.assertEqual(finding.word, "warn")
-        self.assertEqual(
-            finding.text,
-            "cloud.username, cloud.password: without effect, because cloud.kind is embedded",
-        )
-
-    def test_variables_that_name_no_setting(self) -> None:
-        """A warning with the nearest name."""
-        loaded = load(None, {"SVCD_SEVRER_LISTEN": "x"}, [f"server.state_dir={self.state}"])
-        (finding,) = [
-            f for f in examine(loaded.settings, None, loaded.unknown) if f.what == "environment"
-        ]
-        self.assertEqual(finding.word, "warn")
-        self.assertIn("did you mean SVCD_SERVER_LISTEN?", finding.text)
-
-    def test_port_that_a_dead_daemon_had(self) -> None:
-        """What is left of its `endpoints.json` excuses nobody else who listens there."""
-        self.state.mkdir()
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            taken.listen()
-            port = taken.getsockname()[1]
-            (self.state / "endpoints.json").write_text(
-                f'{{"api": "http://127.0.0.1:{port}", "pid": 999999999}}'
-            )
-            finding = self.findings(f"server.listen=tcp:127.0.0.1:{port}")["server.listen"]
-        self.assertFalse(finding.good)
+            found = self.findings(f"server.seal_key={path}")
+            self.assertEqual((found["seal key"].good, found["seal key"].text), (False, text))
+            self.assertTrue(found["server.listen"].good)
 
     def test_file_in_place_of_the_state_folder(self) -> None:
-        """Not writable."""
         self.state.write_text("mine")
         finding = self.findings()["state folder"]
         self.assertFalse(finding.good)
         self.assertIn("server.state_dir", finding.remedy)
 
+    def test_settings_without_effect(self) -> None:
+        """A login that the embedded cloud does not use, and variables that name no setting."""
+        finding = self.findings("cloud.username=me", "cloud.password=s3cret")["svcd's user"]
+        text = "cloud.username, cloud.password: without effect, because cloud.kind is embedded"
+        self.assertEqual((finding.word, finding.text), ("warn", text))
+        loaded = load(None, {"SVCD_SEVRER_LISTEN": "x"}, [f"server.state_dir={self.state}"])
+        found = {f.what: f for f in examine(loaded.settings, None, loaded.unknown)}
+        self.assertEqual(found["environment"].word, "warn")
+        self.assertIn("did you mean SVCD_SERVER_LISTEN?", found["environment"].text)
+
     def test_addresses_that_are_not_ours(self) -> None:
         """A network outside of 127.0.0.0/8."""
-        finding = self.findings("embedded.network=203.0.113.0/24", "auth.allow_none=true")[
-            "loopback addresses"
-        ]
+        found = self.findings("embedded.network=203.0.113.0/24", "auth.allow_none=true")
+        finding = found["loopback addresses"]
         self.assertFalse(finding.good)
         self.assertIn("embedded.network=127.1.0.0/16", finding.remedy)
 
@@ -251,37 +122,24 @@ class DoctorTests(SynchronousTestCase):
         finding = self.findings(f"embedded.network={network}")["loopback addresses"]
         self.assertEqual(finding.text, f"{network} can be used")
 
-    def test_missing_software(self) -> None:
-        """The command that builds it."""
+    def test_software(self) -> None:
+        """What is missing has the command that makes it, with the choice of the former build."""
         tree = self.state / "image" / "vanilla-3.5.0"
-        finding = self.findings("plugins.enabled=vanilla")["vanilla software"]
-        self.assertFalse(finding.good)
-        self.assertEqual(finding.remedy, f"svcd image build vanilla {tree}")
+        build = f"svcd image build vanilla {tree}"
 
-    def test_software_without_spark(self) -> None:
-        """It is complete as it was asked for; the command that makes it again keeps the choice."""
-        tree = self.state / "image" / "vanilla-3.5.0"
+        def found() -> tuple[str, str, str]:
+            finding = self.findings("plugins.enabled=vanilla")["vanilla software"]
+            return finding.word, finding.text, finding.remedy
+
+        word, _, remedy = found()
+        self.assertEqual((word, remedy), ("fail", build))
         empty_tree(tree, spark=False)
-        finding = self.findings("plugins.enabled=vanilla")["vanilla software"]
-        self.assertEqual((finding.good, finding.text), (True, f"complete in {tree}, without Spark"))
-        (tree / "java/opens").unlink()
-        finding = self.findings("plugins.enabled=vanilla")["vanilla software"]
-        self.assertEqual(finding.remedy, f"svcd image build vanilla {tree} --without spark")
-
-    def test_software_without_class_data(self) -> None:
-        """A warning: everything works, and starts later."""
-        tree = self.state / "image" / "vanilla-3.5.0"
-        empty_tree(tree)
+        self.assertEqual(found(), ("ok", f"complete in {tree}, without Spark", ""))
         without_class_data(tree)
-        finding = self.findings("plugins.enabled=vanilla")["vanilla software"]
-        self.assertEqual(
-            (finding.word, finding.text, finding.remedy),
-            (
-                "warn",
-                "complete, but daemons and jobs start later: x.jsa is missing",
-                f"{tree}/bin/class-data",
-            ),
-        )
+        later = "complete, but daemons and jobs start later: x.jsa is missing"
+        self.assertEqual(found(), ("warn", later, f"{tree}/bin/class-data"))
+        (tree / "java/opens").unlink()
+        self.assertEqual(found()[2], f"{build} --without spark")
 
     def test_identity_service(self) -> None:
         """Answering, answering wrongly, and not there."""
@@ -307,6 +165,107 @@ class DoctorTests(SynchronousTestCase):
         self.assertIn("cannot be reached", told[2].text)
 
 
+class PortTests(_Case):
+    """Ports of the settings, free and taken, beside the daemon of the state folder or without."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.state.mkdir()
+        self.me = os.getpid()
+
+    def taken(self) -> int:
+        """A port on which this process listens."""
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listening.close)
+        return int(listening.getsockname()[1])
+
+    def free(self) -> int:
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            return int(probe.getsockname()[1])
+
+    def daemon(self, **known: object) -> None:
+        """What a daemon has written, or one that is dead."""
+        (self.state / "endpoints.json").write_text(json.dumps({"pid": self.me, **known}))
+
+    def listener(self, port: int) -> Finding:
+        return self.findings(f"server.listen=tcp:127.0.0.1:{port}")["server.listen"]
+
+    def test_one_port_for_two_listeners(self) -> None:
+        """A free one, which the second listener would find taken."""
+        text = f"tcp:127.0.0.1:{self.free()}"
+        found = self.findings(f"server.listen={text}", f"cloud.listen={text}")
+        self.assertTrue(found["server.listen"].good)
+        self.assertEqual(
+            (found["cloud.listen"].good, found["cloud.listen"].text),
+            (False, f"{text} is the port of server.listen"),
+        )
+
+    def test_taken_port(self) -> None:
+        """With the way to another one; in the words of Twisted, too."""
+        port = self.taken()
+        for text in (f"tcp:127.0.0.1:{port}", f"tcp:{port}:interface=127.0.0.1"):
+            finding = self.findings(f"server.listen={text}")["server.listen"]
+            self.assertFalse(finding.good)
+            self.assertRegex(finding.text, rf"is in use by process {self.me} \(.+\)")
+            self.assertIn("--set server.listen=tcp:127.0.0.1:0", finding.remedy)
+
+    def test_port_of_the_running_daemon(self) -> None:
+        """Is as it should be, also behind a proxy. What a dead daemon left excuses nobody."""
+        port = self.taken()
+        for api, pid, good in (
+            (f"http://127.0.0.1:{port}", self.me, True),
+            ("https://svcd.example", self.me, True),
+            (f"http://127.0.0.1:{port}", 999999999, False),
+        ):
+            self.daemon(api=api, pid=pid)
+            finding = self.listener(port)
+            self.assertEqual(finding.good, good, finding.text)
+            if good:
+                text = f"tcp:127.0.0.1:{port} is served by process {self.me} already"
+                self.assertEqual(finding.text, text)
+
+    def test_daemon_with_another_port_than_the_settings(self) -> None:
+        """A free port of the settings is not the daemon's: a warning. Any port is in order."""
+        api = "http://127.0.0.1:1"
+        self.daemon(api=api)
+        port = self.free()
+        self.assertEqual(
+            self.listener(port).text,
+            f"tcp:127.0.0.1:{port} is free, but the running daemon, process {self.me}, serves"
+            f" {api}: it has other settings than this command",
+        )
+        self.assertEqual(self.listener(port).word, "warn")
+        found = self.findings()
+        self.assertEqual(found["cloud.listen"].text, "tcp:127.0.0.1:0 is free")
+        text = f"tcp:127.0.0.1:0 is any free port; process {self.me} serves {api}"
+        self.assertEqual(found["server.listen"].text, text)
+
+    def test_settings_that_are_not_given_are_those_of_the_running_daemon(self) -> None:
+        """Its endpoints are found as by every command; the default ports do not matter."""
+        api, identity = "http://127.0.0.1:1", "http://127.0.0.1:2/v3"
+        self.daemon(api=api, identity=identity)
+        settings = load(None, {}, [f"server.state_dir={self.state}"]).settings
+        scene = Scene(settings, known=running(self.state))
+        found = {each.what: each for each in examine_start(scene)}
+        for key, url in (("server.listen", api), ("cloud.listen", identity)):
+            self.assertEqual(found[key], Finding(key, True, f"process {self.me} serves {url}"))
+
+    def test_port_of_another_program_beside_a_running_daemon(self) -> None:
+        """Each port has its own process, whatever `endpoints.json` says about the daemon."""
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen([sys.executable, "-c", ELSEWHERE], **pipes) as other:
+            assert other.stdin and other.stdout
+            ours = f"127.0.0.1:{self.taken()}"
+            theirs = f"127.0.0.1:{int(other.stdout.readline())}"
+            self.daemon(api=f"http://{ours}", identity=f"http://{theirs}")
+            found = self.findings(f"server.listen=tcp:{ours}", f"cloud.listen=tcp:{theirs}")
+            other.stdin.close()
+        self.assertTrue(found["server.listen"].good)
+        self.assertFalse(found["cloud.listen"].good)
+        self.assertIn(f"is in use by process {other.pid} (", found["cloud.listen"].text)
+        self.assertIn(f"ps -p {other.pid} shows it", found["cloud.listen"].remedy)
+
+
 class _Keystone(BaseHTTPRequestHandler):
     """Answers /v3 only."""
 
@@ -319,3 +278,96 @@ class _Keystone(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing."""
+
+
+class EmbeddedLoginTests(SynchronousTestCase):
+    """The login of a user at a running embedded cloud, which answers with `status`."""
+
+    login = {"OS_USERNAME": "demo", "OS_PASSWORD": "s3cret", "OS_PROJECT_NAME": "demo"}
+
+    def user(self, status: int, user: CloudUser, running: bool = True) -> Finding:
+        self.sent: list[tuple[str, str, Any]] = []
+
+        def send(method: str, url: str, body: bytes | None, _headers: Any) -> Answer:
+            self.sent.append((method, url, body and json.loads(body)))
+            if status >= 300:
+                return Answer(status, {}, b"{}")
+            body = json.dumps({"token": {"project": {"id": "demo"}}}).encode()
+            return Answer(status, {"x-subject-token": "t"}, body)
+
+        known = {"identity": "http://127.0.0.1:8387/identity/v3"} if running else {}
+        scene = Scene(load(None, {}).settings, user, known=known)
+        _, finding, *_ = examine_embedded(scene, AnsweredBy(send))
+        return finding
+
+    def test_a_password(self) -> None:
+        """The login of `svcd why`; a refusal has the place of the right one, and no password."""
+        finding = self.user(201, CloudUser("", self.login))
+        self.assertEqual((finding.word, finding.text), ("ok", "demo can log in, project demo"))
+        ((method, url, body),) = self.sent
+        self.assertEqual((method, url), ("POST", "http://127.0.0.1:8387/identity/v3/auth/tokens"))
+        self.assertEqual(body["auth"]["identity"]["password"]["user"]["password"], "s3cret")
+        self.assertEqual(body["auth"]["scope"]["project"]["name"], "demo")
+        finding = self.user(401, CloudUser("", self.login))
+        self.assertEqual(finding.word, "fail")
+        self.assertIn("was refused", finding.text)
+        self.assertIn("endpoints.json", finding.remedy)
+        self.assertNotIn("s3cret", finding.text + finding.remedy)
+
+    def test_a_token(self) -> None:
+        """It is valid, or it is refused."""
+        found = [self.user(status, CloudUser("t", {})).word for status in (200, 404)]
+        self.assertEqual(found, ["ok", "fail"])
+
+    def test_a_login_that_is_not_sent(self) -> None:
+        """One for another cloud, to which its password belongs, and one for none that runs."""
+        other = CloudUser("", {**self.login, "OS_AUTH_URL": "https://cloud.example:5000"})
+        finding = self.user(201, other)
+        self.assertEqual((finding.word, self.sent), ("warn", []))
+        self.assertIn("OS_AUTH_URL is https://cloud.example:5000", finding.text)
+        finding = self.user(201, CloudUser("", self.login), running=False)
+        self.assertEqual((finding.word, self.sent), ("warn", []))
+
+    def test_a_password_that_is_not_the_running_daemons(self) -> None:
+        """In the settings of the command."""
+        settings = load(None, {}, ["embedded.password=other"]).settings
+        known = {"username": "demo", "password": "p"}
+        finding, *_ = examine_embedded(Scene(settings, known=known))
+        self.assertEqual(finding.word, "warn")
+        self.assertIn("embedded.password: not the value of the running daemon", finding.text)
+
+
+class StoredClusterTests(SynchronousTestCase):
+    """Stored clusters whose SSH port the settings refuse."""
+
+    def test_refused_clusters_are_named_with_the_setting(self) -> None:
+        """The setting keeps its ports; each new port is in it once."""
+        clusters = [("a", "p", 22), ("b", "p", 2222), ("c", "q", 2022), ("d", "q", 2222)]
+        found = refused_ports(["22"], clusters)
+        self.assertEqual((found.word, found.what), ("fail", "cloud.ssh_ports"))
+        self.assertTrue(
+            found.text.endswith(
+                ": b (project p, port 2222), c (project q, port 2022), d (project q, port 2222)"
+            ),
+            found.text,
+        )
+        self.assertIn("--set cloud.ssh_ports=22,2022,2222", found.remedy)
+
+    def findings(self, *flags: str, state: Path | None = None) -> list[Finding]:
+        given = [f"server.state_dir={state or lived_in(self.mktemp())}", *flags]
+        found = examine_database(Scene(load(None, {}, given).settings))
+        return [each for each in found if each.what == "cloud.ssh_ports"]
+
+    def test_a_stored_cluster_is_found(self) -> None:
+        """In the rows, while a daemon may use them."""
+        (found,) = self.findings(*REAL)
+        self.assertFalse(found.good)
+        self.assertIn(": mine (project demo, port 2222)", found.text)
+        self.assertTrue(self.findings(*REAL, "cloud.ssh_ports=22,2222")[0].good)
+
+    def test_development_clouds_and_new_installations_have_no_finding(self) -> None:
+        """svcd does not restrict ports there, or there are no rows."""
+        self.assertEqual(self.findings(), [])
+        loopback = ("cloud.kind=openstack", "cloud.auth_url=http://127.0.0.1:5000/v3")
+        self.assertEqual(self.findings(*loopback), [])
+        self.assertEqual(self.findings(*REAL, state=Path(self.mktemp())), [])

@@ -1,14 +1,32 @@
-"""Tables, JSON, YAML and names of bodies of the API."""
+"""Tables, JSON, YAML and names of bodies of the API; tables that fit the terminal."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import yaml
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli import show
-from svcd.cli.show import Style, Table, ago, as_yaml, cut, field, measure, printed, table_lines
+from svcd.cli.clusters import CLUSTERS
+from svcd.cli.jobs import table
+from svcd.cli.show import (
+    Column,
+    Part,
+    Style,
+    Table,
+    ago,
+    as_yaml,
+    cut,
+    field,
+    fitting,
+    measure,
+    printed,
+    table_lines,
+    unique_length,
+)
 
 NOW = 1_767_225_600.0
 TABLE = Table(
@@ -75,15 +93,92 @@ class FormTests(SynchronousTestCase):
         )
 
 
-class WidthTests(SynchronousTestCase):
+def part(width: int, **more: Any) -> Part:
+    column: Column = field("T", "t", **more)
+    return Part(column, ["T", "x" * width])
+
+
+def widths(parts: Iterable[Part], most: int) -> list[int]:
+    return [each.width for each in fitting(list(parts), most)]
+
+
+class FittingTests(SynchronousTestCase):
+    def test_the_widest_columns_give_first(self) -> None:
+        """A status and a cell that must not be cut stay, while others can give."""
+        kept = part(20, status=True)
+        self.assertEqual(widths([part(10), part(40), kept], 60), [10, 26, 20])
+        self.assertEqual(widths([part(5), part(5)], 60), [5, 5])
+
+    def test_spare_columns_go_before_a_name_is_cut(self) -> None:
+        """The highest number first, and only as many as must go."""
+        parts = [part(30, key=True), part(20, spare=1), part(20, spare=2, cut=False), part(9)]
+        self.assertEqual(widths(parts, 80), [30, 15, 20, 9])
+        parts = [part(30, key=True), part(20, spare=1), part(30, spare=2, cut=False), part(9)]
+        self.assertEqual(widths(parts, 70), [30, 20, 9])
+        self.assertEqual(widths(parts, 44), [30, 9])
+        self.assertEqual(widths(parts, 30), [20, 8])
+
     def test_wide_characters_take_two_columns(self) -> None:
         self.assertEqual([measure("abc"), measure("日本"), measure("e\u0301")], [3, 4, 1])
         self.assertEqual(
             [cut("日本語", 5), cut("abcdef", 4), cut("abc", 3)], ["日本…", "abc…", "abc"]
         )
 
-    def test_lines_fit(self) -> None:
-        rows = [{"name": "n" * 300, "info": {"status": "Active"}, "at": ""}]
-        for width in (20, 80, 200):
-            lines = table_lines(TABLE.columns, rows, width, NOW, Style())
-            self.assertLessEqual(max(map(len, lines)), width)
+    def test_all_is_cut_at_last(self) -> None:
+        parts = [part(30, key=True), part(30, cut=False)]
+        self.assertEqual(sum(widths(parts, 22)), 20)
+        self.assertEqual(widths([part(1)] * 3, 2), [1, 1, 1])
+
+    def test_length_of_a_unique_beginning(self) -> None:
+        """At least 8; longer where another id or name begins so."""
+        one, two, far = "0123456789-a", "0123456789-b", "ffffffffff-c"
+        self.assertEqual(unique_length([far], []), 8)
+        self.assertEqual(unique_length([one, two], []), 12)
+        self.assertEqual(unique_length([far], [one, two]), 8)
+        self.assertEqual(unique_length([far], ["fffffffffzz"]), 10)
+
+
+class ReasonTests(SynchronousTestCase):
+    def test_a_transient_cluster_goes_by_itself(self) -> None:
+        """The table says so until it goes, unless the cluster has another reason."""
+        for row, reason in (
+            ({"status": "Active", "is_transient": False}, ""),
+            (
+                {"status": "Active", "is_transient": True},
+                "transient: svcd deletes it after its last job and that job's log",
+            ),
+            ({"status": "Active", "is_transient": True, "status_description": "DAEMON_DOWN: x"},
+             "DAEMON_DOWN: x"),
+            ({"status": "Deleting", "is_transient": True}, ""),
+        ):  # fmt: skip
+            self.assertEqual(CLUSTERS.columns[-1].text(row, NOW), reason, row)
+
+
+class CommandTests(SynchronousTestCase):
+    """The tables of commands on a terminal of 80 columns."""
+
+    def lines(self, body: Any, known: Callable[[], Iterable[str]] = tuple) -> list[str]:
+        jobs, clusters = {"j": "word-count-of-the-month"}, {"c": "production-cluster"}
+        text = printed(body, table(jobs, clusters, known), "table", 80, NOW, Style())
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+        return text.splitlines()
+
+    def test_executions(self) -> None:
+        """Names and status are whole; an id is as long as it must be among all executions."""
+        ids = ["11111111-aaaa-4000-8000-00000000000" + end for end in "12"]
+        rows = [
+            {"id": id_, "job_id": "j", "cluster_id": "c", "created_at": "2025-12-31 10:00:00",
+             "end_time": "2025-12-31 23:59:00",
+             "info": {"status": "SUCCEEDED", "failure": {"code": "OUTPUT_EXISTS"}}}
+            for id_ in ids
+        ]  # fmt: skip
+        rows[1]["id"] = "22222222-aaaa-4000-8000-000000000002"
+        _, first, second = self.lines({"job_executions": rows})
+        words = ["word-count-of-the-month", "SUCCEEDED", "production-cluster"]
+        self.assertEqual(first.split()[:4], ["11111111", *words])
+        self.assertEqual(second.split()[:4], ["22222222", *words])
+        hidden = ["11111111-ab"]
+        _, first, _ = self.lines({"job_executions": rows}, lambda: hidden)
+        self.assertEqual(first.split()[0], "11111111-aa")
+        _, only = self.lines(rows[0])
+        self.assertEqual(only.split()[0], ids[0])
