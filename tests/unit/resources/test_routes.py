@@ -19,7 +19,7 @@ from svcd.resources._route import RAW, Route
 from svcd.testing import FakeService
 from svcd.web.tree import segments_of
 from tests.support.api import daemon_of
-from tests.unit.resources.limits import LEAST
+from tests.unit.resources.bodies import LEAST
 
 
 def apps() -> Iterator[tuple[type, Klein]]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from attrs import frozen
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.unit.resources.test_channel import Connected
+from svcd.testing import FakeService
+from tests.support.api import daemon_of
+from tests.unit.resources.connected import Connected
 
 SOURCE = {
     "name": "in",
@@ -56,13 +59,18 @@ class Peer(Connected):
     """A connection that watches."""
 
     def watch(
-        self, query: str = "", method: str = "GET", token: str = "", last: str | None = None
+        self,
+        query: str = "",
+        method: str = "GET",
+        token: str = "",
+        last: str | None = None,
+        tenant: str = "demo",
     ) -> None:
         """Send the request. last: its Last-Event-ID."""
         header = f"X-Auth-Token: {token}\r\n" if token else ""
         header += "" if last is None else f"Last-Event-ID: {last}\r\n"
-        text = f"{method} /v1.1/demo/watch{query} HTTP/1.1\r\nHost: a\r\n{header}\r\n"
-        self.channel.dataReceived(text.encode())
+        text = f"{method} /v1.1/{tenant}/watch{query} HTTP/1.1\r\nHost: a\r\n{header}\r\n"
+        self.send(text.encode())
         self.advance(0.1)
 
     @property
@@ -85,6 +93,15 @@ class Peer(Connected):
     def events(self) -> list[str]:
         return [each.event for each in self.frames]
 
+    @property
+    def names(self) -> list[str]:
+        """Of the changed records."""
+        return [each.data["name"] for each in self.frames if "name" in each.data]
+
+    @property
+    def dropped(self) -> bool:
+        return self.transport.disconnected
+
     def add(self, **changes: Any) -> str:
         """A data source; its id."""
         made = self.service.call("POST", "/v1.1/demo/data-sources", {**SOURCE, **changes})
@@ -98,3 +115,28 @@ class WatchCase(SynchronousTestCase):
         if of is None:
             self.addCleanup(made.service.close)
         return made
+
+    def watching(self, of: Connected | None = None, query: str = "", **more: Any) -> Peer:
+        """A connection with a stream."""
+        made = self.peer(of)
+        made.watch(query, **more)
+        return made
+
+    def feeds(self, of: Connected | FakeService) -> Any:
+        service = of if isinstance(of, FakeService) else of.service
+        return daemon_of(service).services.feeds
+
+    def checked_by(self, peer: Peer, check: Callable[[], Any]) -> None:
+        """The next looks at the tokens of all watchers call `check`."""
+        rest: Any = peer.rest
+        found = rest._callers.authenticate
+
+        async def authenticate(x: Any, tenant: str | None) -> Any:
+            await check()
+            return await found(x, tenant)
+
+        rest._callers.authenticate = authenticate
+
+    def leave(self, peers: Sequence[Peer]) -> None:
+        for each in peers:
+            each.leave()
