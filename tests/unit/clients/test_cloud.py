@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.clients.probe import HttpProbe
 from svcd.embedded.faults import FaultRule
 from svcd.model.cloud import NewServer, Opening
-from svcd.model.ids import ClusterId, TenantId
+from svcd.model.ids import TenantId
 from svcd.model.job import Credentials
 from svcd.ports.cloud import Access, CloudError
 from svcd.ports.faults import Fault
@@ -64,14 +64,6 @@ class ClientTests(SynchronousTestCase):
         asked = self.rig.cloud.calls["compute POST /v2.1/os-server-groups"]
         self.assertEqual(asked, 1)
 
-    def test_compute_services_of_two_ages_in_turn(self) -> None:
-        """The second 406 is BUSY: later it may go."""
-        self.answer("compute", "/os-keypairs", {}, status=406, times=2)
-        error = self.fault(self.session.keypair("demo"))
-        self.assertEqual(error.kind, Fault.BUSY)
-        self.assertIn("the versions it speaks change", error.text)
-        self.rig.run(self.session.keypair("demo"))
-
     def test_a_compute_service_that_is_too_new(self) -> None:
         """REFUSED, with what both speak."""
         document = {"version": {"version": "2.120", "min_version": "2.90"}}
@@ -79,13 +71,6 @@ class ClientTests(SynchronousTestCase):
         error = self.fault(self.session.keypair("demo"))
         self.assertEqual(error.kind, Fault.REFUSED)
         self.assertIn("speaks 2.90 to 2.120, svcd needs up to 2.79", error.text)
-
-    def test_no_microversion_is_asked_of_the_volume_service(self) -> None:
-        """Its oldest has all that is used; one that it has not would be a 406."""
-        self.answer("volume", "/limits", {}, status=406, times=1)
-        error = self.fault(self.session.quota())
-        self.assertEqual((error.service, error.kind), ("volume", Fault.REFUSED))
-        self.assertEqual(self.rig.run(self.session.quota()).volumes, 400)
 
     def test_one_inner_network_is_chosen(self) -> None:
         """None: the service decides; several: the caller must."""
@@ -157,21 +142,6 @@ class ClientTests(SynchronousTestCase):
         self.assertEqual(list(self.rig.run(self.session.find_security_groups("g"))), [])
         self.assertNotIn(port.id, [p.id for p in ports.values()])
 
-    def test_a_listed_server_without_a_reason_is_asked_for_it(self) -> None:
-        """The list does not tell why no host was found."""
-        self.rig.cloud.core.hosts = 1
-        group = self.rig.run(self.session.create_server_group("g"))
-        metadata = {"svcd_cluster_id": "c"}
-        new = evolve(self.new, server_group_id=group, metadata=metadata)
-        for _ in range(2):
-            self.rig.run(self.session.create_server(new))
-        self.rig.clock.advance(60)
-        found = self.rig.run(self.session.servers(ClusterId("c")))
-        self.assertEqual(
-            sorted((s.status, s.fault) for s in found),
-            [("ACTIVE", ""), ("ERROR", "No valid host was found.")],
-        )
-
     def test_an_image_changed_by_somebody_else_meanwhile(self) -> None:
         """Looked at again after a 409."""
         self.answer("image", "/images/", {"message": "gone"}, status=409, method="PATCH")
@@ -203,19 +173,6 @@ class ClientTests(SynchronousTestCase):
         error = self.fault(self.cloud.read(TenantId("alpha"), alice, "c", "o"))
         self.assertEqual(error.kind, Fault.FORBIDDEN)
         self.assertIn("the user may not read objects of container 'c'", error.text)
-
-    def test_an_identity_that_forbids_says_nothing_of_containers(self) -> None:
-        """Its own words are told."""
-        alice = Credentials(user="alice", password="alice")
-        self.answer("identity", "/auth/tokens", "locked", status=403)
-        error = self.fault(self.cloud.read(TenantId("alpha"), alice, "c", "o"))
-        self.assertEqual((error.service, error.kind), ("identity", Fault.FORBIDDEN))
-        self.assertNotIn("container", error.text)
-
-    def test_servers_of_a_cluster_are_told_by_metadata(self) -> None:
-        """Never by name alone."""
-        self.rig.run(self.session.create_server(self.new))
-        self.assertEqual(list(self.rig.run(self.session.servers(ClusterId("c")))), [])
 
     def test_a_probe_answers_status_and_body(self) -> None:
         """Any status is an answer; nobody there is a ProbeError."""

@@ -95,12 +95,6 @@ class HeaderTests(SynchronousTestCase):
         answer = self.successResultOf(asked)
         self.assertEqual((answer.status, len(answer.body)), (200, _PIECE))
 
-    def test_a_body_is_no_header(self) -> None:
-        """It has a limit of its own."""
-        asked = self.ask()
-        self.deliver(_OK + b"Content-Length: %d\r\n\r\n" % (8 * _PIECE), *[bytes(_PIECE)] * 8)
-        self.assertEqual(len(self.successResultOf(asked).body), 8 * _PIECE)
-
     def test_each_answer_of_a_connection_counts_anew(self) -> None:
         """A connection that is used again is not cut by the headers of earlier answers."""
         for _ in range(8):

@@ -120,13 +120,6 @@ class HttpClientTests(SynchronousTestCase):
     def fault(self, work: Any) -> PortError:
         return self.assertRaises(PortError, self.run_, work)
 
-    def test_an_answer_has_status_headers_and_body(self) -> None:
-        """Names of headers are in lower case."""
-        answer = self.run_(self.http.request("POST", "http://odd/echo", body=b"abc"))
-        self.assertEqual((answer.status, answer.body), (200, b"abc"))
-        self.assertEqual(answer.header("content-length"), "3")
-        self.assertEqual(answer.header("absent"), "")
-
     def test_all_requests_leave_by_treq(self) -> None:
         """Whole exchanges and both kinds of streams."""
         callers = Callers(self.agent)
@@ -182,34 +175,11 @@ class HttpClientTests(SynchronousTestCase):
 
         self.assertEqual(self.run_(download()), (len(packed), packed))
 
-    def test_nobody_there_is_unreachable(self) -> None:
-        """Nothing was done."""
-        error = self.fault(self.http.request("POST", "http://nobody/x", service="s"))
-        self.assertEqual(error.kind, Fault.UNREACHABLE)
-        self.assertTrue(error.text.startswith("s: POST http://nobody/x: "), error.text)
-
     def test_silence_is_a_timeout_and_ends_the_exchange(self) -> None:
         """The server sees a disconnect."""
         error = self.fault(self.http.request("GET", "http://odd/hang"))
         self.assertEqual(error.kind, Fault.TIMEOUT)
         self.assertEqual(len(self.odd.gone), 1)
-
-    def test_a_stalled_body_is_a_timeout(self) -> None:
-        """The deadline is over the whole exchange, not only the headers."""
-        error = self.fault(self.http.request("GET", "http://odd/half"))
-        self.assertEqual(error.kind, Fault.TIMEOUT)
-        self.assertEqual(len(self.odd.gone), 1)
-
-    def test_a_broken_safe_call_is_sent_once_more(self) -> None:
-        """The connection was one that the peer was just closing."""
-        answer = self.run_(self.http.request("GET", "http://odd/break-once"))
-        self.assertEqual(answer.body, b"second")
-
-    def test_a_broken_unsafe_call_is_not(self) -> None:
-        """It may have been done."""
-        error = self.fault(self.http.request("POST", "http://odd/break"))
-        self.assertEqual(error.kind, Fault.SERVER_ERROR)
-        self.assertEqual(self.odd.seen, [b"POST /break"])
 
     def test_a_broken_call_that_may_be_repeated_is(self) -> None:
         """The caller knows, for example of a login."""
@@ -289,15 +259,6 @@ class HttpClientTests(SynchronousTestCase):
         self.assertEqual(error.kind, Fault.UNREACHABLE)
         error = self.fault(self.http.stream_put("http://odd/break", content(), 3))
         self.assertEqual(error.kind, Fault.SERVER_ERROR)
-
-    def test_an_unanswered_upload_is_a_timeout(self) -> None:
-        """No progress for that time."""
-
-        async def content() -> AsyncIterator[bytes]:
-            yield b"abc"
-
-        error = self.fault(self.http.stream_put("http://odd/hang", content(), 3))
-        self.assertEqual(error.kind, Fault.TIMEOUT)
 
     def test_a_stalled_download_is_a_timeout(self) -> None:
         """What came before is read."""

@@ -33,12 +33,6 @@ class OwnTokenTests(SynchronousTestCase):
     def fault(self) -> CloudError:
         return self.assertRaises(CloudError, self.rig.run, self.session.flavors())
 
-    def test_a_token_is_used_again(self) -> None:
-        """One login for many calls."""
-        self.flavors()
-        self.flavors()
-        self.assertEqual(self.rig.cloud.calls[_ISSUE], 1)
-
     def test_a_token_is_renewed_before_its_end(self) -> None:
         """Two minutes before."""
         self.flavors()
@@ -73,19 +67,6 @@ class OwnTokenTests(SynchronousTestCase):
         self.rig.faults.add(FaultRule(where="compute", status=401))
         self.rig.faults.add(FaultRule(where="identity", status=503))
         self.assertEqual(self.fault().kind, Fault.SERVER_ERROR)
-
-    def test_a_401_for_a_fresh_token_is_the_services_fault(self) -> None:
-        """Keystone vouches for the token."""
-        self.rig.faults.add(FaultRule(where="compute", status=401))
-        self.assertEqual(self.fault().kind, Fault.SERVER_ERROR)
-
-    def test_a_wrong_password_is_unauthorized(self) -> None:
-        """Of identity, not of the service that was to be called."""
-        cloud = self.rig.client("demo", "wrong", "demo")
-        work = cloud.session(Access(tenant_id=TenantId("t"))).flavors()
-        error = self.assertRaises(CloudError, self.rig.run, work)
-        self.assertEqual((error.service, error.kind), ("identity", Fault.UNAUTHORIZED))
-        self.assertTrue(self.rig.run(cloud.ready()).startswith("identity: "))
 
     def test_a_wrong_password_of_an_account_is_not_tried_again_and_again(self) -> None:
         """Each refusal doubles the pause; other passwords, and the right one, do not wait."""
@@ -133,30 +114,6 @@ class OwnTokenTests(SynchronousTestCase):
         self.rig.clock.advance(10.0)
         self.assertEqual(self.rig.cloud.calls[_ISSUE], 1)
 
-    def test_an_application_credential_logs_in(self) -> None:
-        """It needs no scope: it has its project."""
-        token = self.rig.token("alice", "alice", "alpha").reveal()
-        me = self.rig.raw(
-            "GET", "/identity/v3/auth/tokens", token=token, headers={"X-Subject-Token": token}
-        ).json()["token"]["user"]["id"]
-        made = self.rig.raw(
-            "POST",
-            f"/identity/v3/users/{me}/application_credentials",
-            {"application_credential": {"name": "x"}},
-            token=token,
-        ).json()["application_credential"]
-        cloud = self.rig.client(
-            "",
-            "",
-            "",
-            application_credential_id=made["id"],
-            application_credential_secret=made["secret"],
-        )
-        self.assertEqual(self.rig.run(cloud.ready()), "")
-        session = cloud.session(Access(tenant_id=TenantId("alpha")))
-        error = self.assertRaises(CloudError, self.rig.run, session.flavors())
-        self.assertIn("Application credentials cannot request a scope.", error.text)
-
 
 class CallerTests(SynchronousTestCase):
     """The validation of callers' tokens."""
@@ -190,13 +147,6 @@ class CallerTests(SynchronousTestCase):
         self.rig.clock.advance(11.0)
         self.assertRaises(Unauthorized, self.ask, Secret("bad"))
         self.assertEqual(self.rig.cloud.calls[_VALIDATE], 2)
-
-    def test_the_memory_is_bounded(self) -> None:
-        """The one longest unused goes."""
-        self.identity = self.rig.identity(self.cloud, cache_size=2)
-        for word in ("a", "b", "c", "a"):
-            self.assertRaises(Unauthorized, self.ask, Secret(word))
-        self.assertEqual(self.rig.cloud.calls[_VALIDATE], 4)
 
     def test_identity_down_is_no_refusal(self) -> None:
         """503, and 504 when it is silent; asked again the next time."""
@@ -238,9 +188,3 @@ class CallerTests(SynchronousTestCase):
         caller = Deferred.fromCoroutine(self.identity.authenticate(self.token))
         self.rig.clock.advance(1.0)
         self.assertEqual(self.successResultOf(caller).tenant_id, "alpha")
-
-    def test_the_challenge_names_the_identity_service(self) -> None:
-        """For a 401."""
-        self.assertEqual(
-            self.identity.challenge(), 'Keystone uri="http://cloud.memory/identity/v3"'
-        )

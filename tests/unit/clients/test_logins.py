@@ -37,20 +37,6 @@ class LoginTests(SynchronousTestCase):
     def refused(self, error: type[Exception], **given: Any) -> str:
         return str(self.assertRaises(error, self.log_in, **given))
 
-    def test_without_a_project_the_user_chooses(self) -> None:
-        """The token is for none yet."""
-        found = self.log_in()
-        self.assertEqual((found.user_name, found.project), ("alice", None))
-        self.assertEqual([each.name for each in found.projects], ["alpha"])
-        self.assertEqual(found.expires_at - self.rig.clock.seconds(), 86_400.0)
-
-    def test_a_token_of_a_project_is_good_there(self) -> None:
-        """By its id or name; the domain may be the id of svcd's own."""
-        for domain in ("Default", "default"):
-            found = self.log_in(domain=domain, project="alpha")
-            caller = self.rig.run(self.identity.authenticate(found.token))
-            self.assertEqual((caller.tenant_id, caller.user_name), ("alpha", "alice"))
-
     def living(self) -> list[str | None]:
         """The projects of alice's valid tokens."""
         core = self.rig.cloud.core
@@ -173,14 +159,6 @@ class LoginTests(SynchronousTestCase):
 
 
 class TriesTests(SynchronousTestCase):
-    def test_the_table_is_bounded(self) -> None:
-        """Ten thousand pairs; the oldest makes room."""
-        tries = Tries(VirtualClock())
-        for number in range(10_003):
-            with self.assertRaises(Unauthorized), tries.one(ADDRESS, "d", f"u{number}"):
-                raise Unauthorized("no")
-        self.assertEqual(len(tries._wrong), 10_000)
-
     def test_the_spelling_of_a_name_is_no_way_around_the_limit(self) -> None:
         """Case, accents, width, invisible signs and spaces: databases take these as equal."""
         tries = Tries(VirtualClock())

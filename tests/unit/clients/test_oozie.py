@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.clients.http import Answer, Stream
 from svcd.clients.oozie import OozieClient, fault_of
 from svcd.model.execution_log import FileEnds
-from svcd.ports.engine import EngineError, JobLine
+from svcd.ports.engine import EngineError
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Location
 from tests.unit.workflow.recorded import answer
@@ -85,52 +85,6 @@ class Recorded(Case):
             ],
         )
 
-    def test_find(self) -> None:
-        """The engine's empty text means none."""
-        found = self.result(self.client("jobs-external-id").find(AT, "svcd"))
-        self.assertEqual(found, answer("jobs-external-id")["json"]["id"])
-        self.assertEqual(self.result(self.client("jobs-external-id-none").find(AT, "x")), None)
-
-    def test_lines(self) -> None:
-        """Ids are joined by semicolons, the length covers them all."""
-        ids = ["0000000-260101000000000-oozie-root-W", "0000002-260101000000000-oozie-root-W"]
-        lines = self.result(self.client("jobs-by-ids").lines(AT, ids))
-        self.assertEqual(
-            lines,
-            [
-                JobLine(
-                    id=ids[1],
-                    status="SUCCEEDED",
-                    last_modified="Fri, 20 Nov 2026 17:36:29 GMT",
-                ),
-                JobLine(
-                    id=ids[0],
-                    status="KILLED",
-                    last_modified="Fri, 20 Nov 2026 17:36:24 GMT",
-                ),
-            ],
-        )
-        self.assertEqual(
-            self.http.asked[0][1], f"{BASE}/v1/jobs?filter=id%3D{ids[0]}%3Bid%3D{ids[1]}&len=2"
-        )
-
-    def test_no_ids_ask_nothing(self) -> None:
-        self.assertEqual(self.result(self.client("jobs-none").lines(AT, [])), [])
-        self.assertEqual(self.http.asked, [])
-
-    def test_record(self) -> None:
-        """As the engine sent it."""
-        job_id = "0000000-260101000000000-oozie-root-W"
-        work = self.client("job-running").record(AT, job_id)
-        self.assertEqual(self.result(work), answer("job-running")["json"])
-
-    def test_status_kill_and_log(self) -> None:
-        self.assertEqual(self.result(self.client("admin-status").status(AT)), "NORMAL")
-        self.assertEqual(self.result(self.client("put-kill").kill(AT, "0-W")), None)
-        self.assertEqual(self.http.asked, [("PUT", f"{BASE}/v1/job/0-W?action=kill", None)])
-        log = self.result(self.client("job-log").log(AT, "0-W"))
-        self.assertEqual(log.tail, answer("job-log")["text"].encode())
-
     def test_recorded_errors(self) -> None:
         """By the headers; a 500 has none; a kill of an unknown id has its own code."""
         expected = {
@@ -171,12 +125,6 @@ class Nonsense(Case):
             self.assertEqual(
                 self.fault(self.client(given).submit(AT, {})), (Fault.SERVER_ERROR, "")
             )
-
-    def test_the_record_of_another_job_is_refused(self) -> None:
-        self.assertEqual(
-            self.fault(self.client("job-running").record(AT, "other-W")),
-            (Fault.SERVER_ERROR, ""),
-        )
 
     def test_a_broken_list_is_refused(self) -> None:
         for body in (b"{}", b'{"workflows": 5}', b'{"workflows": [{"id": "a"}]}'):

@@ -11,7 +11,7 @@ from twisted.internet.defer import CancelledError, Deferred, fail, gatherResults
 from twisted.internet.error import ConnectError
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import Clock
-from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IBodyProducer, IResponse
@@ -30,7 +30,6 @@ from svcd.runtime.keys import new_key_pair
 from svcd.runtime.slices import SLICE_S, Slices
 from svcd.settings import Ssh
 from tests.support.loopback import (
-    ConchLog,
     free_port,
     host,
     machines,
@@ -39,7 +38,6 @@ from tests.support.loopback import (
     spec,
     until,
 )
-from tests.support.turns import turn
 
 ADDRESS = "127.3.2.1"
 
@@ -56,35 +54,6 @@ class _Unwanted(channel.SSHChannel):
 
     def openFailed(self, reason: Any) -> None:
         self.answer.callback(reason.data)
-
-
-class _SlowDials(MemoryReactorClock):
-    """A reactor on which each dial takes 1 ms."""
-
-    def connectTCP(self, *args: Any, **kwargs: Any) -> Any:
-        self.rightNow += 0.001
-        return super().connectTCP(*args, **kwargs)
-
-
-class DialsTest(SynchronousTestCase):
-    """The first commands on a hundred machines."""
-
-    def test_a_turn_of_the_reactor_dials_a_few(self) -> None:
-        """Three of 1 ms each. The last one is dialled in the 34th turn, without a pause between."""
-        clock = _SlowDials()
-        remote, key = SshRemote(clock, clock, Ssh()), new_key_pair("")[1]
-        for number in range(100):
-            machine = Host(address=f"10.0.0.{number}", port=22, user="ann", private_key=key)
-            Deferred.fromCoroutine(remote.run(machine, "true", timeout_s=60.0))
-        dialled = []
-        for _ in range(34):
-            turn(clock)
-            dialled.append(len(clock.tcpClients))
-        self.assertEqual(dialled, [*range(3, 100, 3), 100])
-        self.assertEqual(
-            [each[0] for each in clock.tcpClients][::33][1:],
-            ["10.0.0.33", "10.0.0.66", "10.0.0.99"],
-        )
 
 
 class SshRemoteTest(TestCase):
@@ -152,38 +121,12 @@ class SshRemoteTest(TestCase):
         self.machines.abort_connections("m1")
         self.assertEqual((await waiting).stdout, "again\n")
 
-    async def test_run_that_waits_for_its_slice_too_long_is_told(self) -> None:
-        """It has certainly not begun."""
-        await self.run_it("true")
-        for _ in range(20):
-            self.slices.later(lambda: self.clock.advance(1.0))
-        error = await self.fault(self.begin("touch late", timeout_s=5))
-        self.assertEqual(error.kind, Fault.UNREACHABLE)
-        self.assertIn("not begun within 5 s", error.text)
-        self.assertFalse(self.home("late").exists())
-
     async def test_idle_connection_closes(self) -> None:
         """After a minute without commands; the next run makes a new one."""
         await self.run_it("true")
         self.clock.advance(70)
         await until(lambda: self.connections() == 0, "the connection closes")
         self.assertEqual(await self.run_it("echo again"), "again\n")
-
-    async def test_each_new_connection_beyond_the_most_closes_an_idle_one(self) -> None:
-        """Also when several are dialled in one turn: what closes is open to its end."""
-        self.patch(ssh, "_MOST_LINKS", 8)
-        hosts = [evolve(self.host, internal=f"10.0.0.{number}") for number in range(11)]
-        for each in hosts[:7]:
-            await self.remote.run(each, "true", timeout_s=20.0)
-            self.clock.advance(1)
-        await gatherResults(
-            Deferred.fromCoroutine(self.remote.run(each, "true", timeout_s=20.0))
-            for each in hosts[7:]
-        )
-        await until(lambda: self.connections() == 8, "three idle connections close")
-        self.assertEqual(
-            {each.key[-1] for each in self.remote._open}, {h.internal for h in hosts[3:]}
-        )
 
     async def test_an_idle_connection_needs_a_place_again(self) -> None:
         """So that there is always one for another tenant."""
@@ -294,17 +237,6 @@ class SshRemoteTest(TestCase):
         )
         self.assertEqual(error.kind, Fault.HOST_KEY)
 
-    async def test_conch_stays_out_of_the_log(self) -> None:
-        """Connects, commands, refusals and lost connections are told to the caller alone."""
-        with ConchLog() as conch:
-            await self.run_it("echo x; exit 3")
-            self.machines.abort_connections("m1")
-            await until(lambda: self.connections() == 0, "the connection breaks")
-            wrong = evolve(self.host, user="nobody")
-            await self.fault(Deferred.fromCoroutine(self.remote.run(wrong, "true", timeout_s=20)))
-            await self.run_it("true")
-        self.assertEqual(conch.events, [])
-
 
 @implementer(IAgent)
 class _Unreachable:
@@ -370,16 +302,6 @@ class FaultTest(TestCase):
         self.assertTrue(text.startswith(f"ssh sam@{ADDRESS}:{port}: "), text)
         self.assertTrue(text.endswith(f" (for GET http://{ADDRESS}:9870/)"), text)
 
-    async def test_nonsense_is_a_server_error(self) -> None:
-        """A server that speaks something else is told as such, and nothing is logged."""
-        listening = reactor.listenTCP(0, Factory.forProtocol(_Nonsense), interface=ADDRESS)
-        try:
-            error = await self.fault(host(ADDRESS, listening.getHost().port))
-        finally:
-            await listening.stopListening()
-        self.assertIn(error.kind, (Fault.SERVER_ERROR, Fault.UNREACHABLE))
-        self.assertTrue(error.passing)
-
     async def test_an_address_of_this_host_is_refused(self) -> None:
         """Nova would name it; nothing is dialled."""
         self.remote = SshRemote(reactor, reactor, Ssh(), ConnectRules.of((), ("22", "2222")))
@@ -393,30 +315,12 @@ class FaultTest(TestCase):
             self.assertEqual(raised.exception.kind, Fault.FORBIDDEN)
             self.assertIn(setting, raised.exception.text)
 
-    async def test_http_through_ssh_follows_the_same_rules(self) -> None:
-        """Nothing is dialled."""
-        rules = ConnectRules.of(("10.0.0.0/8",), ("22",))
-        self.remote = SshRemote(reactor, reactor, Ssh(), rules)
-        probe = HttpProbe(_Unreachable(), reactor, self.remote)
-        for address in ("127.0.0.1", "169.254.169.254", "203.0.113.1"):
-            machine = evolve(host(address, 22), host_key="ssh-ed25519 AAAA")
-            with self.assertRaises(ProbeError) as raised:
-                await probe.get(Location(f"http://{address}:9870/", machine), 5.0)
-            self.assertIn("cloud.machine_cidrs", raised.exception.text)
-
     async def test_unreadable_private_key_is_refused(self) -> None:
         """The key's text is not in the message."""
         bad = evolve(host(ADDRESS, 1), private_key=Secret("hunter2"))
         error = await self.fault(bad)
         self.assertEqual(error.kind, Fault.UNAUTHORIZED)
         self.assertNotIn("hunter2", error.text)
-
-
-class _Nonsense(Protocol):
-    """A proper banner, then bytes that are no packet."""
-
-    def connectionMade(self) -> None:
-        self.transport.write(b"SSH-2.0-x\r\n" + b"\x00\x00\x00\x0c\x0a\x14" + b"\x01" * 10)
 
 
 class _FullWire(StringTransport):
@@ -488,13 +392,3 @@ class UnreadTest(SynchronousTestCase):
         self.client._keyExchangeState = self.client._KEY_EXCHANGE_PROGRESSING
         self.ask(100_000)
         self.assertIn("does not read", self.fault())
-
-    def test_a_server_that_reads_again(self) -> None:
-        """The count begins anew."""
-        for _ in range(3):
-            self.client.connection.pauseProducing()
-            self.ask(5_000)
-            self.client.connection.resumeProducing()
-            self.wire.held = 0
-            self.ask(1)
-        self.assertFalse(self.wire.aborted)

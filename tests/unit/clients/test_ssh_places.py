@@ -73,35 +73,6 @@ class SharesTest(SynchronousTestCase):
         self.assertEqual(len(busy), 12)
         self.assertIn("8 of them by this tenant, which is its share: try later", busy[0])
 
-    def test_one_that_gives_up_leaves_its_place_to_the_next(self) -> None:
-        """Whoever waits behind it. Nobody is dialled when all give up."""
-        self.assertEqual(self.dialled("a", 8), 8)
-        waiting = [self.begin("a") for _ in range(30)]
-        self.clock.advance(0.0)
-        waiting[0].cancel()
-        self.clock.advance(Ssh().connect_timeout_s)
-        turn(self.clock)
-        self.assertEqual(self.addresses()[8:], [f"10.0.0.{number}" for number in range(10, 18)])
-        for each in self.runs:
-            each.cancel()
-        turn(self.clock)
-        self.assertEqual(len(self.addresses()), 16)
-        places = self.remote._places
-        self.assertEqual((places.used(), places.waiting()), (0, 0))
-
-    def test_a_place_that_is_not_needed_goes_to_the_next(self) -> None:
-        """All callers of a machine use one connection; others are not held up by them."""
-        self.assertEqual(self.dialled("a", 8), 8)
-        for machine in (9, 9, 10, 9, 11):
-            self.begin("a", machine)
-        self.clock.advance(0.0)
-        for each in self.runs[:2]:
-            each.cancel()
-        turn(self.clock)
-        self.assertEqual(self.addresses()[8:], ["10.0.0.9", "10.0.0.10"])
-        users = {link.key[0]: link.users for link in self.remote._open}
-        self.assertEqual((users["10.0.0.9"], users["10.0.0.10"]), (3, 1))
-
     def test_http_waits_for_a_place_only_a_moment(self) -> None:
         """Its callers have deadlines of seconds, and must know that nothing was sent."""
         self.assertEqual(self.dialled("a", 8), 8)

@@ -11,13 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.errors import SvcdError, Unauthorized
 from svcd.model.ids import TenantId
 from svcd.model.secret import Secret
-from svcd.ports.cloud import Access, CloudError
-from svcd.ports.faults import Fault
+from svcd.ports.cloud import Access
 from tests.unit.embedded.cloud.rig import Rig
-
-
-async def _fails_at_once(token: Secret) -> None:
-    raise CloudError("identity", Fault.SERVER_ERROR, "no connection")
 
 
 class FloodTests(SynchronousTestCase):
@@ -85,24 +80,6 @@ class FloodTests(SynchronousTestCase):
         )
         self.rig.clock.advance(60.0)
         self.assertEqual(self.answers([self.ask()]), {"waits": 1})
-
-    def test_checks_that_end_at_once_need_no_deep_stack(self) -> None:
-        """When a slow check ends and all that waited fail before they send anything."""
-        self.begin(checks_at_once=100, refusals_per_minute=0)
-        asked = [self.ask(address=f"10.2.0.{n}") for n in range(900)]
-        self.patch(self.identity._keystone, "validate", _fails_at_once)
-        self.rig.clock.advance(60.0)
-        found = self.answers(asked)
-        self.assertEqual(found, {"UNAUTHORIZED": 100, "SERVICE_UNAVAILABLE": 800})
-
-    def test_checks_at_once_are_bounded(self) -> None:
-        """The others wait for their turn."""
-        self.begin(checks_at_once=3)
-        waiting = [self.ask() for _ in range(9)]
-        for ended in (3, 6, 9):
-            self.rig.clock.advance(1.01)
-            self.assertEqual(sum(each.called for each in waiting), ended)
-        self.answers(waiting)
 
     def test_an_address_with_many_wrong_tokens_has_to_wait(self) -> None:
         """Until the next minute, and without a call; its known tokens and others are served."""

@@ -131,16 +131,6 @@ class Writes(SynchronousTestCase):
             work = client.write(AT, "/a", "ann", once(b""), 0)
             self.assertEqual(self.fault(work), Fault.SERVER_ERROR)
 
-    def test_a_data_node_that_refuses_is_told(self) -> None:
-        place = Answer(status=200, headers={}, body=b'{"Location": "http://d/x"}')
-        client = self.client(place, remote(403, "IOException", "could only be written to 0"))
-        work = client.write(AT, "/a", "ann", once(b""), 0)
-        self.assertEqual(self.fault(work), Fault.SERVER_ERROR)
-
-    def test_folders_that_were_not_made_are_a_fault(self) -> None:
-        client = self.client(Answer(status=200, headers={}, body=b'{"boolean": false}'))
-        self.assertEqual(self.fault(client.make_folders(AT, "/a", "ann")), Fault.REFUSED)
-
 
 class Faults(SynchronousTestCase):
     def test_exceptions_and_statuses(self) -> None:
