@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from attrs import define
-from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.errors import NotFound, ServiceUnavailable
@@ -71,17 +71,6 @@ class BatchesTests(SynchronousTestCase):
         self.assertEqual([self.successResultOf(f) for f in found], [None] * 8)
         self.assertEqual(self.turns, [])
 
-    def test_failure_is_of_those_who_were_asked_for(self) -> None:
-        """The next call goes on."""
-        first = self.batches.get("a")
-        self.turn()
-        second = self.batches.get("b")
-        self.answers[0].errback(NotFound("no"))
-        self.failureResultOf(first, NotFound)
-        self.turn()
-        self.answers[1].callback({"b": 2})
-        self.assertEqual(self.successResultOf(second), 2)
-
     def test_all_are_told_when_the_database_cannot_serve(self) -> None:
         """Those who wait for a later call would wait for the same refusal."""
         found = [self.batches.get(key) for key in "abcdefgh"]
@@ -129,20 +118,6 @@ class FreshTests(SynchronousTestCase):
         self.calls[1].callback(2)
         self.assertEqual([self.successResultOf(each) for each in later], [2, 2, 2])
 
-    def test_nothing_is_remembered(self) -> None:
-        """The next one is a call of its own."""
-        for number in range(3):
-            asked = self.shared.get("k", self.call)
-            self.calls[number].callback(number)
-            self.assertEqual(self.successResultOf(asked), number)
-
-    def test_keys_are_apart(self) -> None:
-        """One does not wait for the other."""
-        self.shared.get("a", self.call)
-        other = self.shared.get("b", self.call)
-        self.calls[1].callback(2)
-        self.assertEqual(self.successResultOf(other), 2)
-
     def test_slow_call_is_not_waited_for(self) -> None:
         """Who asks a second later begins one of his own, for all who wait."""
         slow = self.shared.get("k", self.call)
@@ -157,25 +132,6 @@ class FreshTests(SynchronousTestCase):
         again = self.shared.get("k", self.call)
         self.calls[2].callback(3)
         self.assertEqual(self.successResultOf(again), 3)
-
-    def test_failure_is_of_those_who_share_it(self) -> None:
-        """Not of those who wait for the next call."""
-        first = self.shared.get("k", self.call)
-        second = self.shared.get("k", self.call)
-        self.calls[0].errback(NotFound("no"))
-        self.failureResultOf(first, NotFound)
-        self.calls[1].callback(2)
-        self.assertEqual(self.successResultOf(second), 2)
-
-    def test_one_gives_up(self) -> None:
-        """The call goes on for the others."""
-        self.shared.get("k", self.call).addErrback(lambda _: None)
-        first, second = (self.shared.get("k", self.call) for _ in range(2))
-        self.calls[0].callback(1)
-        first.cancel()
-        self.failureResultOf(first, CancelledError)
-        self.calls[1].callback(2)
-        self.assertEqual(self.successResultOf(second), 2)
 
 
 class JoinedTests(SynchronousTestCase):
@@ -199,19 +155,6 @@ class JoinedTests(SynchronousTestCase):
         self.calls[1].callback(2)
         self.assertEqual(self.successResultOf(later), 2)
 
-    def test_keys_are_apart(self) -> None:
-        """One does not get the result of the other."""
-        self.shared.get("a", self.call)
-        other = self.shared.get("b", self.call)
-        self.calls[1].callback(2)
-        self.assertEqual(self.successResultOf(other), 2)
-
-    def test_result_that_is_there_at_once(self) -> None:
-        """No call stays behind."""
-        for number in range(2):
-            asked = self.shared.get("k", lambda number=number: succeed(number))
-            self.assertEqual(self.successResultOf(asked), number)
-
     def test_call_goes_on_when_its_askers_give_up(self) -> None:
         """Who asks afterwards joins it."""
         first = self.shared.get("k", self.call)
@@ -232,16 +175,6 @@ class JoinedTests(SynchronousTestCase):
         self.assertEqual(self.terms, [None])
         self.calls[0].callback(1)
         self.assertEqual(self.successResultOf(asked), (1, term))
-
-    def test_failure_is_everybodys(self) -> None:
-        """The next call is another."""
-        asked = [self.shared.get("k", self.call) for _ in range(2)]
-        self.calls[0].errback(NotFound("no"))
-        for each in asked:
-            self.failureResultOf(each, NotFound)
-        later = self.shared.get("k", self.call)
-        self.calls[1].callback(2)
-        self.assertEqual(self.successResultOf(later), 2)
 
     def test_failure_that_nobody_gets_is_logged(self) -> None:
         """When it is a bug; a refusal of the peer is forgotten."""

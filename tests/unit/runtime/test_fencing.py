@@ -17,7 +17,7 @@ from svcd.clients.connections import Connections
 from svcd.clients.ssh_wire import Exec
 from svcd.runtime import fencing
 from svcd.runtime.clock import VirtualClock
-from svcd.runtime.fencing import Alone, LeaseLost
+from svcd.runtime.fencing import LeaseLost
 from svcd.runtime.tasks import KeyedTasks, Loop, sleep
 from svcd.store.lease.holding import Holding
 
@@ -56,25 +56,6 @@ class TermTests(SynchronousTestCase):
         turn.callback(None)
         self.successResultOf(done)
         self.assertEqual(seen, [term, term])
-
-    def test_shared_work_is_nobodys(self) -> None:
-        """A token that one fetches for all must not fail with the lease of the first asker."""
-
-        async def work() -> Any:
-            return fencing.detached(fencing.current)
-
-        self.assertIsNone(self.successResultOf(self.under(_Term(), work())))
-
-    def test_one_that_is_alone_holds_the_lease(self) -> None:
-        """And runs under no term."""
-
-        async def work() -> Any:
-            return fencing.current()
-
-        alone = Alone()
-        self.assertTrue(alone.held)
-        driven = Deferred.fromCoroutine(alone.drive(work()))
-        self.assertIsNone(self.successResultOf(driven))
 
 
 class LeasedTasksTests(SynchronousTestCase):
@@ -177,12 +158,6 @@ class ConnectionsTests(SynchronousTestCase):
         self.assertEqual(self.sent(), b"")
         self.assertTrue(self.endpoint.transport.disconnecting)
 
-    def test_lease_that_is_held(self) -> None:
-        asked = self.asked(_Term())
-        self.endpoint.connected()
-        self.assertNoResult(asked)
-        self.assertEqual(self.sent(), b"POST /x HTTP/1.1")
-
     def test_request_of_a_caller(self) -> None:
         """Has no term."""
         asked = self.asked(None)
@@ -219,8 +194,3 @@ class ExecTests(SynchronousTestCase):
         channel, sent = self.opened(_Term(lost=True))
         self.assertEqual(sent, ["close"])
         self.failureResultOf(channel.done, LeaseLost)
-
-    def test_lease_that_is_held(self) -> None:
-        channel, sent = self.opened(_Term())
-        self.assertEqual(sent, ["rm -r /"])
-        self.assertNoResult(channel.done)

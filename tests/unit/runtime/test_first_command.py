@@ -51,8 +51,3 @@ class FirstCommandTests(SynchronousTestCase):
             self.command("auth.mode=keystone", "cloud.kind=openstack", activate=None),
             f"svcd --api http://127.0.0.1:8386 --os-cloud NAME {CREATE}",
         )
-
-    def test_other_plugins(self) -> None:
-        """The first one that is enabled, when vanilla is not."""
-        self.assertIn(" --plugin fake ", self.command("plugins.enabled=fake"))
-        self.assertIn(" --plugin vanilla ", self.command("plugins.enabled=fake,vanilla"))

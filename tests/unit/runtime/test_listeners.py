@@ -66,14 +66,6 @@ class ListenersTests(SynchronousTestCase):
             ],
         )
 
-    def test_tables_that_are_missing(self) -> None:
-        """A kernel without IPv6 has one table, and another system has none."""
-        proc = self.proc()
-        (proc / "net" / "tcp6").unlink()
-        self.assertEqual(len(listeners(proc)), 2)
-        (proc / "net" / "tcp").unlink()
-        self.assertEqual(listeners(proc), [])
-
     def test_listeners_exclude_others(self) -> None:
         """One at the same address and port, or at all addresses of the port."""
         for listener, host, excluded in (

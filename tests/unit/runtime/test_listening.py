@@ -30,17 +30,6 @@ class DescriptionTests(SynchronousTestCase):
         ):
             self.assertEqual(description(text), expected)
 
-    def test_twisteds_own_forms_are_left_alone(self) -> None:
-        """So TLS, UNIX sockets and socket activation work."""
-        for text in (
-            "tcp:8386",
-            "tcp:8386:interface=127.0.0.1",
-            "unix:/run/svcd.sock",
-            "systemd:domain=INET:index=0",
-            "ssl:443:privateKey=k.pem",
-        ):
-            self.assertEqual(description(text), text)
-
 
 class PortTests(SynchronousTestCase):
     def test_only_port_0_is_replaced(self) -> None:

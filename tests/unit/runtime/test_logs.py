@@ -5,9 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import types
-from collections.abc import Generator
-from contextvars import copy_context
 from typing import Any
 
 from constantly import NamedConstant
@@ -67,22 +64,6 @@ class LinesTests(SynchronousTestCase):
             "1970-01-01T00:00:00.500Z warn     svcd.x: It failed tenant=demo cluster=c-1\n",
         )
 
-    def test_forgotten_coroutine_closes_in_another_context(self) -> None:
-        """Without a fault: there is nothing to take back there."""
-
-        @types.coroutine
-        def waiting() -> Generator[None, None, None]:
-            yield
-
-        async def work() -> None:
-            with logs.about(cluster="c-1"):
-                await waiting()
-
-        running = work()
-        copy_context().run(running.send, None)
-        running.close()
-        self.assertEqual(logs.cluster.get(), "")
-
     def test_json_line(self) -> None:
         """One object a line, whatever the text holds."""
         stream, publisher = self.said("json")
@@ -108,18 +89,6 @@ class LinesTests(SynchronousTestCase):
         self.assertEqual({name: line.get(name) for name in ("a", "b")}, {"a": 1, "b": "c\\nd"})
         self.assertNotIn("secret", line)
 
-    def test_a_field_of_this_name_of_another_library(self) -> None:
-        """Its event is a line as any other."""
-        stream, publisher = self.said("json")
-        publisher(event(LogLevel.info, "read {fields}", fields=["a"]))
-        self.assertEqual(json.loads(stream.getvalue())["message"], "read ['a']")
-
-    def test_fields_cost_nothing_in_a_human_line(self) -> None:
-        """They are not asked for."""
-        stream, publisher = self.said("human")
-        publisher(event(LogLevel.info, "x", fields=lambda: self.fail("asked")))
-        self.assertIn(": x\n", stream.getvalue())
-
     def test_ids_cannot_forge_a_line(self) -> None:
         """A tenant with line ends in its name stays in its line."""
         stream, publisher = self.said()
@@ -139,22 +108,6 @@ class LinesTests(SynchronousTestCase):
         log.info("three")
         ends = [line.partition("svcd.x: ")[2] for line in stream.getvalue().splitlines()]
         self.assertEqual(ends, ["one tenant=inner", "two tenant=outer", "three"])
-
-    def test_texts_that_need_twisteds_formatting(self) -> None:
-        """A field that is called, one that is missing, one whose text cannot be had."""
-
-        class Broken:
-            def __str__(self) -> str:
-                raise ValueError("no text")
-
-        for form, fields, text in (
-            ("{name()} left", {"name": lambda: "Eve"}, "Eve left"),
-            ("{missing} left", {}, "Unable to format event"),
-            ("{who} left", {"who": Broken()}, "Unable to format event"),
-        ):
-            stream, publisher = self.said()
-            publisher(event(LogLevel.info, form, **fields))
-            self.assertIn(f"svcd.x: {text}", stream.getvalue())
 
     def test_failure_comes_with_its_traceback(self) -> None:
         """Indented for people, in a field for machines."""

@@ -41,9 +41,3 @@ class DatabaseMetricsTests(SynchronousTestCase):
             "svcd_database_wait_seconds_total 1.5",
         ):
             self.assertIn(line, shown)
-
-    def test_without_connections_nothing_is_shown(self) -> None:
-        """SQLite has none."""
-        metrics = Metrics()
-        metrics.watch_database(lambda: None)
-        self.assertNotIn("svcd_database", metrics.exposition().decode())

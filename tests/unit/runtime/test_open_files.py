@@ -50,18 +50,6 @@ class FittedTests(SynchronousTestCase):
         for wanted, levels in ((19_000, ["warn"]), (20_000, ["debug"])):
             self.assertEqual(self.results(20_000, 20_000, wanted, "embedded")[2:], levels)
 
-    def test_a_hard_limit_for_few_connections_is_a_warning(self) -> None:
-        """Whatever the settings say."""
-        self.assertEqual(self.results(1024, 1024, 20_000, "openstack"), [512, 1024, "warn"])
-
-    def test_a_limit_that_is_high_enough_is_left_alone(self) -> None:
-        """All connections are allowed."""
-        self.assertEqual(self.fitted(2000, 2000, 1000), (1000, 2000))
-
-    def test_the_soft_limit_is_raised_as_far_as_needed(self) -> None:
-        """Programs that are started inherit it: no further."""
-        self.assertEqual(self.fitted(256, 4000, 1000), (1000, 2536))
-
     def test_connections_are_fewer_where_the_hard_limit_is_low(self) -> None:
         """Files of the daemon's own are kept free, half of very few."""
         self.assertEqual(self.fitted(1024, 1024, 20_000), (512, 1024))

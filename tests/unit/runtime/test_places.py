@@ -64,14 +64,6 @@ class PlacesTests(SynchronousTestCase):
         self.leave("a0")
         self.assertEqual((self.taken, self.places.used()), (["a8", "a8"], 8))
 
-    def test_one_that_gives_up_is_left_out(self) -> None:
-        self.number("a", 8)
-        waiting = [self.take("a", thing) for thing in ("a8", "a9")]
-        waiting[0].addErrback(lambda _: None)
-        waiting[0].cancel()
-        self.leave("a0")
-        self.assertEqual((self.taken, self.places.waiting()), (["a9"], 0))
-
     # ---- the owner of a place is a cluster of a tenant ----
 
     def of(self, owner: str, most: int) -> int:

@@ -107,15 +107,3 @@ class SameOriginTests(SynchronousTestCase):
         self.assertIn("cross-site", fault(Sec_Fetch_Mode="no-cors"))
         self.assertIn("evil.example", fault(Origin="https://evil.example"))
         self.assertIn("evil.example", fault(Host="evil.example"))
-
-    def test_programs_send_neither(self) -> None:
-        """Also HTTP/1.0 without a host."""
-        check = SameOrigin.at("tcp:127.0.0.1:8386", ())
-        self.assertEqual(check.fault(Headers({})), "")
-
-    def test_what_is_remembered_is_bounded(self) -> None:
-        """A peer may send any number of good hosts."""
-        check = SameOrigin.at("tcp:127.0.0.1:8386", ())
-        for port in range(1, 2000):
-            self.assertEqual(self.faults(check, host=f"127.0.0.1:{port}"), "")
-        self.assertLessEqual(len(check._known), 256)

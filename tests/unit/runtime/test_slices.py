@@ -53,11 +53,6 @@ class SlicesTests(SynchronousTestCase):
             counts.append(len(self.done) - before)
         self.assertEqual(counts, [3, 31, 52, 3])
 
-    def test_nothing_overtakes_what_waits(self) -> None:
-        """Even in a turn with time left."""
-        self.slices.later(self.work(0))
-        self.assertFalse(self.slices.offer(self.work(1)))
-
     def test_a_caller_works_in_its_slice(self) -> None:
         """Its time counts, up to its next wait."""
 
@@ -91,25 +86,9 @@ class SlicesTests(SynchronousTestCase):
     def ran(self, steps: Generator[None, None, str]) -> Deferred[str]:
         return Deferred.fromCoroutine(self.slices.run(steps))
 
-    def test_a_cancelled_caller_takes_no_turn(self) -> None:
-        waiting = Deferred.fromCoroutine(self.slices.turn())
-        waiting.addErrback(lambda _: None)
-        waiting.cancel()
-        self.slices.later(self.work(1))
-        turn(self.clock)
-        self.assertEqual(self.done, [1])
-
     def test_work_that_raises_does_not_hold_up_the_rest(self) -> None:
         self.slices.later(lambda: [].pop())
         self.slices.later(self.work(1))
         self.assertRaises(IndexError, turn, self.clock)
         turn(self.clock)
         self.assertEqual(self.done, [1])
-
-    def test_no_timer_is_left(self) -> None:
-        """Neither after work nor after work that took no time."""
-        self.slices.offer(self.work(0))
-        self.slices.later(self.work(1, 0.0))
-        turn(self.clock)
-        turn(self.clock)
-        self.assertEqual((self.done, self.clock.getDelayedCalls()), ([0, 1], []))

@@ -91,13 +91,6 @@ class ChannelTransportTest(SynchronousTestCase):
         self.peer = Peer()
         self.channel.attach(self.peer)
 
-    def test_bytes_wait_for_the_window(self) -> None:
-        """They leave in packets of the peer's size."""
-        self.channel.write(b"abcdefghijkl")
-        self.assertEqual(self.conn.sent, [b"abcd", b"efgh", b"ij"])
-        self.channel.addWindowBytes(100)
-        self.assertEqual(self.conn.sent[3:], [b"kl"])
-
     def test_bytes_wait_for_the_connection(self) -> None:
         """A peer with a large window cannot make svcd keep an upload in memory."""
         producer = Producer()
@@ -108,29 +101,6 @@ class ChannelTransportTest(SynchronousTestCase):
         self.conn.congested = False
         self.channel.flush()
         self.assertEqual((self.conn.sent, producer.calls), ([b"abc"], ["pause", "resume"]))
-
-    def test_end_waits_for_the_bytes(self) -> None:
-        """EOF and CLOSE come after them, and the protocol learns the end in a later turn."""
-        self.channel.write(b"x" * 12)
-        self.channel.loseWriteConnection()
-        self.channel.loseConnection()
-        self.assertNotIn("CLOSE", self.conn.sent)
-        self.channel.addWindowBytes(10)
-        self.assertEqual(self.conn.sent[-3:], [b"xx", "EOF", "CLOSE"])
-        self.assertIsNone(self.peer.end)
-        self.clock.advance(0)
-        self.assertEqual(self.peer.end.__name__, "ConnectionDone")  # type: ignore[union-attr]
-
-    def test_abort_drops_the_bytes(self) -> None:
-        """CLOSE leaves at once, and the producer stops."""
-        producer = Producer()
-        self.channel.registerProducer(producer, True)
-        self.channel.write(b"x" * 12)
-        self.channel.abortConnection()
-        self.clock.advance(0)
-        self.assertEqual(self.conn.sent[-1], "CLOSE")
-        self.assertEqual(producer.calls, ["pause", "stop"])
-        self.assertEqual(self.peer.end.__name__, "ConnectionAborted")  # type: ignore[union-attr]
 
     def test_paused_reader_holds_one_window(self) -> None:
         """The window opens only after the reader has got everything."""
@@ -158,12 +128,6 @@ class ChannelTransportTest(SynchronousTestCase):
         self.clock.advance(0)
         self.assertEqual(self.peer.got, [b"last"])
         self.assertEqual(self.peer.end.__name__, "ConnectionDone")  # type: ignore[union-attr]
-
-    def test_lost_connection_does_not_wait(self) -> None:
-        """Conch closes all channels of a lost connection."""
-        self.channel.pauseProducing()
-        self.channel.closed()
-        self.assertEqual(self.peer.end.__name__, "ConnectionLost")  # type: ignore[union-attr]
 
     def test_error_of_a_protocol_ends_its_channel_only(self) -> None:
         """Conch would end the whole SSH connection."""

@@ -26,24 +26,12 @@ class StateFolderTests(SynchronousTestCase):
         first.release()
         StateFolder(self.path).release()
 
-    def test_folder_is_private(self) -> None:
-        """Only the owner may look into it."""
-        StateFolder(self.path).release()
-        self.assertEqual(self.path.stat().st_mode & 0o777, 0o700)
-
     def test_an_existing_folder_becomes_private(self) -> None:
         """Its mode was chosen without svcd, which keeps keys and passwords there."""
         self.path.mkdir(mode=0o755)
         self.path.chmod(0o777)
         StateFolder(self.path).release()
         self.assertEqual(self.path.stat().st_mode & 0o777, 0o700)
-
-    def test_unusable_folder_is_named(self) -> None:
-        """A file in its place is an error of one line."""
-        self.path.write_text("x")
-        with self.assertRaises(StateFolderError) as raised:
-            StateFolder(self.path)
-        self.assertIn("choose another server.state_dir", str(raised.exception))
 
     def test_endpoints_come_and_go(self) -> None:
         """Whole or not at all; removing twice is fine."""
@@ -137,8 +125,3 @@ class DatabaseLockTests(SynchronousTestCase):
         text = self.refusal(self.path)
         self.assertIn(f"its lock {self.path}.lock cannot be held: No locks available", text)
         self.assertNotIn("process", text)
-
-    def test_a_missing_folder_is_left_to_the_database(self) -> None:
-        """It says the same of its own file."""
-        with self.assertRaises(FileNotFoundError):
-            hold_database(self.path.parent / "none" / "svcd.sqlite")

@@ -61,29 +61,11 @@ class ServiceManagerTests(SynchronousTestCase):
         manager.alive()
         self.assertEqual(self.told(), ["READY=1\nSTATUS=Serving"])
 
-    def test_children_do_not_inherit_the_socket(self) -> None:
-        """Nor the watchdog."""
-        self.serve(WATCHDOG_USEC="30000000", WATCHDOG_PID="17")
-        self.assertEqual(self.environment, {"PATH": "/bin"})
-
     def test_without_a_watchdog_no_sign_of_life_is_sent(self) -> None:
         """So too for the watchdog of another process."""
         manager = self.serve(WATCHDOG_USEC="30000000", WATCHDOG_PID="18")
         manager.alive()
         self.assertEqual(self.told(), [])
-
-    def test_without_a_manager_nothing_is_sent(self) -> None:
-        """And nothing fails."""
-        manager = ServiceManager({}, 17)
-        manager.ready("x")
-        manager.alive()
-        manager.stopping()
-
-    def test_a_manager_that_is_gone_is_no_failure(self) -> None:
-        """Nothing listens at the address."""
-        manager = ServiceManager({"NOTIFY_SOCKET": str(self.path), "WATCHDOG_USEC": "9000000"}, 17)
-        manager.ready("x")
-        manager.alive()
 
     def test_a_watchdog_that_is_no_time_is_none(self) -> None:
         """The daemon starts, whoever has set the variable."""

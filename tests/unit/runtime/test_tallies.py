@@ -27,10 +27,6 @@ class CountsTests(SynchronousTestCase):
             ['x_total{colour="blue",size="1"} 2.5', 'x_total{colour="red",size="2"} 2.0'],
         )
 
-    def test_without_labels_a_counter_begins_with_zero(self) -> None:
-        """A rate needs the value before the first one."""
-        self.assertEqual(shown(Counts("x", "Things.", [])), ["x_total 0.0"])
-
     def test_label_values_are_bounded(self) -> None:
         """All others are one."""
         counts = Counts("x", "Things.", ["id"])
@@ -59,10 +55,3 @@ class DurationsTests(SynchronousTestCase):
                 'x_seconds_sum{who="me"} 9.5',
             ],
         )
-
-    def test_label_values_are_bounded(self) -> None:
-        """All others are one."""
-        times = Durations("x_seconds", "Times.", ["who"], (1.0,))
-        for number in range(tallies._MOST + 3):
-            times.add(0.5, number)
-        self.assertIn('x_seconds_count{who="other"} 3.0', shown(times))

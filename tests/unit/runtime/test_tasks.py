@@ -1,15 +1,13 @@
 """Timers, loops and owned coroutines."""
 
-import gc
 from contextvars import ContextVar
 from typing import Any
 
-from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.errors import ServiceUnavailable
-from svcd.model.backoff import Backoff
 from svcd.runtime.clock import VirtualClock
 from svcd.runtime.tasks import (
     STOP_S,
@@ -19,30 +17,13 @@ from svcd.runtime.tasks import (
     Parked,
     gather,
     shielded,
-    sleep,
     with_deadline,
 )
-
-
-class SleepTests(SynchronousTestCase):
-    def test_cancelled_sleep_leaves_no_timer(self) -> None:
-        """The clock is empty again."""
-        clock = VirtualClock()
-        waiting = sleep(clock, 5)
-        waiting.cancel()
-        self.failureResultOf(waiting, CancelledError)
-        self.assertEqual(list(clock.getDelayedCalls()), [])
 
 
 class DeadlineTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = VirtualClock()
-
-    def test_result_in_time_is_passed_and_the_timer_goes(self) -> None:
-        """No delayed call is left."""
-        done = Deferred.fromCoroutine(with_deadline(self.clock, 3, "answer", succeed(7)))
-        self.assertEqual(self.successResultOf(done), 7)
-        self.assertEqual(list(self.clock.getDelayedCalls()), [])
 
     def test_late_work_is_cancelled(self) -> None:
         """The error says what was waited for."""
@@ -68,19 +49,6 @@ class ShieldedTests(SynchronousTestCase):
         self.failureResultOf(outer, CancelledError)
         work.errback(ValueError("late"))
         self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
-
-    def test_database_that_cannot_serve_is_no_failure(self) -> None:
-        """As at a stop, when a read is abandoned that gets no connection any more."""
-        work: Deferred[int] = Deferred()
-        outer = shielded(work)
-        outer.cancel()
-        self.failureResultOf(outer, CancelledError)
-        work.errback(ServiceUnavailable("the daemon is stopping"))
-        self.assertEqual(self.flushLoggedErrors(ServiceUnavailable), [])
-
-    def test_result_is_passed(self) -> None:
-        """Without a cancel nothing changes."""
-        self.assertEqual(self.successResultOf(shielded(succeed(3))), 3)
 
 
 class GatherTests(SynchronousTestCase):
@@ -123,22 +91,6 @@ class GatherTests(SynchronousTestCase):
         self.failureResultOf(done, CancelledError)
         self.assertEqual(ended, ["cancelled", "cancelled"])
 
-    def test_forgotten_work_is_left_alone(self) -> None:
-        """What is collected with all that it awaits cancels nothing: that may be closing it."""
-
-        def forget() -> None:
-            never: Deferred[None] = Deferred()
-
-            async def work() -> None:
-                await never
-
-            Deferred.fromCoroutine(gather([work, work], limit=2))
-
-        forget()
-        gc.collect()
-        gc.collect()  # what was closed by the first one
-        self.assertEqual(self.flushLoggedErrors(), [])
-
 
 class LoopTests(SynchronousTestCase):
     def setUp(self) -> None:
@@ -174,23 +126,6 @@ class LoopTests(SynchronousTestCase):
         loop = Loop(self.clock, "test", 10, turn)
         loop.start()
         self.clock.advance(10)
-        self.assertEqual(self.turns, 2)
-        self.successResultOf(Deferred.fromCoroutine(loop.stop()))
-
-    def test_wake_during_a_turn_that_is_parked_causes_one_more(self) -> None:
-        """The lease was lost, and is held again before the turn has ended."""
-        block: Deferred[None] = Deferred()
-
-        async def turn() -> None:
-            self.turns += 1
-            if self.turns == 1:
-                await block
-                raise Parked
-
-        loop = Loop(self.clock, "test", 1000, turn)
-        loop.start()
-        loop.wake()
-        block.callback(None)
         self.assertEqual(self.turns, 2)
         self.successResultOf(Deferred.fromCoroutine(loop.stop()))
 
@@ -303,23 +238,6 @@ class ParkedWorkTests(SynchronousTestCase):
         self.assertEqual(self.runs, 2)
         self.assertEqual(self.flushLoggedErrors(), [])
 
-    def test_loop_goes_on(self) -> None:
-        """At its next turn."""
-        loop = Loop(self.clock, "test", 10, self.parked)
-        loop.start()
-        self.clock.advance(10)
-        self.assertEqual(self.runs, 2)
-        self.assertEqual(self.flushLoggedErrors(), [])
-        self.successResultOf(Deferred.fromCoroutine(loop.stop()))
-
-    def test_abandoned_work_is_no_failure(self) -> None:
-        waiting: Deferred[None] = Deferred()
-        outer = shielded(waiting)
-        outer.cancel()
-        self.failureResultOf(outer, CancelledError)
-        waiting.errback(Parked("another daemon has it"))
-        self.assertEqual(self.flushLoggedErrors(), [])
-
     def test_rest_forgets_the_timer(self) -> None:
         tasks = KeyedTasks(self.clock, "test", self.parked)
         tasks.wake("a", 5.0)
@@ -346,21 +264,6 @@ class ParkedWorkTests(SynchronousTestCase):
         self.successResultOf(Deferred.fromCoroutine(loop.stop()))
 
 
-class CancelledWorkTests(SynchronousTestCase):
-    def test_work_that_is_always_cancelled_does_not_spin(self) -> None:
-        """It is tried again after the first delay."""
-        clock, runs = VirtualClock(), []
-
-        async def work(key: str) -> None:
-            runs.append(key)
-            raise CancelledError
-
-        tasks = KeyedTasks(clock, "test", work, backoff=Backoff(first_s=1.0))
-        tasks.wake("a")
-        clock.advance(10.5)
-        self.assertEqual(len(runs), 11)
-
-
 class StubbornWorkTests(SynchronousTestCase):
     """Work that takes no notice of its cancel does not keep the daemon from ending."""
 
@@ -377,15 +280,6 @@ class StubbornWorkTests(SynchronousTestCase):
             await Deferred()
         except CancelledError:
             await Deferred()
-
-    def test_all_tasks_are_waited_for_together(self) -> None:
-        """Not one after the other."""
-        clock = VirtualClock()
-        tasks = KeyedTasks(clock, "test", self.stubborn)
-        for key in "abc":
-            tasks.wake(key)
-        clock.advance(0)
-        self.stopped(clock, tasks)
 
     def test_the_log_names_the_tasks_that_do_not_end(self) -> None:
         """A cancelled run counts as called, whether it has ended or not."""
@@ -404,13 +298,6 @@ class StubbornWorkTests(SynchronousTestCase):
             [formatEvent(event) for event in events],
             ["1 runs of test did not end within 15.0 s: b"],
         )
-
-    def test_a_turn_of_a_loop(self) -> None:
-        """The same."""
-        clock = VirtualClock()
-        loop = Loop(clock, "test", 1.0, self.stubborn)
-        loop.start()
-        self.stopped(clock, loop)
 
 
 class FailedHookTests(SynchronousTestCase):
