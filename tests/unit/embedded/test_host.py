@@ -58,13 +58,6 @@ class HostTests(TestCase):
             self.assertEqual(host.cloud.core.limit("demo", "instances"), expected)
             await host.stop()
 
-    async def test_a_password_can_be_set(self) -> None:
-        """That of the user that endpoints.json names."""
-        host = self.host(Path(self.mktemp()).absolute(), password="mine")
-        self.assertEqual(host.endpoints()["password"], "mine")
-        self.assertNotEqual(host.endpoints()["service"]["password"], "mine")
-        await host.stop()
-
     async def test_names_are_no_passwords_and_pages_are_refused(self) -> None:
         """401 for user demo with password demo; 403 for a rebound name and a foreign page."""
         host = self.host(Path(self.mktemp()).absolute())

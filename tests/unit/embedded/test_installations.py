@@ -7,7 +7,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.embedded.installations import Installation, Machine, leftovers, running, state_of
+from svcd.embedded.installations import Installation, Machine, leftovers, running
 
 
 def installation(state: str, daemon: int = 0, exists: bool = True, count: int = 1) -> Installation:
@@ -87,11 +87,6 @@ class ReadTest(SynchronousTestCase):
 
 class LeftoverTest(SynchronousTestCase):
     """Installations without a daemon or a folder."""
-
-    def test_state_folder_of_a_machine(self) -> None:
-        """With a cloud in it, and of a test without one."""
-        self.assertEqual(state_of("/a/state/cloud/machines/m1"), "/a/state")
-        self.assertEqual(state_of("/tmp/test/machines/m"), "/tmp/test")
 
     def test_leftovers_lack_a_daemon_or_their_folder(self) -> None:
         """The folder of the asking daemon does not count."""

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from twisted.internet.defer import Deferred
-from twisted.internet.error import ConnectionRefusedError
 from twisted.internet.interfaces import IPullProducer
 from twisted.internet.protocol import Protocol
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.client import ResponseDone
-from twisted.web.http_headers import Headers
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 from zope.interface import implementer
@@ -102,28 +99,6 @@ class MemoryAgentTests(SynchronousTestCase):
     def get(self, uri: bytes) -> Any:
         return self.successResultOf(self.agent.request(b"GET", uri))
 
-    def test_an_answer_is_there_at_once(self) -> None:
-        """Status, headers, length and body."""
-        response = self.get(b"http://a/x?y=1")
-        self.assertEqual((response.code, response.length), (201, 10))
-        self.assertEqual(response.headers.getRawHeaders("x-seen"), ["a"])
-        sink = Sink()
-        response.deliverBody(sink)
-        self.assertEqual(b"".join(sink.pieces), b"GET /x?y=1")
-        assert sink.end is not None
-        self.assertTrue(sink.end.check(ResponseDone))
-
-    def test_the_root_of_an_origin(self) -> None:
-        """Without a path."""
-        self.get(b"http://a")
-        self.assertEqual(self.site.requests[0].uri, b"/")
-
-    def test_unknown_origins_refuse(self) -> None:
-        """Also after unserve."""
-        self.failureResultOf(self.agent.request(b"GET", b"http://b/"), ConnectionRefusedError)
-        self.agent.unserve("http://a")
-        self.failureResultOf(self.agent.request(b"GET", b"http://a/"), ConnectionRefusedError)
-
     def test_a_paused_reader_holds_the_producer(self) -> None:
         """Nothing is asked for that nobody reads."""
         response = self.get(b"http://a/numbers")
@@ -136,26 +111,6 @@ class MemoryAgentTests(SynchronousTestCase):
             sink.transport.resumeProducing()  # type: ignore[union-attr]
         self.assertEqual(b"".join(sink.pieces), b"0123456789")
         self.assertTrue(sink.end is not None)
-
-    def test_a_late_answer(self) -> None:
-        """Fires when the handler finishes, in pieces without a length too."""
-        waiting = self.agent.request(b"GET", b"http://a/later")
-        self.assertNoResult(waiting)
-        self.site.requests[0].write(b"one ")
-        response: Any = self.successResultOf(waiting)
-        sink = Sink()
-        response.deliverBody(sink)
-        self.site.requests[0].write(b"two")
-        self.site.requests[0].finish()
-        self.assertEqual(b"".join(sink.pieces), b"one two")
-        self.assertEqual(self.site.gone, [])
-
-    def test_a_cancelled_request_is_a_disconnect(self) -> None:
-        """The handler hears of it."""
-        waiting: Deferred[Any] = self.agent.request(b"GET", b"http://a/later", Headers())
-        waiting.addErrback(lambda _: None)
-        waiting.cancel()
-        self.assertEqual(len(self.site.gone), 1)
 
     def test_a_reader_that_leaves_at_the_headers(self) -> None:
         """The handler is writing its first piece, and hears of it then."""

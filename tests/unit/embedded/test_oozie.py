@@ -125,13 +125,6 @@ class Shape(Case):
             self.assertEqual(mine.headers.get("oozie-error-code"), code, name)
             self.assertEqual(bool(mine.body), bool(real.get("json")), name)
 
-    def test_versions_and_status(self) -> None:
-        versions = json.loads(self.call("GET", "/oozie/versions").body)
-        self.assertEqual(versions, answer("versions")["json"])
-        self.assertEqual(
-            json.loads(self.call("GET", "/oozie/v1/admin/status").body), record("admin-status")
-        )
-
 
 class Life(Case):
     def states(self, job_id: str, *seconds: float) -> list[str]:
@@ -153,20 +146,6 @@ class Life(Case):
         found = {o: self.states(self.submit(outcome=o), 4.9, 0.2) for o in expected}
         self.assertEqual(found, expected)
 
-    def test_the_run_time_is_told_by_the_job(self) -> None:
-        self.assertEqual(self.states(self.submit(run_s="0.5"), 0.4, 0.2), ["RUNNING", "SUCCEEDED"])
-
-    def test_a_kill_after_the_end_changes_nothing(self) -> None:
-        job_id = self.submit()
-        self.clock.advance(6)
-        before = self.info(job_id)
-        self.call("PUT", f"/oozie/v1/job/{job_id}?action=kill")
-        self.assertEqual(self.info(job_id), before)
-
-    def test_engines_are_apart(self) -> None:
-        self.submit()
-        self.assertEqual(self.engines.engine("other").jobs, {})
-
 
 class Files(SynchronousTestCase):
     def test_it_is_bounded(self) -> None:
@@ -178,9 +157,3 @@ class Files(SynchronousTestCase):
             files.write("/b", "u", b"1", 0.0)
         self.assertEqual(caught.exception.status, 403)
         self.assertFalse(files.exists("/b"))
-
-    def test_a_file_is_no_folder(self) -> None:
-        files = MemoryFiles()
-        files.write("/a", "u", b"1", 0.0)
-        self.assertRaises(HdfsFault, files.make_folders, "/a/b", "u", 0.0)
-        self.assertRaises(HdfsFault, files.write, "/", "u", b"", 0.0)

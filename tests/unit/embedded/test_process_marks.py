@@ -9,27 +9,9 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.embedded.process_marks import below, end, marked, root_of
+from svcd.embedded.process_marks import below, end, marked
 
 TERM, KILL = signal.SIGTERM, signal.SIGKILL
-
-
-class RootOfTest(SynchronousTestCase):
-    """The machine's folder in an environment."""
-
-    def test_marked_environment_names_its_folder(self) -> None:
-        """At the beginning, in the middle or at the end."""
-        for environ in (
-            b"SVCD_MACHINE_ROOT=/s/m1\0A=b\0",
-            b"A=b\0SVCD_MACHINE_ROOT=/s/m1\0C=d\0",
-            b"A=b\0SVCD_MACHINE_ROOT=/s/m1",
-        ):
-            self.assertEqual(root_of(environ), "/s/m1")
-
-    def test_other_environment_names_none(self) -> None:
-        """Neither a longer name nor a mention in a value counts."""
-        for environ in (b"", b"A=b\0", b"X_SVCD_MACHINE_ROOT=/s\0", b"A=SVCD_MACHINE_ROOT=/s\0"):
-            self.assertIsNone(root_of(environ))
 
 
 class BelowTest(SynchronousTestCase):

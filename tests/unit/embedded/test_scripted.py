@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Coroutine
 from typing import Any
 
-from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -39,16 +38,6 @@ class ScriptedRemoteTest(SynchronousTestCase):
     def kind(self, waiting: Deferred[CommandResult]) -> Fault:
         return self.failureResultOf(waiting, RemoteError).value.kind
 
-    def test_every_command_succeeds_at_once(self) -> None:
-        """And is remembered."""
-        result = self.successResultOf(self.begin("rm -rf /"))
-        self.assertEqual((result.exit_code, result.stdout, result.stderr), (0, "", ""))
-        ran = self.remote.ran[0]
-        self.assertEqual(
-            (ran.address, ran.user, ran.command, ran.stdin),
-            ("10.0.0.5", "ubuntu", "rm -rf /", b"in"),
-        )
-
     def test_facts_are_those_of_a_server(self) -> None:
         """The preparing step gets what it asks for."""
         result = self.successResultOf(self.begin(": svcd-facts\necho"))
@@ -63,40 +52,6 @@ class ScriptedRemoteTest(SynchronousTestCase):
         self.remote.script("start", lambda h, c, i: Said(stdout=f"{h.address} {c} {i!r}"))
         result = self.successResultOf(self.begin("start x"))
         self.assertEqual(result.stdout, "10.0.0.5 start x b'in'")
-
-    def test_latency_passes_in_virtual_time(self) -> None:
-        """Nothing is answered earlier."""
-        self.remote.latency_s = 2.0
-        waiting = self.begin()
-        self.clock.advance(1.9)
-        self.assertNoResult(waiting)
-        self.clock.advance(0.1)
-        self.successResultOf(waiting)
-
-    def test_slow_command_times_out(self) -> None:
-        """At its time-out, not later."""
-        self.remote.script("slow", Said(delay_s=100.0))
-        waiting = self.begin("slow")
-        self.clock.advance(29.9)
-        self.assertNoResult(waiting)
-        self.clock.advance(0.1)
-        self.assertEqual(self.kind(waiting), Fault.TIMEOUT)
-
-    def test_machine_that_is_down_is_unreachable(self) -> None:
-        """Until it is up again."""
-        self.remote.take_down("10.0.0.5")
-        self.assertEqual(self.kind(self.begin()), Fault.UNREACHABLE)
-        self.successResultOf(self.begin(host=evolve(HOST, address="10.0.0.6")))
-        self.remote.bring_up("10.0.0.5")
-        self.successResultOf(self.begin())
-
-    def test_rebuilt_machine_has_another_key(self) -> None:
-        """A pinned key with a comment still fits; an old one does not."""
-        learnt = self.successResultOf(self.begin()).host_key
-        pinned = evolve(HOST, host_key=f"{learnt} comment")
-        self.successResultOf(self.begin(host=pinned))
-        self.remote.rebuild("10.0.0.5")
-        self.assertEqual(self.kind(self.begin(host=pinned)), Fault.HOST_KEY)
 
     def test_faults_choose_by_address_and_command(self) -> None:
         """Each effect as it is felt over SSH; what is done before is remembered."""
@@ -116,12 +71,6 @@ class ScriptedRemoteTest(SynchronousTestCase):
             self.assertEqual((self.kind(waiting), len(self.remote.ran) - before), (kind, done))
             self.successResultOf(self.begin("start x"))
 
-    def test_fault_answer_is_a_failing_command(self) -> None:
-        """Status becomes the exit code, the body stderr."""
-        self.faults.add(FaultRule(where="ssh", status=12, body="no space"))
-        result = self.successResultOf(self.begin())
-        self.assertEqual((result.exit_code, result.stderr), (12, "no space"))
-
 
 A = "http://a:1/"
 
@@ -133,16 +82,6 @@ class ScriptedProbeTest(SynchronousTestCase):
         self.clock = VirtualClock()
         self.faults = Faults()
         self.probe = ScriptedProbe(self.clock, self.faults)
-
-    def test_everything_is_well(self) -> None:
-        """200 with an empty object, unless a rule says otherwise."""
-        self.probe.answer("/jmx", 503, b"starting")
-        self.assertEqual(
-            self.successResultOf(start(self.probe.get(Location(f"{A}jmx"), 5))),
-            (503, b"starting"),
-        )
-        self.assertEqual(self.successResultOf(start(self.probe.get(Location(A), 5))), (200, b"{}"))
-        self.assertEqual(self.probe.asked, ("http://a:1/jmx", "http://a:1/"))
 
     def test_faults_are_probe_errors(self) -> None:
         """Refused at once, silent until the time-out."""

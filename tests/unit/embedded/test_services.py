@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from typing import Any
 
 from klein import Klein
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.embedded.cloud.admin import Admin
 from svcd.embedded.cloud.compute import Compute
 from svcd.embedded.cloud.identity import Identity
 from svcd.embedded.cloud.image import ImageService
@@ -57,14 +55,6 @@ class KleinTests(SynchronousTestCase):
                     answer = fake.call(method, url, headers=headers)
                     self.assertEqual((answer.status, ran), (418, [rule.endpoint]), (method, url))
                     ran.clear()
-
-    def test_handlers_take_the_names_of_their_rules(self) -> None:
-        """And a call before them."""
-        for cls in (*SERVICES.values(), Admin):
-            for rule in rules(cls.app):
-                handler = inspect.signature(getattr(cls, rule.endpoint))
-                names = list(handler.parameters)[2:]
-                self.assertEqual(set(names), rule.arguments, (cls, rule.rule))
 
 
 def _path(rule: str, project: str) -> str:

@@ -95,12 +95,3 @@ class WatchdogTest(SynchronousTestCase):
         watchdog.machines(self.state)
         self.assertTrue(watchdog.end())
         self.assertEqual((child.wait(5), machine.wait(5)), (-signal.SIGTERM, -signal.SIGKILL))
-
-    def test_a_process_that_has_ended_is_no_trouble(self) -> None:
-        child = self.started()
-        watchdog = Watchdog()
-        watchdog.process(child.pid)
-        child.kill()
-        child.wait()
-        watchdog.process(child.pid)
-        self.assertTrue(watchdog.end())
