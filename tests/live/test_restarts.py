@@ -21,10 +21,8 @@ from typing import Final
 from twisted.trial.unittest import SynchronousTestCase
 
 from tests.support.processes import BIN, own_network, watchdog
-from tests.support.sample import SAMPLE, leave_out
 
-RESTARTS: Final = 20
-IN_THE_SAMPLE: Final = 5
+RESTARTS: Final = 5
 _START_S: Final = 120.0
 _REQUEST_S: Final = 120.0
 _HAND_OVER: Final = """
@@ -176,15 +174,13 @@ class RestartTests(SynchronousTestCase):
 
     def test_restarts_fail_no_request(self) -> None:
         """Requests of a start wait in the socket; those of a stop are answered."""
-        restarts = IN_THE_SAMPLE if SAMPLE else RESTARTS
-        leave_out("tests.live.test_restarts", restarts, RESTARTS, "restarts")
         manager = Manager(Path(self.mktemp()).absolute())
         self.addCleanup(manager.close)
         manager.start()
         manager.until("READY=1")
         with self.load(manager.port) as (single, keeping):
             manager.until("WATCHDOG=1")
-            for _ in range(restarts):
+            for _ in range(RESTARTS):
                 before = single.answers
                 self.assertEqual(manager.stop(), 0, manager.said())
                 manager.start()
@@ -194,6 +190,6 @@ class RestartTests(SynchronousTestCase):
         self.assertEqual((single.failures, keeping.failures), ([], []), manager.said())
         self.assertEqual(manager.stop(), 0)
         print(
-            f"{restarts} restarts: {single.answers} and {keeping.answers} answers,"
+            f"{RESTARTS} restarts: {single.answers} and {keeping.answers} answers,"
             f" {keeping.repeated} repeated"
         )

@@ -1,6 +1,6 @@
 """Programs of others at the addresses of a cluster: it never becomes well on them, or uses them.
 
-Needs the software tree of the vanilla distribution. About two minutes on two cores.
+Needs the software tree of the vanilla distribution. About a minute on two cores.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from twisted.web.server import Request, Site
 
 from tests.live.test_main_job import vanilla_prefix
 from tests.support.live import Tenant
-from tests.support.processes import Daemon, DaemonCase, own_network, reactor, run, until
+from tests.support.processes import DaemonCase, reactor, run, until
 from tests.support.sample import SLOW
 
 skip = SLOW
@@ -56,8 +56,8 @@ class Stranger(Resource):
 class StrangerTests(DaemonCase):
     timeout = 420
 
-    async def asSetUp(self) -> None:
-        """A daemon with an Active cluster of one worker."""
+    async def test_no_stranger_gets_a_job_or_joins_the_cluster(self) -> None:
+        """A foreign daemon in the place of each of ours, and a foreign node manager."""
         self.own = self.daemon(
             plugins__enabled="vanilla",
             embedded__image_prefix=str(vanilla_prefix()),
@@ -66,6 +66,8 @@ class StrangerTests(DaemonCase):
         self.tenant = Tenant(await self.own.start())
         self.cluster_id = await self.tenant.new_cluster("first", 1, "vanilla", "3.5.0")
         self.shown = await self.tenant.until_active(self.cluster_id, ACTIVE_S)
+        await self.another_node_manager()
+        await self.strangers()
 
     def machine(self, group: int) -> Mapping[str, Any]:
         """The first machine of a group: 0 is the master's, 1 the worker's."""
@@ -93,9 +95,8 @@ class StrangerTests(DaemonCase):
         except AssertionError as error:
             raise AssertionError(f"{error}: {text!r}") from None
 
-    async def test_a_stranger_in_place_of_any_daemon_gets_no_job(self) -> None:
+    async def strangers(self) -> None:
         """The cluster shows it, and the stranger gets no request but the look at its pages."""
-        await self.asSetUp()
         await self.tenant.upload("in", "text", b"a\n")
         source = await self.tenant.new_source("in", "in", "text")
         job = await self.tenant.new_pig_job("copy", SCRIPT)
@@ -134,9 +135,8 @@ class StrangerTests(DaemonCase):
         self.addCleanup(found[0].stopListening)
         return found[0]
 
-    async def test_a_node_manager_of_another_cluster_is_refused(self) -> None:
+    async def another_node_manager(self) -> None:
         """It registers at the address that its own resource manager had before, and ends."""
-        await self.asSetUp()
         server, address = self.machine(1)["server_id"], self.machine(1)["internal_ip"]
         home = self.own.state / "cloud" / "machines" / server / "home"
         other = home / "other" / "svcd"
@@ -161,47 +161,3 @@ class StrangerTests(DaemonCase):
 def elsewhere(address: str) -> str:
     """Another address of this host, which no cluster of the test has."""
     return address.rpartition(".")[0] + ".201"
-
-
-class NeighbourTests(DaemonCase):
-    """Two installations on one host, with the same settings."""
-
-    timeout = 420
-
-    async def test_each_has_machines_of_its_own(self) -> None:
-        """Also when the first one's daemon was killed, and it finds its own cluster again."""
-        network, prefix = own_network(), str(vanilla_prefix())
-        installations: list[tuple[Daemon, Tenant, str]] = []
-        for name in ("first", "second"):
-            daemon = self.daemon(
-                plugins__enabled="vanilla",
-                embedded__image_prefix=prefix,
-                embedded__network=network,
-                provisioning__health_poll_s="5",
-            )
-            tenant = Tenant(await daemon.start())
-            cluster_id = await tenant.new_cluster(name, 1, "vanilla", "3.5.0")
-            await tenant.until_active(cluster_id, ACTIVE_S)
-            await self.write(daemon, name)
-            installations.append((daemon, tenant, cluster_id))
-            await daemon.kill()  # its machines continue to run, and nothing listens for SSH
-        for daemon, _, _ in reversed(installations):
-            await daemon.start()
-        for (daemon, _, cluster_id), name in zip(installations, ("first", "second"), strict=True):
-            tenant = Tenant(daemon.endpoints)
-            await tenant.until_active(cluster_id, ACTIVE_S)
-            listed = await self.hdfs(daemon, name, "hdfs dfs -ls /")
-            self.assertEqual(listed.count("written-by"), 1, listed)
-            self.assertIn(f"written-by-{name}", listed)
-            self.assertEqual((await tenant.cluster(cluster_id))["status_description"], "")
-
-    async def write(self, daemon: Daemon, name: str) -> None:
-        await self.hdfs(daemon, name, f"hdfs dfs -mkdir /written-by-{name}")
-
-    async def hdfs(self, daemon: Daemon, name: str, command: str) -> str:
-        """The output of a command of HDFS on the master of the cluster `name`."""
-        script = f". svcd/env.sh; {command}"
-        state = str(daemon.state)
-        ended = await run("svcd", "--state-dir", state, "cluster", "ssh", name, "--", script)
-        self.assertEqual(ended.code, 0, ended.out + ended.err)
-        return ended.out
