@@ -1,7 +1,8 @@
-"""Benchmarks of svcd: ratios within one run, for a machine's speed drifts between runs.
+"""Benchmarks of svcd: what requests, clusters, jobs and changes cost.
 
-Run by `make bench`, or `python -m benchmarks [--quick] [--json FILE] [NAME ...]`.
+Run by `make bench`, or `python -m benchmarks [--quick] [--check] [NAME ...]`.
 
-CPU figures are those of the measured process alone, from the kernel's own clock of that process.
-Every figure is taken in several rounds; where things are compared, their rounds take turns.
+CPU figures are those of the measured process alone, by the kernel's clock of this process. Figures
+have several rounds. A machine's speed drifts: where two things are compared, their rounds take
+turns, and the ratio is taken round by round.
 """

@@ -73,9 +73,9 @@ class Connection:
 
 def connect(port: int) -> Connection:
     """A connection to `port` of 127.0.0.1."""
-    made = socket.create_connection(("127.0.0.1", port), _TIMEOUT_S)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return Connection(made)
+    connected = socket.create_connection(("127.0.0.1", port), _TIMEOUT_S)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return Connection(connected)
 
 
 def request(
@@ -88,33 +88,11 @@ def request(
     return "\r\n".join(lines).encode() + _END_OF_HEAD + body
 
 
-def load(connections: Sequence[Connection], make: Callable[[], bytes], count: int) -> None:
-    """`count` requests, as many under way at once as there are connections."""
-    for start in range(0, count, len(connections)):
-        busy = connections[: min(len(connections), count - start)]
-        for each in busy:
-            each.send(make())
-        for each in busy:
-            each.receive()
-
-
-def latencies(connection: Connection, make: Callable[[], bytes], count: int) -> list[float]:
-    """Milliseconds of each of `count` requests, one after the other."""
-    found = []
-    for _ in range(count):
-        data = make()
-        begin = time.perf_counter()
-        connection.send(data)
-        connection.receive()
-        found.append((time.perf_counter() - begin) * 1000.0)
-    return found
-
-
 def closed_loop(
     connections: Sequence[Connection], make: Callable[[], bytes], count: int
 ) -> list[float]:
     """Milliseconds of each of `count` requests; each connection asks again when it is answered."""
-    found: list[float] = []
+    waits: list[float] = []
     begun: dict[int, float] = {}
     waiting = selectors.DefaultSelector()
     left = count
@@ -127,20 +105,20 @@ def closed_loop(
         connection.send(data)
 
     try:
-        for each in connections[:count]:
-            waiting.register(each.socket, selectors.EVENT_READ, each)
-            ask(each)
-        while len(found) < count:
+        for connection in connections[:count]:
+            waiting.register(connection.socket, selectors.EVENT_READ, connection)
+            ask(connection)
+        while len(waits) < count:
             ready = waiting.select(_TIMEOUT_S)
             if not ready:
                 raise TimeoutError("no answer")
             for key, _ in ready:
                 key.data.receive()
-                found.append((time.perf_counter() - begun[id(key.data)]) * 1000.0)
+                waits.append((time.perf_counter() - begun[id(key.data)]) * 1000.0)
                 if left > 0:
                     ask(key.data)
                 else:
                     waiting.unregister(key.fileobj)
     finally:
         waiting.close()
-    return found
+    return waits

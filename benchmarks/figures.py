@@ -1,9 +1,8 @@
-"""What a benchmark gives: figures with their rounds, shown as a table or as JSON."""
+"""Figures of benchmarks, with their rounds, shown as a table."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 from typing import Final
 
@@ -14,7 +13,7 @@ _HEADINGS: Final = ("figure", "unit", "minimum", "median", "target", "met")
 
 @frozen(kw_only=True)
 class Figure:
-    """One figure. rounds: a value each; target: the median shall not be over it."""
+    """One figure. rounds: a value for each; target: the most that the median may be."""
 
     benchmark: str
     name: str
@@ -36,19 +35,6 @@ class Figure:
     def met(self) -> bool:
         """Whether the target is kept; true without one."""
         return self.target is None or self.median <= self.target
-
-    def as_json(self) -> Mapping[str, object]:
-        """For `--json`."""
-        return {
-            "benchmark": self.benchmark,
-            "name": self.name,
-            "unit": self.unit,
-            "minimum": self.minimum,
-            "median": self.median,
-            "rounds": self.rounds,
-            "target": self.target,
-            "met": self.met,
-        }
 
 
 def ratio(
@@ -72,15 +58,15 @@ def quantile(values: Sequence[float], share: float) -> float:
 def table(figures: Sequence[Figure]) -> str:
     """All figures, one a line."""
     lines: list[Sequence[str]] = [_HEADINGS]
-    for each in figures:
-        target = "" if each.target is None else f"<= {_short(each.target)}"
-        met = "" if each.target is None else ("yes" if each.met else "NO")
+    for figure in figures:
+        target = "" if figure.target is None else f"<= {_short(figure.target)}"
+        met = "" if figure.target is None else ("yes" if figure.met else "NO")
         lines.append(
             (
-                f"{each.benchmark}: {each.name}",
-                each.unit,
-                _short(each.minimum),
-                _short(each.median),
+                f"{figure.benchmark}: {figure.name}",
+                figure.unit,
+                _short(figure.minimum),
+                _short(figure.median),
                 target,
                 met,
             )
@@ -93,11 +79,6 @@ def table(figures: Sequence[Figure]) -> str:
         ).rstrip()
         for line in lines
     )
-
-
-def as_json(figures: Sequence[Figure], machine: Mapping[str, object]) -> str:
-    """All figures with what they were taken on."""
-    return json.dumps({"machine": machine, "figures": [f.as_json() for f in figures]}, indent=1)
 
 
 def _short(value: float) -> str:

@@ -39,29 +39,31 @@ _TOKENS: Final = f"{CLOUD_URL}/identity/v3/auth/tokens"
 
 def clusters(service: FakeService, count: int, nodes: int = NODES) -> list[str]:
     """Ask for clusters of `nodes` at once, let time pass until they rest; their ids."""
-    made = []
+    ids = []
     for number in range(count):
         body = new_cluster(service, f"grown-{number}", nodes - 1)
-        made.append(asked(service, "POST", "/clusters", body)["cluster"]["id"])
+        ids.append(asked(service, "POST", "/clusters", body)["cluster"]["id"])
     for _ in range(_MOST_STEPS):
         if not service.activity()["clusters"]:
-            return made
+            return ids
         service.advance(_STEP_S)
     raise Unexpected(f"{service.activity()['clusters']} of {count} clusters do not rest")
 
 
-def all_active(service: FakeService, made: list[str]) -> None:
+def all_active(service: FakeService, ids: list[str]) -> None:
     """Raises Unexpected when one of the clusters is not Active."""
-    for each in made:
-        found = asked(service, "GET", f"/clusters/{each}")["cluster"]
-        if found["status"] != "Active":
-            raise Unexpected(f"cluster {each} is {found['status']}: {found['status_description']}")
+    for id_ in ids:
+        cluster = asked(service, "GET", f"/clusters/{id_}")["cluster"]
+        if cluster["status"] != "Active":
+            raise Unexpected(
+                f"cluster {id_} is {cluster['status']}: {cluster['status_description']}"
+            )
 
 
-def removed(service: FakeService, made: list[str]) -> None:
+def removed(service: FakeService, ids: list[str]) -> None:
     """Delete the clusters, and let time pass until nothing of them is left in the cloud."""
-    for each in made:
-        asked(service, "DELETE", f"/clusters/{each}")
+    for id_ in ids:
+        asked(service, "DELETE", f"/clusters/{id_}")
     for _ in range(_MOST_STEPS):
         if not service.activity()["clusters"]:
             break
@@ -104,11 +106,11 @@ def trusts(service: FakeService, count: int) -> None:
             "roles": [{"name": "member"}],
             "expires_at": end,
         }
-        made = _done(service, "POST", _TRUSTS, headers, json={"trust": trust})["trust"]["id"]
+        id_ = _done(service, "POST", _TRUSTS, headers, json={"trust": trust})["trust"]["id"]
         user = {"id": trustee.id, "password": trustee.password}
         auth = {
             "identity": {"methods": ["password"], "password": {"user": user}},
-            "scope": {"OS-TRUST:trust": {"id": made}},
+            "scope": {"OS-TRUST:trust": {"id": id_}},
         }
         _done(service, "POST", _TOKENS, {}, json={"auth": auth})
 
@@ -123,8 +125,8 @@ def templates(service: FakeService, count: int) -> None:
             "flavor_id": service.flavor_id,
             "node_processes": ["datanode"],
         }
-        made = asked(service, "POST", "/node-group-templates", body)["node_group_template"]["id"]
-        asked(service, "GET", f"/node-group-templates/{made}")
+        id_ = asked(service, "POST", "/node-group-templates", body)["node_group_template"]["id"]
+        asked(service, "GET", f"/node-group-templates/{id_}")
 
 
 def _done(
@@ -142,8 +144,8 @@ def _memory_mib() -> float:
 
 
 def _clusters(service: FakeService, count: int) -> Callable[[], None]:
-    made = clusters(service, count)
-    return lambda: all_active(service, made)
+    ids = clusters(service, count)
+    return lambda: all_active(service, ids)
 
 
 def main(what: str, count: int) -> None:

@@ -104,15 +104,3 @@ def whole_life(service: FakeService) -> None:
             return
         service.advance(_STEP_S)
     raise Unexpected(f"cluster {cluster} is not gone")
-
-
-def converge(service: FakeService, clusters: int) -> None:
-    """Ask for many clusters of three at once and let time pass until all are Active."""
-    for number in range(clusters):
-        asked(service, "POST", "/clusters", new_cluster(service, f"c{number}"))
-    for _ in range(_MOST_STEPS):
-        found = asked(service, "GET", "/clusters?status=Active")["clusters"]
-        if len(found) == clusters:
-            return
-        service.advance(60.0)
-    raise Unexpected(f"{len(found)} of {clusters} clusters are Active")

@@ -1,4 +1,4 @@
-"""Servers in processes of their own, with the kernel's clock of what each has used."""
+"""Servers in processes of their own; the kernel's clocks tell the processor time of each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,7 +30,7 @@ _OURS: Final = ("SVCD_", "PYTHONDONTWRITEBYTECODE")
 
 
 class StartFailed(Exception):
-    """A server did not become ready: its last words."""
+    """A server did not become ready; the message has the end of its log."""
 
 
 class Server:
@@ -63,10 +64,6 @@ class Server:
             time.sleep(_LOOK_S)
         return self.age_s()
 
-    def said(self) -> str:
-        """All that it has said."""
-        return self._log.read_text(errors="replace")
-
     def age_s(self) -> float:
         """Seconds since the start."""
         return time.perf_counter() - self.started
@@ -80,11 +77,6 @@ class Server:
         status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="ascii")
         lines = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
         return int(lines["VmRSS"].split()[0]) / 1024
-
-    def kill(self) -> None:
-        """kill -9."""
-        self._process.kill()
-        self._process.wait()
 
     def stop(self) -> None:
         """End it; kill it when it does not end."""
@@ -132,6 +124,22 @@ def twistd(
     if "api" in endpoints:
         server.port = int(endpoints["api"].rpartition(":")[2].strip("/"))
     return server, endpoints, seconds
+
+
+@contextmanager
+def cloud_and_daemon(
+    folder: Path, cloud_settings: Mapping[str, str], settings: Mapping[str, str]
+) -> Iterator[tuple[Server, Server, Mapping[str, Any]]]:
+    """`svcd-cloud`, a daemon that uses it, and the endpoints of the cloud."""
+    cloud, told, _ = twistd("cloud", "svcd-cloud", folder, cloud_settings)
+    try:
+        daemon, _, _ = twistd("daemon", "svcd", folder, {**beside(told), **settings})
+        try:
+            yield cloud, daemon, told
+        finally:
+            daemon.stop()
+    finally:
+        cloud.stop()
 
 
 def beside(told: Mapping[str, Any]) -> dict[str, str]:

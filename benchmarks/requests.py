@@ -1,41 +1,50 @@
-"""Requests over sockets: svcd with SQLite in a file against a bare resource and Klein alone."""
+"""Requests over sockets: svcd with SQLite and with PostgreSQL, a bare resource, and Klein alone.
+
+The bare resource and Klein answer constants of the same size as svcd's answers. All servers take
+turns. Each connection asks again as soon as it is answered, so the milliseconds, which are the
+waits of these connections, grow with their number. PostgreSQL is a server of our own, with its
+durability left on; without an installation its figures are left out.
+"""
 
 from __future__ import annotations
 
 import itertools
 import json
+import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
 from attrs import frozen
 
-from benchmarks.client import connect, latencies, load, request
+from benchmarks.client import Connection, closed_loop, connect, request
 from benchmarks.figures import Figure, quantile, ratio
-from benchmarks.processes import Server, peer, twistd
+from benchmarks.postgres_server import NotInstalled, PostgresServer
+from benchmarks.processes import Server, beside, peer, twistd
 from benchmarks.rows import BINARY_BYTES, LISTS, cluster_id, write
 
 _CONNECTIONS: Final = 16
-_AT_ONCE_OF_BIG: Final = 2
+_CONNECTIONS_OF_BIG: Final = 2
 _MICRO: Final = 1e6
+_BINARIES: Final = "/v1.1/demo/job-binary-internals"
 
 
 @frozen(kw_only=True)
-class Work:
-    """Requests of one kind. count: a round, for the processor; paced: a round, one by one.
+class Load:
+    """Requests of one kind. count: a round.
 
-    per_row: rows in the answer, 0 for none. Targets: most_bare and most_klein, times the processor
-    time of the bare server and of Klein; most_row_us.
+    rows: in the answer, 0 for none. Targets: most_bare and most_klein, how many times the processor
+    time of the bare server and of Klein; most_row_us, microseconds a row. All are for SQLite.
     """
 
     name: str
     make: Callable[[], bytes]
     count: int
-    paced: int
     connections: int = _CONNECTIONS
-    per_row: int = 0
+    rows: int = 0
     most_bare: float | None = None
     most_klein: float | None = None
     most_row_us: float | None = None
@@ -44,40 +53,60 @@ class Work:
 class Contestant:
     """A server with open connections, and what was measured of it."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, database: PostgresServer | None = None) -> None:
         self.server = server
         self.name = server.name
-        self.single = connect(server.port)
-        self._connections = [connect(server.port) for _ in range(_CONNECTIONS)]
-        self.cpu_us: list[float] = []
-        self.waits_ms: list[float] = []
+        self._database = database
+        self._connections: list[Connection] = []
+        self._forget()
 
-    def begin(self, work: Work) -> None:
-        """Forget what was measured, and warm up."""
-        self.cpu_us, self.waits_ms = [], []
-        load(self._connections[: work.connections], work.make, work.connections)
+    def begin(self, load: Load) -> None:
+        """Connect anew, for idle connections are closed after a while, and warm up."""
+        self.close()
+        self._connections = [connect(self.server.port) for _ in range(load.connections)]
+        closed_loop(self._connections, load.make, load.connections)
+        self._forget()
 
-    def round(self, work: Work) -> None:
+    def round(self, load: Load) -> None:
         """One round."""
-        before = self.server.cpu_s()
-        load(self._connections[: work.connections], work.make, work.count)
-        self.cpu_us.append((self.server.cpu_s() - before) * _MICRO / work.count)
-        self.waits_ms += latencies(self.single, work.make, work.paced)
+        used, theirs, begin = self.server.cpu_s(), self._database_s(), time.perf_counter()
+        self.waits_ms += closed_loop(self._connections, load.make, load.count)
+        self.rates.append(load.count / (time.perf_counter() - begin))
+        self.cpu_us.append((self.server.cpu_s() - used) * _MICRO / load.count)
+        self.database_us.append((self._database_s() - theirs) * _MICRO / load.count)
 
     def close(self) -> None:
         """Hang up."""
-        for each in (self.single, *self._connections):
-            each.close()
+        for connection in self._connections:
+            connection.close()
+
+    def figures(self, load: Load) -> Iterator[Figure]:
+        """The figures of this server alone."""
+        yield _figure(load, f"{self.name}, CPU", "us", self.cpu_us)
+        if self._database is not None:
+            yield _figure(load, f"{self.name}, CPU of the database", "us", self.database_us)
+        yield _figure(load, f"{self.name}, requests a second", "1/s", self.rates)
+        for word, share in (("p50", 0.5), ("p99", 0.99)):
+            yield _figure(load, f"{self.name}, {word}", "ms", [quantile(self.waits_ms, share)])
+
+    def _database_s(self) -> float:
+        return self._database.cpu_s() if self._database is not None else 0.0
+
+    def _forget(self) -> None:
+        self.cpu_us: list[float] = []
+        self.database_us: list[float] = []
+        self.rates: list[float] = []
+        self.waits_ms: list[float] = []
 
 
-def works(quick: bool, binary_id: str) -> list[Work]:
-    """What is asked for. Names are new with each request that makes something."""
+def loads(quick: bool, binary_id: str) -> list[Load]:
+    """The requests. Names are new with each request that makes something."""
     part = 4 if quick else 1
     number = itertools.count()
     binary = bytes(range(256)) * (BINARY_BYTES // 256)
     one = request("GET", f"/v1.1/thousand/clusters/{cluster_id('thousand', 500)}")
-    lists = {t: request("GET", f"/v1.1/{t}/clusters") for t in LISTS}
-    data = request("GET", f"/v1.1/demo/job-binary-internals/{binary_id}/data")
+    lists = {tenant: request("GET", f"/v1.1/{tenant}/clusters") for tenant in LISTS}
+    data = request("GET", f"{_BINARIES}/{binary_id}/data")
 
     def template() -> bytes:
         body = {
@@ -91,88 +120,100 @@ def works(quick: bool, binary_id: str) -> list[Work]:
         return request("POST", "/v1.1/demo/node-group-templates", json.dumps(body).encode())
 
     def put() -> bytes:
-        path = f"/v1.1/demo/job-binary-internals/b{next(number)}"
-        return request("PUT", path, binary, "application/octet-stream")
+        return request("PUT", f"{_BINARIES}/b{next(number)}", binary, "application/octet-stream")
 
     return [
-        Work(name="GET one cluster", make=lambda: one, count=3200 // part, paced=400 // part,
-             most_klein=1.3),
-        Work(name="LIST 100", make=lambda: lists["hundred"], count=320 // part, paced=40 // part,
-             per_row=100),
-        Work(name="LIST 1000", make=lambda: lists["thousand"], count=32 // part, paced=8 // part,
-             per_row=1000, most_row_us=2.0),
-        Work(name="POST template", make=template, count=320 // part, paced=40 // part,
-             most_bare=10.0),
-        Work(name="PUT 5 MB", make=put, count=8 // part, paced=4 // part,
-             connections=_AT_ONCE_OF_BIG),
-        Work(name="GET 5 MB", make=lambda: data, count=16 // part, paced=8 // part,
-             connections=_AT_ONCE_OF_BIG),
+        Load(name="GET one cluster", make=lambda: one, count=3200 // part, most_klein=1.3),
+        Load(name="LIST 100", make=lambda: lists["hundred"], count=320 // part, rows=100),
+        Load(name="LIST 1000", make=lambda: lists["thousand"], count=32 // part, rows=1000,
+             most_row_us=2.0),
+        Load(name="POST template", make=template, count=320 // part, most_bare=10.0),
+        Load(name="PUT 5 MB", make=put, count=8 // part, connections=_CONNECTIONS_OF_BIG),
+        Load(name="GET 5 MB", make=lambda: data, count=16 // part, connections=_CONNECTIONS_OF_BIG),
     ]  # fmt: skip
 
 
 @contextmanager
 def contestants() -> Iterator[Sequence[Contestant]]:
-    """bare, klein, svcd and svcd with its access log, the cloud in a process of its own."""
+    """bare, klein, svcd, and svcd with PostgreSQL; the cloud in a process of its own."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="svcd-bench-")))
+
+        def daemon(name: str, url: str) -> Server:
+            write(folder / name, url)
+            more = {"database.url": url} if url else {}
+            server, _, _ = twistd(name, "svcd", folder, {**settings, **more})
+            stack.callback(server.stop)
+            return server
+
         servers = []
         for kind in ("bare", "klein"):
-            servers.append(peer(kind, folder))
-            stack.callback(servers[-1].stop)
-        cloud, endpoints, _ = twistd("cloud", "svcd-cloud", folder, {})
+            server = peer(kind, folder)
+            stack.callback(server.stop)
+            servers.append(Contestant(server))
+        cloud, told, _ = twistd("cloud", "svcd-cloud", folder, {})
         stack.callback(cloud.stop)
         settings = {
+            **beside(told),
             "provisioning.health_poll_s": "0",  # of clusters that only the database has
-            "cloud.kind": "openstack",
-            "cloud.auth_url": str(endpoints["identity"]),
-            "cloud.username": str(endpoints["username"]),
-            "cloud.password": str(endpoints["password"]),
-            "cloud.project": str(endpoints["tenant"]),
+            "log.access": "false",
         }
-        for name, access in (("svcd", "false"), ("svcd, access log", "true")):
-            write(folder / name)
-            server, _, _ = twistd(name, "svcd", folder, {**settings, "log.access": access})
-            servers.append(server)
-            stack.callback(server.stop)
-        made = [Contestant(server) for server in servers]
-        for each in made:
-            stack.callback(each.close)
-        yield made
+        servers.append(Contestant(daemon("svcd", "")))
+        try:
+            database = PostgresServer(settings=("max_connections=60",))
+        except NotInstalled as missing:
+            print(missing, file=sys.stderr)
+        else:
+            stack.callback(database.remove)
+            database.execute("create database svcd")
+            server = daemon("svcd, PostgreSQL", database.url("svcd"))
+            database.execute("analyze", "svcd")
+            servers.append(Contestant(server, database))
+        for contestant in servers:
+            stack.callback(contestant.close)
+        yield servers
 
 
 def run(quick: bool) -> list[Figure]:
     """All figures."""
     figures: list[Figure] = []
-    with contestants() as them:
-        bare, klein, svcd, logging = them
-        put = request("PUT", "/v1.1/demo/job-binary-internals/first", bytes(BINARY_BYTES), "x/y")
-        ids = {c.name: json.loads(c.single.exchange(put)) for c in (svcd, logging)}
-        binaries = {n: a["job_binary_internal"]["id"] for n, a in ids.items()}
-        by_server = {c.name: works(quick, binaries.get(c.name, "1")) for c in them}
-        for at, work in enumerate(by_server[bare.name]):
-            for each in them:
-                each.begin(by_server[each.name][at])
+    with contestants() as servers:
+        of_server = {
+            contestant.name: loads(quick, _binary(contestant)) for contestant in servers
+        }  # names are new for each server
+        for at, load in enumerate(of_server["bare"]):
+            for contestant in servers:
+                contestant.begin(of_server[contestant.name][at])
             for _ in range(3 if quick else 7):
-                for each in them:
-                    each.round(by_server[each.name][at])
-            figures += _figures(work, bare, klein, svcd, logging)
+                for contestant in servers:
+                    contestant.round(of_server[contestant.name][at])
+            figures += _figures(load, {contestant.name: contestant for contestant in servers})
     return figures
 
 
-def _figures(
-    work: Work, bare: Contestant, klein: Contestant, svcd: Contestant, logging: Contestant
-) -> Iterator[Figure]:
-    def figure(name: str, unit: str, rounds: Sequence[float], most: float | None = None) -> Figure:
-        return Figure(benchmark=work.name, name=name, unit=unit, rounds=tuple(rounds), target=most)
+def _binary(contestant: Contestant) -> str:
+    """The id of a stored binary; "1" where a server stores nothing."""
+    connection = connect(contestant.server.port)
+    try:
+        put = request("PUT", f"{_BINARIES}/first", bytes(BINARY_BYTES), "x/y")
+        answer = json.loads(connection.exchange(put))
+    finally:
+        connection.close()
+    return str(answer["job_binary_internal"]["id"]) if "job_binary_internal" in answer else "1"
 
-    for each in (bare, klein, svcd, logging):
-        yield figure(f"{each.name}, CPU", "us", each.cpu_us)
-    yield ratio(work.name, "svcd / bare", svcd.cpu_us, bare.cpu_us, work.most_bare)
-    yield ratio(work.name, "svcd / klein", svcd.cpu_us, klein.cpu_us, work.most_klein)
-    yield ratio(work.name, "svcd, access log / bare", logging.cpu_us, bare.cpu_us)
-    if work.per_row:
-        rows = [us / work.per_row for us in svcd.cpu_us]
-        yield figure("svcd, CPU a row", "us", rows, work.most_row_us)
-    for each in (bare, klein, svcd):
-        for word, share in (("p50", 0.5), ("p99", 0.99)):
-            yield figure(f"{each.name}, {word}", "ms", [quantile(each.waits_ms, share)])
+
+def _figures(load: Load, servers: Mapping[str, Contestant]) -> Iterator[Figure]:
+    for contestant in servers.values():
+        yield from contestant.figures(load)
+    bare, klein, svcd = (servers[name].cpu_us for name in ("bare", "klein", "svcd"))
+    yield ratio(load.name, "svcd / bare", svcd, bare, load.most_bare)
+    yield ratio(load.name, "svcd / klein", svcd, klein, load.most_klein)
+    if load.rows:
+        rows = [us / load.rows for us in svcd]
+        yield _figure(load, "svcd, CPU a row", "us", rows, load.most_row_us)
+
+
+def _figure(
+    load: Load, name: str, unit: str, rounds: Sequence[float], most: float | None = None
+) -> Figure:
+    return Figure(benchmark=load.name, name=name, unit=unit, rounds=tuple(rounds), target=most)

@@ -7,9 +7,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import msgspec
 from twisted.internet import task
@@ -24,8 +24,6 @@ from svcd.settings import Database
 from svcd.store.sealer import FernetSealer
 from svcd.store.sqlite import SqliteDatabase
 from svcd.store.store import SqlStore
-
-Work: TypeAlias = Callable[[Tx], Awaitable[None]]
 
 LISTS: Final[Mapping[str, int]] = {"hundred": 100, "thousand": 1000}
 """tenant -> how many clusters it has."""
@@ -101,53 +99,38 @@ def write(state: Path, url: str = "") -> None:
 
     url: of a PostgreSQL database; "" for SQLite in the state folder.
     """
-    fill(state, url, "benchmarks.rows", _work)
-
-
-def fill(state: Path, url: str, module: str, work: Work) -> None:
-    """Put what `work` writes into the database of a daemon that is not running.
-
-    url: as of `write`. module: calls `fill_postgres` with the same work when it is run.
-    """
     state.mkdir(exist_ok=True)
     if url:  # a process has one reactor
-        command = [sys.executable, "-m", module, str(state), url]
+        command = [sys.executable, "-m", "benchmarks.rows", str(state), url]
         environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
         subprocess.run(command, check=True, cwd=_ROOT, env=environment)
     else:
         database = SqliteDatabase(state / "svcd.sqlite")
-        asyncio.run(_fill(SqlStore(database, FernetSealer(state / "seal.key")), work))
+        asyncio.run(_fill(SqlStore(database, FernetSealer(state / "seal.key"))))
 
 
-def fill_postgres(work: Work) -> None:
-    """In a process of its own: argv is the state folder and the database's address."""
-
+def _fill_postgres(state: Path, url: str) -> None:
     async def run(reactor: Any) -> None:
         from svcd.store.postgres import PostgresDatabase
 
-        database = PostgresDatabase(reactor, Database(url=sys.argv[2]), print)
+        database = PostgresDatabase(reactor, Database(url=url), print)
         await database.open()
-        await _fill(SqlStore(database, FernetSealer(Path(sys.argv[1]) / "seal.key")), work)
+        await _fill(SqlStore(database, FernetSealer(state / "seal.key")))
 
     task.react(lambda reactor: Deferred.fromCoroutine(run(reactor)))
 
 
-async def _fill(store: SqlStore, work: Work) -> None:
+async def _fill(store: SqlStore) -> None:
     await store.open(timestamp(time.time()))
-    await store.tx(work)
+    await store.tx(_add_clusters)
     await store.close()
 
 
-async def _work(tx: Tx) -> None:
-    for each in _all():
-        await tx.clusters.add(each)
-
-
-def _all() -> Iterator[Cluster]:
+async def _add_clusters(tx: Tx) -> None:
     for tenant, count in LISTS.items():
         for number in range(count):
-            yield cluster(tenant, number)
+            await tx.clusters.add(cluster(tenant, number))
 
 
 if __name__ == "__main__":
-    fill_postgres(_work)
+    _fill_postgres(Path(sys.argv[1]), sys.argv[2])

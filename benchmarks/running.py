@@ -7,19 +7,17 @@ daemon only follows them; a few that end show how old a status can be.
 from __future__ import annotations
 
 import email.utils
-import itertools
-import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.client import Connection, connect, request
+from benchmarks.api import ALL_IN_ONE, Api
 from benchmarks.figures import Figure, quantile
 from benchmarks.growing import SETTINGS
-from benchmarks.lives import MASTER, WORKER, Unexpected
-from benchmarks.processes import Server, beside, twistd
+from benchmarks.lives import Unexpected
+from benchmarks.processes import Server, cloud_and_daemon
 from benchmarks.watch import WATCHERS, Crowd
 
 _ENGINES: Final = 100
@@ -29,8 +27,6 @@ _POLL_S: Final = 5.0
 """The default of `workflow.poll_s`."""
 _QUIET_S: Final = 60.0
 _LOOK_S: Final = 0.2
-_IDLE_S: Final = 10.0
-"""A connection that was idle for longer is not used again: `server.idle_timeout_s` would end it."""
 _LONGEST_S: Final = 3600.0
 _SHARE: Final = 5.0
 _JOB_MS: Final = 3.0
@@ -40,44 +36,34 @@ _ROUNDS: Final = 3
 
 def run(quick: bool) -> list[Figure]:
     """All figures."""
-    engines, each, watchers = (5, 20, 50) if quick else (_ENGINES, _EACH, WATCHERS)
-    with tempfile.TemporaryDirectory(prefix="svcd-bench-") as name:
-        folder = Path(name)
-        given = {key: SETTINGS[key] for key in SETTINGS if key.startswith("embedded.")}
-        cloud, told, _ = twistd("cloud", "svcd-cloud", folder, given)
-        try:
-            settings = {
-                **beside(told),
-                "limits.instances": "0",
-                "limits.executions": "0",
-                "limits.watchers": "0",
-                "log.access": "false",
-            }
-            daemon, _, _ = twistd("daemon", "svcd", folder, settings)
-            try:
-                return list(_Following(daemon, told).figures(engines, each, watchers, quick))
-            finally:
-                daemon.stop()
-        finally:
-            cloud.stop()
+    engines, jobs, watchers = (5, 20, 50) if quick else (_ENGINES, _EACH, WATCHERS)
+    cloud_settings = {key: SETTINGS[key] for key in SETTINGS if key.startswith("embedded.")}
+    settings = {
+        "limits.instances": "0",
+        "limits.executions": "0",
+        "limits.watchers": "0",
+        "log.access": "false",
+    }
+    with (
+        tempfile.TemporaryDirectory(prefix="svcd-bench-") as folder,
+        cloud_and_daemon(Path(folder), cloud_settings, settings) as (_, daemon, told),
+    ):
+        return list(_Following(daemon, told).figures(engines, jobs, watchers, quick))
 
 
 class _Following:
-    """The work, through the API of `daemon`. told: the endpoints of the cloud."""
+    """The jobs, through the API of `daemon`. told: the endpoints of the cloud."""
 
     def __init__(self, daemon: Server, told: Mapping[str, Any]) -> None:
         self._daemon = daemon
-        self._told = told
-        self._connection: Connection = connect(daemon.port)
-        self._used_at = time.perf_counter()
-        self._number = itertools.count()
+        self._api = Api(daemon.port, told)
 
-    def figures(self, engines: int, each: int, watchers: int, quick: bool) -> Iterator[Figure]:
+    def figures(self, engines: int, jobs: int, watchers: int, quick: bool) -> Iterator[Figure]:
         clusters = self._clusters(engines)
         job, source, target = self._job()
-        count = engines * each
+        count = engines * jobs
         memory, used = self._daemon.memory_mib(), self._daemon.cpu_s()
-        for cluster in clusters * each:
+        for cluster in clusters * jobs:
             self._execute(job, cluster, source, target, {"svcd.fake.outcome": "hang"})
         accepted = self._daemon.cpu_s()
         self._until(self._all_run, f"{count} jobs run")
@@ -100,43 +86,33 @@ class _Following:
         yield _figure(f"{name}: age of a status, longest", "s", quantile(ages, 1.0), target=most_s)
 
     def _clusters(self, count: int) -> list[str]:
-        image = next(i["id"] for i in self._told["images"] if i["name"] == "plain")
-        self._asked("POST", f"/images/{image}", {"username": "svcd", "description": ""})
-        self._asked("POST", f"/images/{image}/tag", {"tags": ["fake", "0.1"]})
-        group = {"name": "all", "count": 1, "flavor_id": "2", "node_processes": [*MASTER, *WORKER]}
-        body = {
-            "plugin_name": "fake",
-            "engine_version": "0.1",
-            "default_image_id": image,
-            "user_keypair_id": "demo",
-            "node_groups": [group],
-        }
-        made = [
-            self._asked("POST", "/clusters", {**body, "name": f"c{number}"})["cluster"]["id"]
-            for number in range(count)
-        ]
+        ids = [self._api.cluster(f"c{number}", ALL_IN_ONE) for number in range(count)]
 
         def active() -> bool:
-            found = self._asked("GET", "/clusters")["clusters"]
-            failed = [each["status_description"] for each in found if each["status"] == "Error"]
+            clusters = self._api.asked("GET", "/clusters")["clusters"]
+            failed = [c["status_description"] for c in clusters if c["status"] == "Error"]
             if failed:
                 raise Unexpected(failed[0])
-            return sum(each["status"] == "Active" for each in found) == count
+            return sum(cluster["status"] == "Active" for cluster in clusters) == count
 
         self._until(active, f"{count} clusters are Active")
-        return made
+        return ids
 
     def _job(self) -> tuple[str, str, str]:
         """A Pig job, and where it reads and writes: their ids."""
-        program = self._asked("PUT", "/job-binary-internals/count.pig", b"lines = LOAD '$INPUT';\n")
+        program = self._api.asked(
+            "PUT", "/job-binary-internals/count.pig", b"lines = LOAD '$INPUT';\n"
+        )
         url = f"internaldb://{program['job_binary_internal']['id']}"
-        binary = self._asked("POST", "/job-binaries", {"name": "count.pig", "url": url})
+        binary = self._api.asked("POST", "/job-binaries", {"name": "count.pig", "url": url})
         sources = [
-            self._asked("POST", "/data-sources", {"name": n, "type": "hdfs", "url": f"/data/{n}"})
+            self._api.asked(
+                "POST", "/data-sources", {"name": n, "type": "hdfs", "url": f"/data/{n}"}
+            )
             for n in ("in", "out")
         ]
         body = {"name": "count", "type": "Pig", "mains": [binary["job_binary"]["id"]], "libs": []}
-        job = self._asked("POST", "/jobs", body)["job"]["id"]
+        job = self._api.asked("POST", "/jobs", body)["job"]["id"]
         return job, sources[0]["data_source"]["id"], sources[1]["data_source"]["id"]
 
     def _execute(
@@ -148,13 +124,13 @@ class _Following:
             "output_id": target,
             "job_configs": {"configs": configs, "args": {}, "params": {}},
         }
-        made: str = self._asked("POST", f"/jobs/{job}/execute", body)["job_execution"]["id"]
-        return made
+        id_: str = self._api.asked("POST", f"/jobs/{job}/execute", body)["job_execution"]["id"]
+        return id_
 
     def _all_run(self) -> bool:
         return not any(
-            self._asked("GET", f"/job-executions?status={each}&limit=1")["job_executions"]
-            for each in ("Pending", "PREP")
+            self._api.asked("GET", f"/job-executions?status={status}&limit=1")["job_executions"]
+            for status in ("Pending", "PREP")
         )
 
     def _shares(self, quick: bool) -> list[float]:
@@ -180,7 +156,7 @@ class _Following:
 
         def ended() -> bool:
             for id_ in list(left):
-                info = self._asked("GET", f"/job-executions/{id_}")["info"]
+                info = self._api.asked("GET", f"/job-executions/{id_}")["info"]
                 if info["status"] == "SUCCEEDED":
                     left.remove(id_)
                     end = email.utils.parsedate_to_datetime(info["endTime"]).timestamp()
@@ -196,25 +172,6 @@ class _Following:
             if time.perf_counter() > end:
                 raise Unexpected(f"not in time: {what}")
             time.sleep(_LOOK_S)
-
-    def _asked(self, method: str, path: str, body: object = None) -> Any:
-        data = body if isinstance(body, bytes) else b"" if body is None else _encoded(body)
-        kind = "application/octet-stream" if isinstance(body, bytes) else "application/json"
-        sent = request(method, f"/v1.1/{self._told['tenant']}{path}", data, kind)
-        answer = self._connected().exchange(sent)
-        self._used_at = time.perf_counter()
-        return json.loads(answer) if answer else None
-
-    def _connected(self) -> Connection:
-        """A connection that the daemon has not closed because it was idle."""
-        if time.perf_counter() - self._used_at > _IDLE_S:
-            self._connection.close()
-            self._connection = connect(self._daemon.port)
-        return self._connection
-
-
-def _encoded(body: object) -> bytes:
-    return json.dumps(body).encode()
 
 
 def _figure(name: str, unit: str, *rounds: float, target: float | None = None) -> Figure:

@@ -1,16 +1,15 @@
 # mypy: allow-untyped-calls
-"""The benchmarks: their figures, and that what they measure really happens."""
+"""The figures of the benchmarks, their client, and the life that they measure."""
 
 from __future__ import annotations
 
-import json
 import socket
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from benchmarks import lives
 from benchmarks.client import Connection, Refused, request
-from benchmarks.figures import Figure, as_json, quantile, ratio, table
+from benchmarks.figures import Figure, quantile, ratio, table
 from svcd.testing import FakeServiceMixin
 
 ONE = Figure(benchmark="b", name="one", unit="ms", rounds=(3.0, 1.0, 2.0), target=1.5)
@@ -40,26 +39,6 @@ class FiguresTests(SynchronousTestCase):
             [
                 "figure  unit  minimum  median  target  met",
                 "b: one  ms          1       2  <= 1.5  NO",
-            ],
-        )
-
-    def test_json(self) -> None:
-        """Everything, with the machine."""
-        read = json.loads(as_json([ONE], {"processors": 2}))
-        self.assertEqual(read["machine"], {"processors": 2})
-        self.assertEqual(
-            read["figures"],
-            [
-                {
-                    "benchmark": "b",
-                    "name": "one",
-                    "unit": "ms",
-                    "minimum": 1.0,
-                    "median": 2.0,
-                    "rounds": [3.0, 1.0, 2.0],
-                    "target": 1.5,
-                    "met": False,
-                }
             ],
         )
 
@@ -108,13 +87,6 @@ class LivesTests(FakeServiceMixin, SynchronousTestCase):
         self.assertEqual(lives.asked(service, "GET", "/clusters"), {"clusters": []})
         (found,) = lives.asked(service, "GET", "/job-executions")["job_executions"]
         self.assertEqual(found["info"]["status"], "SUCCEEDED")
-
-    def test_clusters_converge_side_by_side(self) -> None:
-        """All that were asked for."""
-        service = self.fake_service()
-        lives.converge(service, 3)
-        found = lives.asked(service, "GET", "/clusters")["clusters"]
-        self.assertEqual([c["status"] for c in found], ["Active"] * 3)
 
     def test_an_error_ends_the_wait(self) -> None:
         """It is told with the cluster."""
