@@ -7,11 +7,21 @@ STATE ?= state
 IMAGE := $(STATE)/image/vanilla-3.5.0
 export PYTHON
 
-.PHONY: venv demo test simulate kills causes secrets faults run lint docs bench image digests classes format clean
+.PHONY: help demo run image venv test lint format docs bench simulate kills causes secrets faults digests clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: image ## Build a cluster of real Hadoop on this machine, run jobs on it, delete it
+	@$(BIN)/svcd demo --state-dir $(STATE)/demo --image $(IMAGE) $(ARGS)
+
+run: image ## Serve 127.0.0.1:8386 with the embedded cloud; ARGS="--set …" for settings
+	@$(BIN)/twistd -n --pidfile= svcd --set server.state_dir=$(STATE) $(ARGS)
+
+image: $(VENV)/.run ## Build the software of clusters; WITHOUT=spark leaves Spark out, also for demo and run
+	@scripts/need jdk
+	@$(BIN)/svcd image build vanilla $(addprefix --without ,$(WITHOUT)) $(IMAGE)
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 \
 	--config-settings editable_mode=compat
@@ -30,25 +40,12 @@ $(VENV)/.stamp: $(VENV)/.run
 	@$(INSTALL) -e '.[dev,postgresql]'
 	@touch $@
 
-venv: $(VENV)/.stamp ## Make .venv with all packages for running, tests and lint
+venv: $(VENV)/.stamp ## Make .venv with the packages for running, tests and lint
 	@:
 
-image: $(VENV)/.run ## Build the software tree; WITHOUT=spark leaves Spark out, also for demo and run
-	@scripts/need jdk
-	@$(BIN)/svcd image build vanilla $(addprefix --without ,$(WITHOUT)) $(IMAGE)
-
-digests: venv ## Write the digests of all jars of the image again; SPARK=4.2.0 for those of Spark
-	@$(if $(SPARK),:,scripts/need jdk maven)
-	@$(BIN)/python scripts/$(if $(SPARK),image-spark-digests $(SPARK),image-digests)
-
-classes: venv ## Write the lists of classes again, after a training run with the tree IMAGE
-	@$(BIN)/python scripts/image-classes $(IMAGE)
-
-demo: image ## Build a cluster of real Hadoop on this machine, run jobs on it, delete it
-	@$(BIN)/svcd demo --state-dir $(STATE)/demo --image $(IMAGE) $(ARGS)
-
-run: image ## Serve 127.0.0.1:8386 with the embedded cloud; ARGS="--set …" for settings
-	@$(BIN)/twistd -n --pidfile= svcd --set server.state_dir=$(STATE) $(ARGS)
+test: lint image ## Run lint and a sample of the tests; SVCD_TEST_EXHAUSTIVE=1 for all, TESTS=MODULE for one
+	@scripts/need postgresql
+	@SVCD_VANILLA_PREFIX=$(CURDIR)/$(IMAGE) $(BIN)/python -m tests.run $(or $(TESTS),tests)
 
 # Tests and benchmarks are not typed; but names and arguments that are gone are found in them.
 lint: venv ## Run ruff, mypy --strict and the import contracts
@@ -58,13 +55,16 @@ lint: venv ## Run ruff, mypy --strict and the import contracts
 	@! $(BIN)/mypy tests benchmarks | grep -E '\[call-arg\]|Module "svcd[^"]*" has no attribute'
 	@$(BIN)/lint-imports
 
+format: venv ## Format the code, and apply the fixes of ruff
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
 docs: venv ## Make the site of the documentation in build/docs
 	@$(BIN)/python -m sphinx -q -W --keep-going -E -d build/doctrees docs build/docs
 	@echo "made build/docs/index.html"
 
-test: lint image ## Run a sample of the tests, about nine minutes; SVCD_TEST_EXHAUSTIVE=1 for all; TESTS=MODULE for one
-	@scripts/need postgresql
-	@SVCD_VANILLA_PREFIX=$(CURDIR)/$(IMAGE) $(BIN)/python -m tests.run $(or $(TESTS),tests)
+bench: venv ## Run all benchmarks; ARGS=NAME for one, ARGS=--help lists them
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 SEEDS ?= 10000
 FROM ?= 0
@@ -89,12 +89,9 @@ secrets: venv ## Search a million lines of output for secrets; LINES=20000 for f
 faults: venv ## Break the real OpenStack of SVCD_TEST_OS_PLATFORM during work, about ten minutes
 	@$(BIN)/python -m tests.run tests.faults.services tests.faults.behind
 
-bench: venv ## Run all benchmarks, or ARGS=NAME (ARGS=--help lists them)
-	@$(BIN)/python -m benchmarks $(ARGS)
-
-format: venv ## Format the code, and apply ruff's fixes
-	@$(BIN)/ruff format .
-	@$(BIN)/ruff check --fix .
+digests: venv ## Renew the digests of the jars of the software; SPARK=4.2.0 for those of Spark
+	@$(if $(SPARK),:,scripts/need jdk maven)
+	@$(BIN)/python scripts/$(if $(SPARK),image-spark-digests $(SPARK),image-digests)
 
 clean: ## Remove .venv and the files of builds and tests, never the state folder
 	rm -rf $(VENV) build dist *.egg-info _trial_temp*
