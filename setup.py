@@ -5,8 +5,6 @@ from pathlib import Path
 
 from setuptools import find_namespace_packages, find_packages, setup
 
-DOCS = ["sphinx>=8.1", "furo>=2024.8.6", "myst-parser>=4"]
-
 HOME = "https://svcd.example"  # a placeholder: scripts/release says so
 README = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
 
@@ -74,7 +72,6 @@ setup(
         "Twisted[tls,conch]>=24.11",
         "klein>=24.8",
         "treq>=24.9.1",
-        "hyperlink>=21",
         "attrs>=24.2",
         "click>=8.1",
         "requests>=2.32.2",
@@ -88,11 +85,11 @@ setup(
     ],
     extras_require={
         "postgresql": ["txpostgres>=1.7", "psycopg2-binary>=2.9.9"],
-        "pytest": ["pytest>=8"],
-        "docs": DOCS,
         "release": ["build>=1.2", "pyroma>=5", "setuptools>=77", "twine>=6", "wheel"],
         "dev": [
-            *DOCS,  # a test makes the site
+            "sphinx>=8.1",
+            "furo>=2024.8.6",
+            "myst-parser>=4",
             "ruff>=0.8",
             "mypy>=1.13",
             "mypy-zope>=1.0.8",
@@ -104,7 +101,6 @@ setup(
             "openapi-spec-validator>=0.7",
             "openapi-python-client>=0.24",
             "pytest>=8",
-            "coverage>=7.10",
             "towncrier>=24.8",
             "axe-playwright-python>=0.1.7",  # brings axe-core along
             "playwright>=1.49",  # drives the system's Chromium; its own browser is not needed

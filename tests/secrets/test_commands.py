@@ -41,9 +41,12 @@ class _Case(SynchronousTestCase):
     def ran(self, *arguments: str) -> str:
         """All that is printed."""
         said = io.StringIO()
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            with contextlib.suppress(SystemExit):
-                main(arguments)
+        with (
+            contextlib.redirect_stdout(said),
+            contextlib.redirect_stderr(said),
+            contextlib.suppress(SystemExit),
+        ):
+            main(arguments)
         return said.getvalue()
 
     def silent(self, text: str) -> None:
