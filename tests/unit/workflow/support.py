@@ -14,6 +14,7 @@ from twisted.web.resource import Resource
 
 from svcd.clients.http import HttpClient
 from svcd.clients.oozie import OozieClient, engine_error
+from svcd.clients.probe import HttpProbe
 from svcd.clients.webhdfs import WebHdfsClient
 from svcd.embedded.faults import Faults
 from svcd.embedded.memory_agent import MemoryAgent
@@ -262,6 +263,13 @@ class WorkflowCase(SynchronousTestCase):
             access=ObjectStoreAccess(auth_url="http://cloud.memory/identity/v3"),
         )
 
+    def restart(self) -> None:
+        """The daemon ends, and another one goes on with the rows."""
+        self.run_to_end(self.controller.stop())
+        self.controller = self.make_controller()
+        self.jobs = self.make_jobs(self.controller)
+        self.controller.start()
+
     # ---- driving ----
 
     def run_to_end(self, work: Coroutine[Any, Any, T], most_s: float = 60.0) -> T:
@@ -461,3 +469,20 @@ class WorkflowCase(SynchronousTestCase):
 
         await self.store.tx(write)
         self.objects.objects[(TENANT, "box", "udf.jar")] = b"PK\x03\x04 udf"
+
+
+class RunningCase(WorkflowCase):
+    """The world with a daemon that works."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.controller.start()
+
+
+class YarnCase(WorkflowCase):
+    """The world with a daemon that works, and asks the scripted resource manager over HTTP."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.asks = HttpProbe(self.agent, self.clock)
+        self.restart()

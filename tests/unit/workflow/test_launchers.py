@@ -6,11 +6,10 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.clients.probe import HttpProbe
 from svcd.embedded.faults import Effect, FaultRule
 from svcd.model.engine_record import Record, parsed
 from svcd.workflow.decide.launchers import Sweep, died, lost, suspect
-from tests.unit.workflow.support import CALLER, WorkflowCase
+from tests.unit.workflow.support import CALLER, YarnCase
 
 LAUNCHER = "application_1795305754044_0001"
 DIED = (
@@ -98,16 +97,8 @@ class Telling(SynchronousTestCase):
         )
 
 
-class LaunchersTests(WorkflowCase):
+class LaunchersTests(YarnCase):
     """On the scripted engine and its resource manager."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.asks = HttpProbe(self.agent, self.clock)
-        self.run_to_end(self.controller.stop())
-        self.controller = self.make_controller()
-        self.jobs = self.make_jobs(self.controller)
-        self.controller.start()
 
     def child_runs(self) -> bool:
         jobs, now = self.scripted.jobs.values(), self.scripted.now()

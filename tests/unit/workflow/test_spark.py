@@ -6,13 +6,12 @@ from typing import Any
 
 from attrs import evolve
 
-from svcd.clients.probe import HttpProbe
 from svcd.embedded.faults import Effect, FaultRule
 from svcd.errors import InvalidReference
 from svcd.model.cluster import MachineFacts
 from svcd.model.job import Execution, JobType
 from svcd.model.requests import ExecuteRequest, NewJob, NewJobBinary
-from tests.unit.workflow.support import CALLER, CLUSTER, WorkflowCase
+from tests.unit.workflow.support import CALLER, CLUSTER, YarnCase
 
 LAUNCHER = "application_1767225600000_0001"
 PROGRAM = f"{LAUNCHER}2"
@@ -20,15 +19,10 @@ STAGING = f"/user/hadoop/.sparkStaging/{PROGRAM}"
 SLOW = {"svcd.fake.run_s": "60"}
 
 
-class SparkTests(WorkflowCase):
+class SparkTests(YarnCase):
     def setUp(self) -> None:
         super().setUp()
         self.fake_engines.types = (JobType.SPARK,)
-        self.asks = HttpProbe(self.agent, self.clock)
-        self.run_to_end(self.controller.stop())
-        self.controller = self.make_controller()
-        self.jobs = self.make_jobs(self.controller)
-        self.controller.start()
 
     def spark(self, name: str = "count.py", configs: Any = None, **fields: Any) -> Execution:
         job = self.run_to_end(self.jobs.create_job(CALLER, self.job(name)))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from attrs import evolve
 
 from svcd.errors import InvalidData
-from svcd.model.ids import JobBinaryId, JobBinaryInternalId, JobId, Timestamp
+from svcd.model.ids import JobBinaryId, JobBinaryInternalId, JobId
 from svcd.model.job import (
-    Credentials,
     Execution,
     ExecutionStatus,
     JobBinary,
@@ -16,25 +15,12 @@ from svcd.model.job import (
 )
 from svcd.model.requests import ExecuteRequest
 from svcd.ports.store import Tx
-from tests.unit.workflow.support import CALLER, CLUSTER, PIG, TENANT, WorkflowCase
+from tests.unit.workflow.support import CALLER, CLUSTER, PIG, TENANT, RunningCase
 
 S = ExecutionStatus
-NAMES = (
-    "with blank.jar",
-    "per%41cent%2F.jar",
-    "plus+and&=;.jar",
-    "hash#and?question.jar",
-    "a\"quote'and`.jar",
-    "grüße 日本語 ☃.jar",
-    "l" * 200 + ".jar",
-)
 
 
-class Staging(WorkflowCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.controller.start()
-
+class Staging(RunningCase):
     def told(self, row: Execution) -> tuple[str, str]:
         failure = self.execution(row.id).failure
         assert failure is not None
@@ -53,32 +39,6 @@ class Staging(WorkflowCase):
         path = f"/user/hadoop/svcd/{row.id}/lib/udf.jar"
         self.assertEqual(self.scripted.files.read(path), b"PK\x03\x04 udf")
         self.assertEqual(self.execution(row.id).status, S.RUNNING)
-
-    def test_objects_of_any_name_are_staged(self) -> None:
-        """Under the name of the binary; the object's own name may hold anything."""
-        account = Credentials(user="ann", password="secret")
-        binaries = []
-        for number, name in enumerate(NAMES):
-            made = JobBinary(
-                id=JobBinaryId(f"n{number}"),
-                tenant_id=TENANT,
-                name=f"lib{number}.jar",
-                url=f"objstore-internal://box/deep er/{name}",
-                extra=account,
-                created_at=self.execution_time(),
-            )
-            binaries.append(made.id)
-            self.objects.objects[(TENANT, "box", f"deep er/{name}")] = name.encode()
-            self.add(made)
-        job = self.tx(lambda tx: tx.jobs.get(TENANT, PIG))
-        self.tx(lambda tx: tx.jobs.remove(TENANT, PIG))
-        self.tx(lambda tx: tx.jobs.add(evolve(job, libs=tuple(binaries))))
-        row = self.execute()
-        self.clock.advance(1)
-        self.assertEqual(self.execution(row.id).status, S.RUNNING)
-        for number, name in enumerate(NAMES):
-            path = f"/user/hadoop/svcd/{row.id}/lib/lib{number}.jar"
-            self.assertEqual(self.scripted.files.read(path), name.encode())
 
     def test_a_jar_without_an_ending_keeps_its_name(self) -> None:
         """A second file is for the class path, unless another file of the job has its name."""
@@ -102,9 +62,6 @@ class Staging(WorkflowCase):
         self.clock.advance(1)
         self.assertEqual(self.execution(row.id).status, S.RUNNING)
         return row
-
-    def execution_time(self) -> Timestamp:
-        return self.tx(lambda tx: tx.jobs.get(TENANT, PIG)).created_at
 
     def add(self, made: JobBinary) -> None:
         self.tx(lambda tx: tx.job_binaries.add(made))
@@ -168,15 +125,3 @@ class Staging(WorkflowCase):
             '$.mains[0] of the job, "bad": its #! line ends with a carriage return, so no machine'
             " finds its program: save it with line feeds only (dos2unix)",
         )
-
-    def test_the_program_of_streaming_is_looked_at(self) -> None:
-        """Unless another program reads it."""
-        job = self.tx(lambda tx: tx.jobs.get(TENANT, PIG))
-        streaming = evolve(job, id=JobId("s"), name="s", type=JobType.JAR, mains=())
-        self.tx(lambda tx: tx.jobs.add(streaming))
-        self.objects.objects[(TENANT, "box", "udf.jar")] = b"#!/usr/bin/python3\r\nprint()\r\n"
-        for mapper, status in (("./udf.jar", S.FAILED), ("python3 udf.jar", S.RUNNING)):
-            configs = {"edp.streaming.mapper": mapper, "edp.streaming.reducer": "/bin/cat"}
-            row = self.execute(streaming.id, job_configs=JobConfigs(configs=configs))
-            self.clock.advance(1)
-            self.assertEqual(self.execution(row.id).status, status)

@@ -7,21 +7,17 @@ from attrs import evolve
 from svcd.embedded.faults import Effect, FaultRule, Handle
 from svcd.model.job import Execution, ExecutionStatus
 from svcd.settings import Workflow
-from tests.unit.workflow.support import CALLER, CLUSTER, TENANT, WorkflowCase
+from tests.unit.workflow.support import CALLER, CLUSTER, TENANT, RunningCase, WorkflowCase
 
 HANG = {"svcd.fake.outcome": "hang"}
 OUTAGE = ("retry", "ENGINE_UNREACHABLE")
 END = ("done", "")
 
 
-class OutageTests(WorkflowCase):
+class OutageTests(RunningCase):
     """An engine that does not answer, again and again."""
 
     workflow = Workflow(unreachable_deadline_s=300.0)
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.controller.start()
 
     def told(self) -> list[tuple[str, str]]:
         events = self.tx(lambda tx: tx.clusters.events(TENANT, CLUSTER))

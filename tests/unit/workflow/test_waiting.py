@@ -10,17 +10,13 @@ from svcd.model.cluster import ClusterEvent
 from svcd.model.ids import ClusterId
 from svcd.model.job import Execution, ExecutionStatus
 from svcd.settings import Workflow
-from tests.unit.workflow.support import CALLER, CLUSTER, TENANT, WorkflowCase
+from tests.unit.workflow.support import CALLER, CLUSTER, TENANT, RunningCase
 
 S = ExecutionStatus
 HANG = {"svcd.fake.outcome": "hang"}
 
 
-class _Case(WorkflowCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.controller.start()
-
+class _Case(RunningCase):
     def wish(self, row: Execution, **changes: bool) -> None:
         wished = evolve(self.execution(row.id), **changes)
         self.assertTrue(self.tx(lambda tx: tx.executions.save(wished)))
@@ -68,14 +64,6 @@ class Waits(_Case):
         self.assertEqual(told, [("job", "retry", "STAGING_FAILED"), ("job", "done", "")])
         self.assertIn(f"job execution {rows[0].id} waits (until ", self.events()[0].text)
         self.assertIn("HTTP 503", self.events()[0].text)
-
-    def test_an_end_ends_the_waiting(self) -> None:
-        """Then the failure says why."""
-        self.faults.add(FaultRule(where="hdfs", status=503))
-        row = self.execute()
-        self.clock.advance(200)
-        self.assertEqual(self.info(row.id)["failure"]["code"], "STAGING_FAILED")
-        self.assertNotIn("waiting", self.info(row.id))
 
     def test_a_silent_engine_is_told_of_a_running_job(self) -> None:
         """The record is the last one that was read, and is shown as such."""
@@ -229,15 +217,6 @@ class Doubts(_Case):
         self.clock.advance(100)
         self.assertIsNone(self.tx(lambda tx: tx.executions.find(row.id)))
 
-    def test_the_watch_ends_once_nothing_can_come(self) -> None:
-        """The definition is removed as soon as HDFS is back; the submit then fails."""
-        self.given_up()
-        self.rule.remove()
-        self.clock.advance(100)
-        self.assertEqual(self.tx(lambda tx: tx.executions.unfinished()), [])
-        self.clock.advance(400)
-        self.assertEqual(self.scripted.submissions, 0)
-
     def test_the_watch_is_bounded(self) -> None:
         """An engine that never answers again is left after an hour."""
         row = self.given_up()
@@ -283,12 +262,4 @@ class Folders(_Case):
         rule.remove()
         self.clock.advance(60)
         self.assertEqual(self.left(), [])
-        self.assertIsNone(self.tx(lambda tx: tx.executions.find(row.id)))
-
-    def test_a_file_system_that_stays_dead_does_not_keep_it_for_ever(self) -> None:
-        row = self.execute(configs=HANG)
-        self.clock.advance(6)
-        self.faults.add(FaultRule(where="hdfs", status=503))
-        self.delete(row)
-        self.clock.advance(1200)
         self.assertIsNone(self.tx(lambda tx: tx.executions.find(row.id)))

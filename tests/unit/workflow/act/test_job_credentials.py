@@ -11,7 +11,7 @@ from svcd.model.job_credential import JobCredential
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.workflow.act.controller import Controller
-from tests.unit.workflow.support import CALLER, CLUSTER, TENANT, WorkflowCase
+from tests.unit.workflow.support import CALLER, CLUSTER, TENANT, RunningCase
 
 HOUR = 3600.0
 
@@ -20,11 +20,7 @@ def fault(kind: Fault) -> CloudError:
     return CloudError("identity", kind, "said the identity service")
 
 
-class _Case(WorkflowCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.controller.start()
-
+class _Case(RunningCase):
     def rows(self) -> list[JobCredential]:
         """Those of all executions."""
 
@@ -73,19 +69,6 @@ class HandedOverTests(_Case):
         self.assertNotIn("ann", text)
         self.assertEqual(list(self.credentials.living), [f"svcd:c1::{row.id}:1"])
 
-    def test_a_refused_account_gives_the_reason_to_the_job(self) -> None:
-        """Which may not need it."""
-        self.credentials.errors = [fault(Fault.UNAUTHORIZED)]
-        row = self.execute()
-        self.clock.advance(0.1)
-        text = self.definition(row.id)
-        reason = "identity: said the identity service"
-        self.assertIn(f"<name>fs.objstore.refused</name><value>{reason}</value>", text)
-        self.assertNotIn("credential", text)
-        self.clock.advance(20.0)
-        self.assertEnded(row.id, S.SUCCEEDED)
-        self.assertNothingLeft()
-
     def test_a_passing_fault_is_shown_and_tried_again(self) -> None:
         """As a wait of the execution."""
         self.credentials.errors = [fault(Fault.SERVER_ERROR)]
@@ -97,17 +80,6 @@ class HandedOverTests(_Case):
         self.clock.advance(30.0)
         self.assertEnded(row.id, S.SUCCEEDED)
         self.assertNothingLeftInAnHour()
-
-    def test_a_second_try_to_stage_uses_the_same_one(self) -> None:
-        """It was confirmed."""
-        self.objects.error = CloudError("object-store", Fault.TIMEOUT, "away")
-        row = self.execute()
-        self.clock.advance(0.5)
-        self.objects.error = None
-        self.clock.advance(30.0)
-        self.assertEnded(row.id, S.SUCCEEDED)
-        self.assertEqual(self.credentials.made, 1)
-        self.assertNothingLeft()
 
 
 class PasswordTests(_Case):
@@ -170,13 +142,6 @@ class EndTests(_Case):
 
 
 class SweepTests(_Case):
-    def crash(self) -> None:
-        """Another daemon goes on with the rows."""
-        self.run_to_end(self.controller.stop())
-        self.controller = self.make_controller()
-        self.jobs = self.make_jobs(self.controller)
-        self.controller.start()
-
     def test_a_lost_answer_costs_a_second_one(self) -> None:
         """Of the same name, which takes the place of the first."""
         self.credentials.lose = True
@@ -192,7 +157,7 @@ class SweepTests(_Case):
         row = self.execute()
         self.clock.advance(1.0)
         self.assertEqual(len(self.credentials.living), 1)
-        self.crash()
+        self.restart()
         self.clock.advance(30.0)
         self.assertEnded(row.id, S.SUCCEEDED)
         self.assertEqual(self.credentials.made, 2)
@@ -224,17 +189,6 @@ class SweepTests(_Case):
         )
         self.clock.advance(HOUR)
         self.assertNothingLeft()
-
-    def test_a_later_fault_forgets_no_earlier_request(self) -> None:
-        """The first request took effect although its answer was lost; the second was refused."""
-        self.credentials.lose = True
-        self.credentials.errors = [None, fault(Fault.FORBIDDEN)]
-        row = self.execute()
-        self.clock.advance(30.0)
-        self.assertEnded(row.id, S.FAILED)
-        self.clock.advance(120.0)
-        self.assertEqual(self.credentials.made, 1)
-        self.assertNothingLeftInAnHour()
 
     def test_a_deletion_that_fails_is_repeated(self) -> None:
         """It is no event as long as it can succeed."""

@@ -105,23 +105,6 @@ class SilenceTests(KeptLogCase):
         self.assertIn("the end\n", self.programs(row))
         self.assertNotIn("[svcd:", self.programs(row))
 
-    def test_a_machine_that_never_answers(self) -> None:
-        """After a quarter of an hour the log says what is missing."""
-        for where in ("containerlogs", "/cluster/apps/"):
-            row = self.ended()
-            rule = self.faults.add(
-                FaultRule(where="probe", path=where, effect=Effect.TIMEOUT_BEFORE)
-            )
-            self.clock.advance(600)
-            self.assertFalse(self.part(row).complete)
-            self.clock.advance(400)
-            self.assertTrue(self.part(row).complete)
-            self.assertRegex(
-                self.programs(row),
-                rf"\[svcd: the end of the log could not be read: http:.*{where}.*no answer in 5 s",
-            )
-            rule.remove()
-
 
 class EarlyEndTests(KeptLogCase):
     def test_the_first_caller_after_a_success(self) -> None:
@@ -165,17 +148,3 @@ class EarlyEndTests(KeptLogCase):
         found = self.part(row)
         self.assertTrue(found.complete)
         self.assertIn(b" attempt_1 stdout <==\none\n", found.text)
-
-    def test_a_failure(self) -> None:
-        """The engine may not have completed its record: the log waits."""
-        self.prints("one\n")
-        row = self.running({"svcd.fake.outcome": "fail"})
-        for _ in range(40):
-            self.clock.advance(0.25)
-            row = self.execution(row.id)
-            if row.status is not ExecutionStatus.RUNNING:
-                break
-        self.assertEqual(row.status, ExecutionStatus.KILLED)
-        self.assertFalse(self.part(row).complete)
-        self.clock.advance(3.5)
-        self.assertTrue(self.part(row).complete)

@@ -9,7 +9,6 @@ from attrs import evolve
 from svcd.model.ids import ClusterId, ExecutionId, timestamp
 from svcd.model.job import Execution, ExecutionStatus
 from svcd.runtime.fencing import Alone
-from svcd.settings import Workflow
 from svcd.workflow.act.pruning import SURE_S, Pruning
 from tests.contract.store.job_credentials import noted
 from tests.unit.workflow.support import CLUSTER, PIG, TENANT, WorkflowCase
@@ -47,26 +46,6 @@ class PruningTests(WorkflowCase):
             return [r.id for r in [*rows, *await tx.executions.of_cluster("c2")]]
 
         return self.tx(read)
-
-    def test_older_ones_go(self) -> None:
-        """By their end, to the second; what has not ended stays."""
-        self.ended("old", DAY * 2 + 1)
-        self.ended("long", DAY * 2 - 110, created_at=timestamp(self.clock.seconds() - 9 * DAY))
-        running = {"status": ExecutionStatus.RUNNING, "end_time": None}
-        self.ended("running", DAY * 9, **running)
-        self.pruning(2)
-        self.clock.advance(61.0)
-        self.assertEqual(sorted(self.left()), ["long", "running"])
-        self.clock.advance(61.0)
-        self.assertEqual(self.left(), ["running"])
-
-    def test_0_days_keep_all(self) -> None:
-        """Which is the default."""
-        self.assertEqual(Workflow().keep_days, 0)
-        self.ended("old", DAY * 10_000)
-        self.pruning(0)
-        self.clock.advance(3600.0)
-        self.assertEqual(self.left(), ["old"])
 
     def test_what_has_to_be_cleaned_up_stays(self) -> None:
         """A folder in a cluster that is there, a login, a job in doubt, a deletion under way."""

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.model.ids import ClusterId, ExecutionId, JobId, TenantId, Timestamp
+from svcd.model.ids import Timestamp
 from svcd.model.job import Doubt, Execution, Waiting
 from svcd.workflow.decide.clock_skew import Bounds
+from tests.unit.workflow.decide.rows import NOW, NOW_S, execution
 
-NOW = Timestamp("2026-01-01 12:00:00.000000")
-NOW_S = 1_767_268_800.0
 LATER = Timestamp("2026-01-01 13:00:00.000000")
-
-
-def execution(**fields: Any) -> Execution:
-    return Execution(
-        id=ExecutionId("e-1"),
-        tenant_id=TenantId("demo"),
-        job_id=JobId("j-1"),
-        cluster_id=ClusterId("c-1"),
-        created_at=LATER,
-        **fields,
-    )
 
 
 class BoundsTests(SynchronousTestCase):
@@ -34,6 +20,7 @@ class BoundsTests(SynchronousTestCase):
     def test_row_whose_times_can_be_stays_the_same_object(self) -> None:
         """A back-off of some seconds, a doubt, a wait; `created_at` is never changed."""
         row = execution(
+            created_at=LATER,
             retry_at=Timestamp("2026-01-01 12:01:00.000000"),
             suspended_since=NOW,
             doubt=Doubt(denied_at=NOW, watch_until=LATER),
@@ -42,20 +29,22 @@ class BoundsTests(SynchronousTestCase):
         self.assertIs(self.sound(row), row)
 
     def test_try_that_seems_an_hour_away_is_due(self) -> None:
-        row = execution(retry_at=LATER)
+        row = execution(created_at=LATER, retry_at=LATER)
         self.assertEqual(self.sound(row), evolve(row, retry_at=None))
 
     def test_times_of_waiting_begin_now(self) -> None:
         wait = Waiting(code="c", step="s", text="t", since=LATER)
-        row = execution(suspended_since=LATER, waiting=wait)
+        row = execution(created_at=LATER, suspended_since=LATER, waiting=wait)
         wanted = evolve(row, suspended_since=NOW, waiting=evolve(wait, since=NOW))
         self.assertEqual(self.sound(row), wanted)
 
     def test_both_waits_of_a_doubt_begin_again(self) -> None:
         """Too short a one could let a job run twice."""
-        row = execution(doubt=Doubt(denied_at=NOW, fenced_at=LATER))
+        row = execution(created_at=LATER, doubt=Doubt(denied_at=NOW, fenced_at=LATER))
         self.assertEqual(self.sound(row), evolve(row, doubt=Doubt(denied_at=NOW, fenced_at=NOW)))
 
     def test_watch_is_an_hour_at_most(self) -> None:
-        row = execution(doubt=Doubt(watch_until=Timestamp("2036-01-01 12:00:00.000000")))
+        row = execution(
+            created_at=LATER, doubt=Doubt(watch_until=Timestamp("2036-01-01 12:00:00.000000"))
+        )
         self.assertEqual(self.sound(row), evolve(row, doubt=Doubt(watch_until=LATER)))

@@ -6,8 +6,8 @@ from attrs import evolve, frozen
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.embedded.oozie_jobs import define_job
-from svcd.model.ids import DataSourceId, ExecutionId, TenantId, Timestamp
-from svcd.model.job import Credentials, DataSource, JobConfigs, JobType
+from svcd.model.ids import ExecutionId
+from svcd.model.job import Credentials, JobConfigs, JobType
 from svcd.model.job_credential import ApplicationCredential
 from svcd.model.secret import Secret
 from svcd.ports.engine import LauncherLimits
@@ -24,20 +24,9 @@ from svcd.workflow.decide.document import (
 from svcd.workflow.decide.job_configs import launcher_faults, unusable, xml_fault
 from svcd.workflow.decide.job_credentials import Login, Refused
 from svcd.workflow.decide.object_store import ObjectStoreAccess
+from tests.unit.workflow.decide.rows import source
 
 NODES = "<job-tracker>${jobTracker}</job-tracker><name-node>${nameNode}</name-node>"
-
-
-def source(url: str, account: Credentials | None = None) -> DataSource:
-    return DataSource(
-        id=DataSourceId("s"),
-        tenant_id=TenantId("t"),
-        name="s",
-        type="hdfs",
-        url=url,
-        credentials=account,
-        created_at=Timestamp("2026-11-20 17:00:00.000000"),
-    )
 
 
 def action_of(work: Work) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.model.ids import ClusterId, DataSourceId, ExecutionId, JobId, TenantId, timestamp
-from svcd.model.job import Credentials, DataSource, Execution
+from svcd.model.ids import timestamp
+from svcd.model.job import Credentials
 from svcd.model.job_credential import ApplicationCredential, JobCredential
 from svcd.model.secret import Secret
 from svcd.workflow.decide.job_credentials import (
@@ -21,29 +21,12 @@ from svcd.workflow.decide.job_credentials import (
     samples,
     wanted,
 )
+from tests.unit.workflow.decide.rows import execution, source
 
 ANN = Credentials(user="ann", password="a")
 BOB = Credentials(user="bob", password="b")
 MADE = ApplicationCredential(id="ac", secret=Secret("s"))
-ROW = Execution(
-    id=ExecutionId("e"),
-    tenant_id=TenantId("t"),
-    job_id=JobId("j"),
-    cluster_id=ClusterId("c"),
-    created_at=timestamp(0.0),
-)
-
-
-def source(url: str, account: Credentials | None) -> DataSource:
-    return DataSource(
-        id=DataSourceId("s"),
-        tenant_id=TenantId("t"),
-        name="s",
-        type="objstore",
-        url=url,
-        credentials=account,
-        created_at=timestamp(0.0),
-    )
+ROW = execution()
 
 
 def noted(now: float = 1000.0, life_s: float = 7200.0) -> JobCredential:
@@ -63,7 +46,7 @@ class WantedTests(SynchronousTestCase):
         """Cluster, installation, execution, and the number of the account."""
         sources = [source("objstore://in/a", ANN), source("objstore://out/b", BOB)]
         found = wanted(ROW, sources, "here", 1000.0, 60.0)
-        self.assertEqual([f.name for f in found], ["svcd:c:here:e:1", "svcd:c:here:e:2"])
+        self.assertEqual([f.name for f in found], ["svcd:c1:here:e:1", "svcd:c1:here:e:2"])
         self.assertEqual([f.account for f in found], [ANN, BOB])
         self.assertEqual({f.expires_at for f in found}, {timestamp(1060.0)})
 

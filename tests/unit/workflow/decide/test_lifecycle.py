@@ -3,26 +3,18 @@ from __future__ import annotations
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.model.ids import ExecutionId, JobId, TenantId, Timestamp
 from svcd.model.job import Execution, ExecutionStatus, Failure
 from svcd.workflow.decide.lifecycle import MOVES, TERMINAL, advance, can_move, status_of
+from tests.unit.workflow.decide import rows
+from tests.unit.workflow.decide.rows import NOW
 
 S = ExecutionStatus
-NOW = Timestamp("2026-11-20 17:00:00.000000")
-LATER = Timestamp("2026-11-20 17:05:00.000000")
+LATER = rows.ago(-300)
 FAILURE = Failure(code="UNKNOWN", step="job-node", text="x")
 
 
 def execution(status: ExecutionStatus) -> Execution:
-    return Execution(
-        id=ExecutionId("e"),
-        tenant_id=TenantId("t"),
-        job_id=JobId("j"),
-        cluster_id=None,
-        status=status,
-        end_time=NOW if status in TERMINAL else None,
-        created_at=NOW,
-    )
+    return rows.execution(status=status, end_time=NOW if status in TERMINAL else None)
 
 
 class Table(SynchronousTestCase):

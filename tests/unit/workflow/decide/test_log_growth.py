@@ -19,7 +19,7 @@ from svcd.workflow.decide.log_growth import (
     closing,
     grown,
 )
-from tests.unit.workflow.decide.test_planner import execution
+from tests.unit.workflow.decide.rows import execution
 
 EMPTY = ExecutionLog(execution_id=ExecutionId("e1"))
 WHY = "svcd reads the beginning and the end of a large file"

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.model import engine_record
 from svcd.model.cluster import ClusterStatus
 from svcd.model.failures import Code
-from svcd.model.ids import ClusterId, ExecutionId, JobId, TenantId, Timestamp, timestamp
+from svcd.model.ids import ClusterId, ExecutionId
 from svcd.model.job import Execution, ExecutionStatus, Waiting
 from svcd.model.secret import Secret
 from svcd.ports.engine import JobLine
@@ -33,17 +33,11 @@ from svcd.workflow.decide.steps import (
     TidyUp,
 )
 from tests.support.steps import ended
-from tests.unit.workflow.decide.test_submission import cluster
+from tests.unit.workflow.decide.rows import C1, NOW_S, ago, cluster, execution
 
 S = ExecutionStatus
-NOW_S = 1_767_268_800.0
 MOST_S = 300.0
-C1 = ClusterId("c1")
 NOTHING = Memory()
-
-
-def ago(seconds: float) -> Timestamp:
-    return timestamp(NOW_S - seconds)
 
 
 def tree(status: str = "RUNNING", **action: Any) -> Mapping[str, Any]:
@@ -55,15 +49,6 @@ def tree(status: str = "RUNNING", **action: Any) -> Mapping[str, Any]:
         "createdTime": "Thu, 01 Jan 2026 11:50:00 GMT",
         "actions": [{**made, "externalId": "application_1_0001", "endTime": None, **action}],
     }
-
-
-def execution(id_: str = "e", **fields: Any) -> Execution:
-    return Execution(
-        id=ExecutionId(id_),
-        tenant_id=TenantId("t"),
-        job_id=JobId("j"),
-        **{"cluster_id": C1, "created_at": ago(100), **fields},
-    )
 
 
 def running(id_: str = "e", **fields: Any) -> Execution:

@@ -6,7 +6,6 @@ import math
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.clients.probe import HttpProbe
 from svcd.model.engine_record import parsed
 from svcd.model.job import ExecutionStatus
 from svcd.workflow.act.yarn import applications_of
@@ -14,7 +13,7 @@ from svcd.workflow.decide.evidence import LAUNCHER, Evidence, LogFile
 from svcd.workflow.decide.progress import progress, return_code, with_children
 from svcd.workflow.decide.stalls import Application, tag_of
 from tests.unit.workflow.recorded import record
-from tests.unit.workflow.support import WorkflowCase
+from tests.unit.workflow.support import YarnCase
 
 
 def application(name: str, share: float) -> Application:
@@ -100,15 +99,8 @@ class ReturnCodeTests(SynchronousTestCase):
             self.assertIsNone(return_code(parsed(record(name)), Evidence()))
 
 
-class Lives(WorkflowCase):
+class Lives(YarnCase):
     """With the scripted resource manager, over HTTP."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.asks = HttpProbe(self.agent, self.clock)
-        self.controller = self.make_controller()
-        self.jobs = self.make_jobs(self.controller)
-        self.controller.start()
 
     def test_progress_grows_until_the_success(self) -> None:
         """Asked for every 20 s; after success it is 1.0, and the exit code 0."""

@@ -7,34 +7,21 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.embedded.oozie_jobs import define_job
-from svcd.model.ids import DataSourceId, ExecutionId, JobBinaryId, TenantId, Timestamp
-from svcd.model.job import Credentials, DataSource, JobBinary, JobConfigs, JobType
-from svcd.ports.engine import Endpoints
+from svcd.model.ids import ExecutionId, JobBinaryId, TenantId, Timestamp
+from svcd.model.job import Credentials, JobBinary, JobConfigs, JobType
 from svcd.workflow.decide.arguments import file_faults
 from svcd.workflow.decide.document import (
     DocumentError,
     Work,
     further_files,
-    properties,
     workflow,
 )
 from svcd.workflow.decide.object_store import ObjectStoreAccess
 from svcd.workflow.decide.rules import job_faults
 from svcd.workflow.decide.spark_job import main_faults
+from tests.unit.workflow.decide.rows import source
 
 URL = "${svcdFolder}"
-
-
-def source(url: str, account: Credentials | None = None) -> DataSource:
-    return DataSource(
-        id=DataSourceId("s"),
-        tenant_id=TenantId("t"),
-        name="s",
-        type="hdfs",
-        url=url,
-        credentials=account,
-        created_at=Timestamp("2026-11-20 17:00:00.000000"),
-    )
 
 
 PY = Work(
@@ -134,25 +121,34 @@ class Rendering(SynchronousTestCase):
             b"a-b\0 ${svcd.dollar}{x}$${svcd.dollar}{y}\0",
         )
 
-    def test_explicit_arguments(self) -> None:
-        """The program gets its own arguments alone."""
+    def test_arguments_without_data_sources(self) -> None:
+        """None is given, or the program gets its own arguments alone."""
         configs = JobConfigs(configs={"edp.spark.arguments": "explicit"}, args=("only",))
         self.assertIn("['only']", calls(evolve(PY, configs=configs))[0])
-
-    def test_without_data_sources(self) -> None:
         self.assertIn("'wc.py', [], [", calls(evolve(PY, input=None, output=None))[0])
 
     def test_configurations(self) -> None:
-        """Names of Spark and of the engine stay; any other one is an option of Hadoop."""
-        given = {
-            "spark.executor.cores": 2,
-            "dfs.replication": "1",
-            "oozie.launcher.memory.mb": "512",
-        }
-        configs, _ = parts(evolve(PY, configs=JobConfigs(configs=given)))
-        self.assertEqual(configs["spark.executor.cores"], "2")
-        self.assertEqual(configs["spark.hadoop.dfs.replication"], "1")
-        self.assertEqual(configs["oozie.launcher.memory.mb"], "512")
+        """Names of Spark and of the engine stay; any other is an option of Hadoop, as a login."""
+        given = {"spark.executor.cores": 2, "dfs.replication": "1", "oozie.launcher.vcores": "3"}
+        account = Credentials(user="ann", password="secret")
+        work = evolve(
+            PY,
+            mains=("${x}\x01ü.py",),
+            input=source("objstore://a/in", account),
+            object_store=ObjectStoreAccess(auth_url="http://k/v3"),
+            configs=JobConfigs(configs=given),
+        )
+        configs, _ = parts(work)
+        for name, value in (
+            ("spark.executor.cores", "2"),
+            ("spark.hadoop.dfs.replication", "1"),
+            ("oozie.launcher.vcores", "3"),
+            ("spark.hadoop.fs.objstore.username", "ann"),
+            ("spark.hadoop.fs.objstore.password", "secret"),
+            ("spark.app.name", "${'$'}{x}?ü.py"),  # only what XML can hold
+        ):
+            self.assertEqual(configs[name], value)
+        self.assertFalse([name for name in configs if name.startswith("fs.")])
 
     def test_libraries_by_their_endings(self) -> None:
         """Before those that the caller names. Archives and jars are found by their places."""
@@ -176,11 +172,6 @@ class Rendering(SynchronousTestCase):
         )
         self.assertIn(places, calls(work)[0])
 
-    def test_python_files_of_a_jar_are_plain_files(self) -> None:
-        configs, _ = parts(evolve(JAR, libs=("b.py", "c.zip")))
-        files = f"{URL}/svcd-values,{URL}/svcd-file-1#b.py,{URL}/c.zip#c.zip"
-        self.assertEqual(configs["spark.yarn.dist.files"], files)
-
     def test_names_with_marks_of_spark_and_of_the_shell(self) -> None:
         """The shell that makes the link reads them."""
         configs, _ = parts(evolve(PY, libs=('a,b:*$"', "größe%41")))
@@ -191,124 +182,75 @@ class Rendering(SynchronousTestCase):
         )
         self.assertEqual(letters.partition("#")[2], "gr%C3%B6%C3%9Fe%2541")
 
-    def test_the_name_of_the_application(self) -> None:
-        """It is shown, so it has only what XML can hold."""
-        configs, _ = parts(evolve(PY, mains=("${x}\x01ü.py",)))
-        self.assertEqual(configs["spark.app.name"], "${'$'}{x}?ü.py")
-
-    def test_object_store(self) -> None:
-        """The login is an option of Hadoop, as for each other type of job."""
-        account = Credentials(user="ann", password="secret")
-        work = evolve(
-            PY,
-            input=source("objstore://a/in", account),
-            object_store=ObjectStoreAccess(auth_url="http://k/v3"),
-        )
-        configs, _ = parts(work)
-        self.assertEqual(configs["spark.hadoop.fs.objstore.username"], "ann")
-        self.assertEqual(configs["spark.hadoop.fs.objstore.password"], "secret")
-        self.assertFalse([name for name in configs if name.startswith("fs.")])
-
-    def test_folder_is_a_property_of_the_submission(self) -> None:
-        endpoints = Endpoints(
-            engine="",
-            webhdfs="",
-            name_node="hdfs://n:8020",
-            resource_manager="r:8032",
-            history="",
-            user="u",
-        )
-        found = properties(PY, endpoints, "/user/u/e1")
-        self.assertEqual(found["svcdFolder"], "hdfs://n:8020/user/u/e1")
-
 
 class Faults(SynchronousTestCase):
-    def refused(self, work: Work, **given: object) -> list[str]:
-        configs = evolve(work.configs, **given)
+    def refuses(self, work: Work, *told: str, **given: object) -> None:
+        """`work` with these configurations has these faults; only their beginnings are given."""
         with self.assertRaises(DocumentError) as caught:
-            workflow(evolve(work, configs=configs))
-        return str(caught.exception).split("\n")
+            workflow(evolve(work, configs=evolve(work.configs, **given)))
+        found = str(caught.exception).split("\n")
+        begins = [line[: len(begin)] for line, begin in zip(found, told, strict=True)]
+        self.assertEqual(begins, list(told))
 
-    def test_jar_needs_a_main_class(self) -> None:
-        self.assertEqual(
-            self.refused(JAR, configs={}),
-            [
-                "$.job_configs.configs: a Spark job with a .jar needs edp.java.main_class: the"
-                " class with main()"
-            ],
+    def test_configurations_of_another_kind_of_program(self) -> None:
+        at = "$.job_configs.configs"
+        self.refuses(JAR, f"{at}: a Spark job with a .jar needs edp.java.main_class", configs={})
+        told = f'{at}["edp.java.main_class"]: only a .jar has a main class, no .py file'
+        self.refuses(PY, told, configs={"edp.java.main_class": "a.Main"})
+        told = f'{at}["edp.spark.arguments"]: expected explicit'
+        self.refuses(PY, told, configs={"edp.spark.arguments": "none"})
+        self.refuses(evolve(PY, mains=("count",)), "$.mains[0]: the program of a Spark job is a")
+
+    def test_configurations_that_svcd_sets(self) -> None:
+        """By its type svcd finds the application of a job."""
+        names = ("spark.master", "spark.submit.deployMode", "spark.yarn.applicationType")
+        told = [f'$.job_configs.configs["{name}"]: svcd sets this' for name in names]
+        self.refuses(PY, *told, configs=dict.fromkeys(names, "x"))
+
+    def test_params_and_args_by_the_program(self) -> None:
+        self.refuses(PY, "$.job_configs.params: a .py program takes no params", params={"a": 1})
+        self.refuses(JAR, "$.job_configs.params: a .jar program takes no params", params={"a": 1})
+        self.refuses(
+            SQL,
+            "$.job_configs.args: a .sql program takes no args",
+            '$.job_configs.params: the name "a b" cannot be written as a variable',
+            '$.job_configs.params: the name "spark.x" is that of a setting',
+            '$.job_configs.params: the name "a}" cannot be written as a variable',
+            args=("x",),
+            params={"a b": "1", "spark.x": "2", "ok_1": "3", "größe-1": "4", "a}": "6"},
         )
 
-    def test_main_class_of_a_script(self) -> None:
-        self.assertEqual(
-            self.refused(PY, configs={"edp.java.main_class": "a.Main"}),
-            [
-                '$.job_configs.configs["edp.java.main_class"]: only a .jar has a main class, no'
-                " .py file"
-            ],
-        )
-
-    def test_arguments_in_a_wrong_form(self) -> None:
-        found = self.refused(PY, configs={"edp.spark.arguments": "none"})
-        self.assertEqual(len(found), 1)
-        self.assertIn('configs["edp.spark.arguments"]: expected explicit', found[0])
-
-    def test_what_sql_cannot_take(self) -> None:
-        given = {"a b": "1", "spark.x": "2", "ok_1": "3", "größe-1": "4", "a:b": "5", "a}": "6"}
-        found = self.refused(SQL, args=("x",), params=given)
-        self.assertEqual(len(found), 5)
-        self.assertIn("$.job_configs.args: a .sql program takes no args", found[0])
-        self.assertIn('the name "a b" cannot be written as a variable', found[1])
-        self.assertIn('the name "spark.x" is that of a setting', found[2])
-
-    def test_the_limits_of_linux(self) -> None:
-        """They hold for a program of Python, which Linux starts."""
-        long = "x" * 131_072
-        (found,) = self.refused(PY, args=("x", long))
-        self.assertIn("$.job_configs.args[1]: has more than 131,071 bytes", found)
-        self.assertIn("1,900,000 bytes", self.refused(PY, args=("x" * 100_000,) * 20)[0])
-        parts(evolve(JAR, configs=evolve(JAR.configs, args=(long,) * 20)))
+    def test_the_limits_of_linux_hold_for_a_program_that_linux_starts(self) -> None:
+        """A class of svcd calls the main class of a jar."""
+        long = ("x" * 131_072,)
+        self.refuses(PY, "$.job_configs.args[0]: has more than 131,071 bytes", args=long)
+        many = ("x" * 100_000,) * 20
+        self.refuses(PY, "$.job_configs: args and params have more than 1,900,000", args=many)
+        parts(evolve(JAR, configs=evolve(JAR.configs, args=long * 20)))
 
     def test_names_of_own_files_of_the_container(self) -> None:
         names = ("workflow.xml", "svcd-start.py", "a.txt", "svcd-file-7.zip")
         libs = [
             JobBinary(
-                id=JobBinaryId(each),
+                id=JobBinaryId(name),
                 tenant_id=TenantId("t"),
                 name="x",
-                file_name=each,
+                file_name=name,
                 url="internal-db://1",
                 created_at=Timestamp("2026-11-20 17:00:00.000000"),
             )
-            for each in names
+            for name in names
         ]
-        found = list(file_faults(JobType.SPARK, [], libs))
-        self.assertEqual([each.partition(":")[0] for each in found], ["$.libs[1]", "$.libs[3]"])
-        self.assertIn("has a file svcd-start.py of its own", found[0])
-        found = list(file_faults(JobType.JAVA, [], libs))
-        self.assertEqual([each.partition(":")[0] for each in found], ["$.libs[3]"])
+        for job_type, places in (
+            (JobType.SPARK, ["$.libs[1]", "$.libs[3]"]),
+            (JobType.JAVA, ["$.libs[3]"]),
+        ):
+            found = list(file_faults(job_type, [], libs))
+            self.assertEqual([fault.partition(":")[0] for fault in found], places)
+            self.assertIn("of its own", found[0])
 
-    def test_params_of_a_program(self) -> None:
-        for work in (PY, JAR):
-            self.assertIn("takes no params; it takes args", self.refused(work, params={"a": 1})[0])
-
-    def test_reserved_options_of_spark(self) -> None:
-        found = self.refused(PY, configs={"spark.master": "local", "spark.submit.deployMode": "x"})
-        self.assertEqual(
-            [each.partition(":")[0] for each in found],
-            [
-                '$.job_configs.configs["spark.master"]',
-                '$.job_configs.configs["spark.submit.deployMode"]',
-            ],
-        )
-
-    def test_the_type_by_which_applications_are_found(self) -> None:
-        """Neither a job nor a default of the cluster hides the application of a job."""
-        (found,) = self.refused(PY, configs={"spark.yarn.applicationType": "MINE"})
-        self.assertIn('configs["spark.yarn.applicationType"]: svcd sets this', found)
-        parts(PY)  # which looks for svcd's own value
-
-    def test_main_binaries(self) -> None:
-        """By the end of the name, in any case of letters; one of them."""
+    def test_main_binary_is_known_by_the_end_of_its_name(self) -> None:
+        """In any case of letters; there is one of them."""
         for name in ("a.jar", "a.PY", "a.sql"):
             self.assertEqual(list(main_faults([name])), [])
         self.assertEqual(
@@ -319,7 +261,6 @@ class Faults(SynchronousTestCase):
             ],
         )
         self.assertIn("one main binary", next(iter(main_faults(["a.py", "b.py"]))))
-        self.assertIn("$.mains[0]", self.refused(evolve(PY, mains=("count",)))[0])
 
     def test_hive_names_the_type_that_runs_sql(self) -> None:
         (found,) = job_faults(JobType.HIVE, ["m"], [])

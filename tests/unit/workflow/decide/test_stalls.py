@@ -6,7 +6,6 @@ kill -9 of the only node manager.
 
 from __future__ import annotations
 
-import cProfile
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,6 @@ from typing import Any
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.clients.probe import HttpProbe
 from svcd.embedded.faults import Effect, FaultRule
 from svcd.model.engine_record import Record, parsed
 from svcd.model.job import ExecutionStatus
@@ -35,13 +33,14 @@ from svcd.workflow.decide.stalls import (
     tag_of,
     verdict,
 )
-from tests.unit.workflow.support import CLUSTER, TENANT, WorkflowCase
+from tests.unit.workflow.support import CLUSTER, TENANT, YarnCase
 
 S = ExecutionStatus
 HANG = {"svcd.fake.outcome": "hang"}
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "yarn"
 WORKFLOW = "0000000-261122000229626-oozie-root-W"
 CHILD = "application_1795305754044_0002"
+TAG = tag_of(f"{WORKFLOW}@job-node")
 EMPTY = (
     "Application is added to the scheduler and is not yet activated. Skipping AM assignment as "
     "cluster resource is empty. Details : AM Partition = <DEFAULT_PARTITION>; AM Resource Request "
@@ -72,81 +71,41 @@ def record(**changes: Any) -> Record:
     return parsed({"status": "RUNNING", "actions": [start, action]})
 
 
-class MasterStartTests(SynchronousTestCase):
-    def test_an_application_whose_master_starts_is_not_held_back(self) -> None:
-        """YARN calls it accepted until its master registers, a minute later on a busy machine."""
-        words = "[Mon Nov 23 15:12:41 +0000 2026] AM container is launched, waiting for AM"
-        child = Application(
-            id=CHILD,
-            name="count.py",
-            state="ACCEPTED",
-            age_s=40,
-            tags=frozenset([tag_of(f"{WORKFLOW}@job-node")]),
-            diagnostics=words,
-        )
-        found = verdict(ClusterMetrics(active=2, applications=[child]), record())
-        self.assertIsNone(found.failure)
-        held = evolve(child, diagnostics="Application is Activated, waiting for resources")
-        found = verdict(ClusterMetrics(active=2, applications=[held]), record())
-        self.assertIsNotNone(found.failure)
+def app(id_: str = CHILD, state: str = "ACCEPTED", age_s: float = 60.0, **more: Any) -> Application:
+    return Application(id=id_, state=state, age_s=age_s, **{"name": "count", **more})
+
+
+def code(word: ClusterMetrics, **changes: Any) -> str:
+    """The code of the verdict on the recorded job; "" when it waits for nothing."""
+    found = verdict(word, record(**changes)).failure
+    return "" if found is None else found.code
+
+
+def apps(*applications: Application) -> ClusterMetrics:
+    return ClusterMetrics(active=1, applications=applications)
 
 
 class ApplicationsOfTests(SynchronousTestCase):
-    """The applications of one action among all of a cluster."""
-
     def test_an_action_has_its_launcher_its_children_and_those_with_its_tag(self) -> None:
         """In the order of the manager's list, each once."""
-        tags = frozenset(["other", tag_of(f"{WORKFLOW}@job-node")])
-        ends = ("9_0001", "9_0002", "9_0003", "8_0001", "9_0004")
-        known = [
-            Application(id=f"application_{each}", name="", state="RUNNING", age_s=1.0)
-            for each in ends
-        ]
-        known[0] = evolve(known[0], tags=tags)
-        known[4] = evolve(known[4], tags=tags)
-        ids = {"externalId": "application_9_0004", "externalChildIDs": "job_9_0002, job_9_0007"}
-        action = record(**ids).launched
+        ids = [f"application_{n}" for n in ("9_0001", "9_0002", "9_0003", "8_0001", "9_0004")]
+        tags = {0: frozenset(["other", TAG]), 4: frozenset([TAG])}
+        known = [app(id_, tags=tags.get(n, frozenset())) for n, id_ in enumerate(ids)]
+        named = {"externalId": "application_9_0004", "externalChildIDs": "job_9_0002, job_9_0007"}
+        action = record(**named).launched
         assert action is not None
         found = ClusterMetrics(applications=known).applications_of(action)
         self.assertEqual([known.index(each) for each in found], [0, 1, 4])
         self.assertEqual(ClusterMetrics().applications_of(action), [])
-
-    def test_the_work_for_an_action_does_not_grow_with_the_applications(self) -> None:
-        """As many actions as applications: the calls for each are counted."""
-
-        def calls(count: int) -> float:
-            ids = [f"application_9_{number:04d}" for number in range(count)]
-            actions = [record(externalId=id_).launched for id_ in ids]
-            metrics = ClusterMetrics(
-                applications=[Application(id=i, name="", state="RUNNING", age_s=1.0) for i in ids]
-            )
-            profile = cProfile.Profile()
-            profile.enable()
-            found = [metrics.applications_of(each) for each in actions if each is not None]
-            profile.disable()
-            self.assertEqual([[each.id for each in some] for some in found], [[i] for i in ids])
-            return sum(each.callcount for each in profile.getstats()) / count
-
-        self.assertLessEqual(calls(400), calls(20) * 1.1)
 
 
 class DriverAloneTests(SynchronousTestCase):
     """A Spark program whose executors are larger than the room that is left."""
 
     def word(self, **changes: Any) -> str:
-        driver = Application(
-            id=CHILD,
-            name="count.py",
-            state="RUNNING",
-            age_s=40,
-            tags=frozenset([tag_of(f"{WORKFLOW}@job-node")]),
-            kind="SPARK",
-            containers=1,
-            wants="1 container of 1692 MB",
-        )
-        found = verdict(
-            ClusterMetrics(active=2, applications=[evolve(driver, **changes)]), record(type="java")
-        )
+        lonely = {"age_s": 40, "kind": "SPARK", "containers": 1, "wants": "1 container of 1692 MB"}
+        driver = app(state="RUNNING", tags=frozenset([TAG]), **{**lonely, **changes})
+        found = verdict(apps(driver), record(type="java"))
         return "" if found.failure is None else f"{found.failure.code} {found.failure.text}"
 
     def test_it_waits_with_what_it_lacks(self) -> None:
@@ -197,7 +156,7 @@ class Words(SynchronousTestCase):
         [one] = applications_of(told("apps-running")) or ()
         self.assertEqual((one.id, one.state), (CHILD, "RUNNING"))
         self.assertEqual(one.age_s, 6.311)
-        self.assertEqual(one.tags, {tag_of(f"{WORKFLOW}@job-node")})
+        self.assertEqual(one.tags, {TAG})
 
     def test_a_tag_has_no_zeros_at_its_beginning(self) -> None:
         self.assertEqual(
@@ -221,142 +180,106 @@ class Words(SynchronousTestCase):
         )
 
 
-class Verdicts(SynchronousTestCase):
+class VerdictTests(SynchronousTestCase):
     """One literal word, one literal meaning."""
 
-    def said(self, word: ClusterMetrics, **changes: Any) -> tuple[str, str, bool]:
-        found = verdict(word, record(**changes))
-        if found.failure is None:
-            return ("", "", found.ends)
-        text = found.failure.text.partition("; ")[0] if found.ends else found.failure.text
+    def ends(self, word: ClusterMetrics) -> tuple[str, str]:
+        """Code and reason of a word that ends a job after its deadline."""
+        found = verdict(word, record())
+        assert found.ends and found.failure is not None
         self.assertEqual(found.failure.step, "job-node")
-        return (found.failure.code, text, found.ends)
-
-    def apps(self, *applications: Application) -> ClusterMetrics:
-        return ClusterMetrics(active=1, applications=applications)
+        return found.failure.code, found.failure.text.partition("; ")[0]
 
     def test_silence_ends_a_job(self) -> None:
         self.assertEqual(
-            self.said(ClusterMetrics(error="http://10.0.0.2:8088/: connection refused")),
+            self.ends(ClusterMetrics(error="http://10.0.0.2:8088/: connection refused")),
             (
                 "RESOURCES_UNREACHABLE",
                 "the resource manager does not answer: http://10.0.0.2:8088/: connection refused",
-                True,
             ),
         )
 
-    def test_lost_nodes_end_a_job(self) -> None:
-        idle = [Node(name="c1-worker-001", state="LOST"), Node(name="h", state="SHUTDOWN")]
-        self.assertEqual(
-            self.said(ClusterMetrics(active=0, idle=idle)),
+    def test_a_cluster_without_a_worker_ends_a_job(self) -> None:
+        """What is wrong with each is told; only disks without room are a lack of space."""
+        full = "1/1 local-dirs have errors: [ /d : used space above threshold of 90.0% ]"
+        least = "1/1 local-dirs have no room: [ /d : free space below limit of 32MB ]"
+        lost = Node(name="w2", state="LOST")
+        for idle, wanted, told in (
+            ([], "NO_WORKERS", "no node manager has reported to the resource manager"),
+            ([lost, Node(name="h", state="SHUTDOWN")], "NO_WORKERS", "w2 is LOST, h is SHUTDOWN"),
             (
-                "NO_WORKERS",
-                "no worker of the cluster takes work: c1-worker-001 is LOST, h is SHUTDOWN",
-                True,
-            ),
-        )
-
-    def test_a_manager_that_knows_no_node_ends_a_job(self) -> None:
-        """It was started anew, and nobody has come back to it."""
-        self.assertEqual(
-            self.said(ClusterMetrics(active=0))[:2],
-            (
-                "NO_WORKERS",
-                "no worker of the cluster takes work: no node manager has reported to the "
-                "resource manager",
-            ),
-        )
-
-    def test_full_disks_are_told_as_such(self) -> None:
-        report = "1/1 local-dirs have errors: [ /d : used space above threshold of 90.0% ]"
-        idle = [Node(name="w1", state="UNHEALTHY", report=report), Node(name="w2", state="LOST")]
-        self.assertEqual(
-            self.said(ClusterMetrics(active=0, idle=idle)),
-            (
+                [Node(name="w1", state="UNHEALTHY", report=full), lost],
                 "NO_SPACE",
-                f"no worker of the cluster takes work: w1 is UNHEALTHY ({report}), w2 is LOST",
-                True,
+                f"w1 is UNHEALTHY ({full}), w2 is LOST",
             ),
-        )
-
-    def test_other_ills_are_no_full_disks(self) -> None:
-        idle = [Node(name="w1", state="UNHEALTHY", report="the script says ERROR")]
-        self.assertEqual(self.said(ClusterMetrics(active=0, idle=idle))[0], "NO_WORKERS")
+            (
+                [Node(name="w1", state="UNHEALTHY", report=least)],
+                "NO_SPACE",
+                f"w1 is UNHEALTHY ({least})",
+            ),
+            (
+                [Node(name="w1", state="UNHEALTHY", report="the script says ERROR")],
+                "NO_WORKERS",
+                "w1 is UNHEALTHY (the script says ERROR)",
+            ),
+        ):
+            found = self.ends(ClusterMetrics(active=0, idle=idle))
+            self.assertEqual(found, (wanted, f"no worker of the cluster takes work: {told}"))
 
     def test_a_thousand_lost_nodes_are_counted(self) -> None:
         idle = [Node(name=f"w{n}", state="LOST") for n in range(1000)]
-        self.assertTrue(
-            self.said(ClusterMetrics(active=0, idle=idle))[1].endswith("w9 is LOST, and 990 more")
-        )
+        found = self.ends(ClusterMetrics(active=0, idle=idle))[1]
+        self.assertTrue(found.endswith("w9 is LOST, and 990 more"), found)
 
     def test_a_job_that_yarn_holds_back_waits_and_does_not_end(self) -> None:
-        """Yarn's own words, without their date."""
-        found = applications_of(told("apps-lost"))
+        """YARN's own words, without their date."""
+        found = verdict(apps(*(applications_of(told("apps-lost")) or ())), record())
+        assert found.failure is not None
         self.assertEqual(
-            self.said(ClusterMetrics(active=1, applications=found)),
-            (
-                "STEP_WAITS",
-                f"YARN has accepted {CHILD} and not begun it: {EMPTY}",
-                False,
-            ),
+            (found.failure.code, found.failure.text, found.ends),
+            ("STEP_WAITS", f"YARN has accepted {CHILD} and not begun it: {EMPTY}", False),
         )
 
-    def test_a_job_that_runs_waits_for_nothing(self) -> None:
-        """Its master runs; what its containers wait for may last."""
-        found = applications_of(told("apps-running"))
-        self.assertEqual(self.said(ClusterMetrics(active=1, applications=found)), ("", "", False))
+    def test_a_job_that_runs_or_whose_master_starts_waits_for_nothing(self) -> None:
+        """YARN calls it accepted until its master registers, a minute later on a busy machine."""
+        self.assertEqual(code(apps(*(applications_of(told("apps-running")) or ()))), "")
+        tagged = frozenset([TAG])
+        for words, wanted in (
+            ("[Mon Nov 23 15:12:41 +0000 2026] AM container is launched, waiting for AM", ""),
+            ("Application is Activated, waiting for resources", "STEP_WAITS"),
+        ):
+            self.assertEqual(code(apps(app(tags=tagged, diagnostics=words))), wanted, words)
 
     def test_the_launcher_does_not_count_while_its_job_waits(self) -> None:
         """As on a cluster that launchers have filled."""
-        launcher = Application(
-            id="application_1795305754044_0001",
-            name="oozie:launcher:T=pig",
-            state="RUNNING",
-            age_s=99.0,
-        )
-        tags = frozenset({tag_of(f"{WORKFLOW}@job-node")})
-        child = Application(id=CHILD, name="PigLatin:x", state="ACCEPTED", age_s=60.0, tags=tags)
-        self.assertEqual(self.said(self.apps(launcher, child))[0], "STEP_WAITS")
+        launcher = app("application_1795305754044_0001", "RUNNING", name="oozie:launcher:T=pig")
+        child = app(tags=frozenset([TAG]))
+        self.assertEqual(code(apps(launcher, child)), "STEP_WAITS")
         other = evolve(child, id="application_1795305754044_0003", state="RUNNING")
-        self.assertEqual(self.said(self.apps(launcher, child, other))[0], "")
+        self.assertEqual(code(apps(launcher, child, other)), "")
 
-    def test_a_child_that_the_engine_knows_is_its_own(self) -> None:
-        """By its number, under either name."""
-        child = Application(id=CHILD, name="x", state="SUBMITTED", age_s=60.0)
-        self.assertEqual(self.said(self.apps(child))[0], "")
+    def test_a_child_that_the_engine_knows_is_its_own_once_it_has_waited(self) -> None:
+        """By its number, under either name; half a minute after YARN took it."""
         known = "job_1795305754044_0002"
-        self.assertEqual(self.said(self.apps(child), externalChildIDs=known)[0], "STEP_WAITS")
-
-    def test_one_that_yarn_has_just_taken_is_on_its_way(self) -> None:
-        """After its launcher has run for a while."""
-        number = "job_1795305754044_0002"
-        for age_s, code in ((29.9, ""), (30.0, "STEP_WAITS")):
-            child = Application(id=CHILD, name="x", state="ACCEPTED", age_s=age_s)
-            self.assertEqual(self.said(self.apps(child), externalChildIDs=number)[0], code)
+        self.assertEqual(code(apps(app(state="SUBMITTED"))), "")
+        self.assertEqual(code(apps(app(state="SUBMITTED")), externalChildIDs=known), "STEP_WAITS")
+        self.assertEqual(code(apps(app(age_s=29.9)), externalChildIDs=known), "")
+        self.assertEqual(code(apps(app(age_s=30.0)), externalChildIDs=known), "STEP_WAITS")
 
     def test_what_is_not_known_is_not_guessed(self) -> None:
+        """Nor does a step that is not at YARN wait for anything there."""
         for word in (ClusterMetrics(), ClusterMetrics(active=1)):
             found = verdict(word, record())
             self.assertEqual((found.failure, found.sure), (None, False))
-
-    def test_a_step_that_is_not_at_yarn_waits_for_nothing_there(self) -> None:
         for changes in ({"externalId": "-"}, {"status": "START_RETRY"}, {"status": "OK"}):
             self.assertIsNone(record(**changes).launched)
-            self.assertIsNone(verdict(ClusterMetrics(active=0), record(**changes)).failure)
+            self.assertEqual(code(ClusterMetrics(active=0), **changes), "")
 
 
-class Stories(WorkflowCase):
+class Stories(YarnCase):
     """With the scripted resource manager, over HTTP."""
 
     workflow = Workflow(unreachable_deadline_s=600.0)
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.asks = HttpProbe(self.agent, self.clock)
-        self.run_to_end(self.controller.stop())
-        self.controller = self.make_controller()
-        self.jobs = self.make_jobs(self.controller)
-        self.controller.start()
 
     @property
     def nodes(self) -> dict[str, tuple[str, str]]:
@@ -369,12 +292,6 @@ class Stories(WorkflowCase):
     def events(self) -> Sequence[tuple[str, str]]:
         found = self.tx(lambda tx: tx.clusters.events(TENANT, CLUSTER))
         return [(event.outcome, event.code) for event in found]
-
-    def restart(self) -> None:
-        self.run_to_end(self.controller.stop())
-        self.controller = self.make_controller()
-        self.jobs = self.make_jobs(self.controller)
-        self.controller.start()
 
     def lost(self) -> None:
         """The only worker, which is the machine of the master here."""

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.execution_outcome import ExecutionOutcome
 from svcd.model.failures import Code
-from svcd.model.ids import ClusterId, ExecutionId, JobId, TenantId, Timestamp
+from svcd.model.ids import Timestamp
 from svcd.model.job import Execution, ExecutionStatus, Failure, Waiting
 from svcd.model.wire_job_story import (
     EngineStep,
@@ -20,7 +20,8 @@ from svcd.model.wire_job_story import (
     WorkKind,
 )
 from svcd.workflow.decide.story import story_of
-from tests.unit.provisioning.support import cluster
+from tests.unit.workflow.decide import rows
+from tests.unit.workflow.decide.rows import cluster
 
 CREATED = Timestamp("2026-01-01 00:00:01.500000")
 STARTED = Timestamp("2026-01-01 00:00:06.000000")
@@ -52,16 +53,8 @@ STEP = EngineStep(
 
 
 def execution(status: str = "Pending", *actions: dict[str, Any], **more: Any) -> Execution:
-    return Execution(
-        id=ExecutionId("e"),
-        tenant_id=TenantId("t"),
-        job_id=JobId("j"),
-        cluster_id=ClusterId("c"),
-        status=ExecutionStatus(status),
-        record={"actions": list(actions)},
-        created_at=CREATED,
-        **more,
-    )
+    record = {"actions": list(actions)}
+    return rows.execution(status=ExecutionStatus(status), record=record, created_at=CREATED, **more)
 
 
 def story(row: Execution, status: ClusterStatus = ClusterStatus.ACTIVE) -> ExecutionStory:

@@ -7,9 +7,8 @@ from typing import Any
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.model.cluster import Cluster, ClusterStatus
+from svcd.model.cluster import ClusterStatus
 from svcd.model.failures import Code
-from svcd.model.ids import ClusterId, ExecutionId, JobId, TenantId, Timestamp, timestamp
 from svcd.model.job import Doubt, Execution, ExecutionStatus, Failure, Waiting
 from svcd.workflow.decide import submission
 from svcd.workflow.decide.failures import failure
@@ -32,33 +31,17 @@ from svcd.workflow.decide.steps import (
     Step,
 )
 from svcd.workflow.decide.submission import Follow, Seen, follow, plan
+from tests.unit.workflow.decide.rows import NOW, NOW_S, ago, cluster, execution
 
 S = ExecutionStatus
-NOW_S = 1_767_268_800.0
-NOW = Timestamp("2026-01-01 12:00:00.000000")
 FOLDER = "/user/hadoop/svcd/e"
 JOB = "0000000-W"
 SILENT = Retry(code=Code.ENGINE_UNREACHABLE, step="submit", text="connection refused")
 
 
-def ago(seconds: float) -> Timestamp:
-    return timestamp(NOW_S - seconds)
-
-
 def unknown(least_s: float) -> Retry:
     text = "the engine does not know the job yet"
     return Retry(code=Code.ENGINE_UNREACHABLE, step="submit", text=text, least_s=least_s)
-
-
-def execution(**fields: Any) -> Execution:
-    return Execution(
-        id=ExecutionId("e"),
-        tenant_id=TenantId("t"),
-        job_id=JobId("j"),
-        cluster_id=ClusterId("c"),
-        created_at=ago(100),
-        **fields,
-    )
 
 
 def submitting(**fields: Any) -> Execution:
@@ -76,21 +59,6 @@ ROWS = {
     Submit.UNHEARD: submitting(doubt=Doubt(fenced_at=ago(5))),
     Submit.TAKEN: execution(workflow_job_id=JOB),
 }
-
-
-def cluster(status: ClusterStatus = ClusterStatus.ACTIVE, **fields: Any) -> Cluster:
-    return Cluster(
-        id=ClusterId("c"),
-        tenant_id=TenantId("t"),
-        name="c1",
-        plugin_name="fake",
-        engine_version="1",
-        default_image_id="i",
-        status=status,
-        status_since=ago(50),
-        created_at=ago(1000),
-        **fields,
-    )
 
 
 SEEN = Seen(cluster=cluster(), user="hadoop")
