@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import sys
 import tarfile
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +18,11 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.exits import INTERRUPTED, REFUSED, UNREACHABLE, CommandError
-from svcd.cli.image_bake import Bake
+from svcd.cli.image_bake import Bake, Screen
 from svcd.cli.image_bake_objects import Services
 from svcd.cli.image_bake_plan import Wanted, object_name
+from svcd.cli.images import IMAGES
+from svcd.cli.session import Session
 from svcd.clients.cloud import cloud_error
 from svcd.clients.compute import Compute
 from svcd.clients.http import HttpClient
@@ -33,10 +38,13 @@ from svcd.model.cloud import Image
 from svcd.ports.machines import Host
 from svcd.provisioning.distributions.vanilla import server_image
 from svcd.settings import CloudSettings, Embedded
+from tests.support import commands
+from tests.support.commands import RunCase
 from tests.unit.embedded.cloud.rig import ORIGIN, Rig
 
 NAME = "baked-3.5.0"
 OBJECT = object_name(NAME)
+BAKE = ("image", "bake", "vanilla", "--base", "plain", "--flavor", "m1.small")
 
 
 class _Screen:
@@ -109,40 +117,60 @@ class BakeCase(SynchronousTestCase):
     def left(self) -> list[str]:
         """Everything of alice's project that a bake can leave."""
         state = self.rig.cloud.core.state
+        groups = (group.name for group in state.security_groups.values())
         return [
             *(f"server {each.name}" for each in state.servers.values()),
             *(f"key pair {each.name}" for each in state.keypairs.values()),
-            *(
-                f"group {each.name}"
-                for each in state.security_groups.values()
-                if each.name != "default"
-            ),
+            *(f"group {name}" for name in groups if name != "default"),
             *(f"address {each.description}" for each in state.floating_ips.values()),
             *(f"port {each.id}" for each in state.ports.values()),
             *(f"image {each.name}" for each in state.images.values() if not each.builtin),
         ]
 
-    def killed(self, when: Callable[[], bool]) -> None:
+    def begun(self, bake: Bake) -> list[Any]:
+        """Begin a bake; its image or its failure comes into the list."""
+        out: list[Any] = []
+        Deferred.fromCoroutine(bake.run()).addBoth(out.append)
+        return out
+
+    def until(self, when: Callable[[], object], step_s: float = 0.1) -> None:
+        """Advance the clock until `when` is true."""
+        for _ in range(9000):
+            if when():
+                return
+            self.rig.clock.advance(step_s)
+        raise AssertionError("it did not come so far")
+
+    def later(self, seconds: float) -> None:
+        for _ in range(int(seconds * 2)):
+            self.rig.clock.advance(0.5)
+
+    def killed(self, when: Callable[[], object]) -> None:
         """A bake whose process ends without a word as soon as `when` is true."""
         line = Lifeline(self.rig.clock)
-        running = Deferred.fromCoroutine(self.bake(line).run())
-        for _ in range(3000):
-            if when():
-                break
-            self.rig.clock.advance(0.1)
-        self.assertTrue(when() and not running.called)
+        out = self.begun(self.bake(line))
+        self.until(when)
+        self.assertEqual(out, [])
         line.cut()
+
+    def fault(self, method: str, path: str, effect: Effect = Effect.ANSWER, **more: Any) -> None:
+        """A fault of the compute service; without an effect an answer with a status."""
+        rule = FaultRule(where="compute", method=method, path=path, effect=effect, **more)
+        self.rig.faults.add(rule)
 
     def image(self) -> Any:
         """The record of the image, None when there is none."""
         images = self.rig.cloud.core.state.images.values()
         return next((each for each in images if each.name == NAME), None)
 
+    def keypairs(self) -> list[Any]:
+        return list(self.rig.cloud.core.state.keypairs.values())
+
 
 class WholeTests(BakeCase):
     def test_a_bake(self) -> None:
-        """The image is registered, and nothing else is left."""
-        image = self.baked()
+        """At a floating IP. The image is registered, and nothing else is left."""
+        image = self.baked(pool="public")
         self.assertEqual((image.name, image.status, image.min_disk_gib), (NAME, "ACTIVE", 20))
         known = image.properties
         self.assertEqual(
@@ -153,14 +181,14 @@ class WholeTests(BakeCase):
             },
         )  # fmt: skip
         self.assertEqual(self.left(), [f"image {NAME}"])
+        (address,) = {each.address for each in self.remote.ran}
+        self.assertTrue(address.startswith("127.2."), address)
 
     def test_the_commands_on_the_server(self) -> None:
         """In their order, as the login user of the base image, with the tree between."""
         self.baked()
         scripts = [each.command for each in self.remote.ran]
-        self.assertEqual(
-            [scripts.index(each) for each in (server_image.READY, server_image.INSTALL)], [1, 3]
-        )
+        self.assertEqual((scripts[1], scripts[3]), (server_image.READY, server_image.INSTALL))
         self.assertEqual(scripts[4:6], [server_image.EMPTY, server_image.UNPACK])
         self.assertIn("files.sha256", scripts[6])
         self.assertEqual(scripts[7:], [server_image.CLASS_DATA, server_image.CLEAN])
@@ -174,29 +202,18 @@ class WholeTests(BakeCase):
 
     def test_the_server_is_stopped_before_the_snapshot(self) -> None:
         """It has one security group, open for SSH alone, and a key pair of its own."""
-        seen: list[Any] = []
         state = self.rig.cloud.core.state
-        running = Deferred.fromCoroutine(self.bake().run())
-        while not running.called:
-            if self.image() is not None and not seen:
-                (server,) = state.servers.values()
-                rules = [
-                    (rule.port_min, rule.port_max, rule.remote_prefix)
-                    for group in state.security_groups.values()
-                    if group.name == OBJECT
-                    for rule in state.rules.having("group", group.id)
-                    if rule.direction == "ingress" and rule.remote_group_id is None
-                ]
-                seen = [server.status, server.key_name, server.name, rules]
-            self.rig.clock.advance(0.5)
-        self.assertEqual(seen, ["SHUTOFF", OBJECT, OBJECT, [(2222, 2222, None)]])
-
-    def test_a_floating_ip(self) -> None:
-        """svcd logs in at it, and releases it."""
-        self.baked(pool="public")
-        (address,) = {each.address for each in self.remote.ran}
-        self.assertTrue(address.startswith("127.2."), address)
-        self.assertEqual(self.left(), [f"image {NAME}"])
+        self.begun(self.bake())
+        self.until(self.image, 0.5)
+        (server,) = state.servers.values()
+        (group,) = (each for each in state.security_groups.values() if each.name == OBJECT)
+        rules = [
+            (rule.port_min, rule.port_max, rule.remote_prefix)
+            for rule in state.rules.having("group", group.id)
+            if rule.direction == "ingress" and rule.remote_group_id is None
+        ]
+        seen = (server.status, server.key_name, server.name, rules)
+        self.assertEqual(seen, ("SHUTOFF", OBJECT, OBJECT, [(2222, 2222, None)]))
 
     def test_the_host_key_is_pinned(self) -> None:
         """Another machine at the address ends the bake."""
@@ -211,333 +228,281 @@ class WholeTests(BakeCase):
 
 
 class RefusalTests(BakeCase):
-    def test_an_image_of_the_name(self) -> None:
-        """Nothing is made."""
+    def test_a_wrong_argument_makes_nothing(self) -> None:
+        """Flavor, network and base image are looked up first, and the name of the image."""
+        self.assertIn("has a disk of 1 GiB", str(self.refused(flavor="m1.tiny")))
+        self.assertIn("the cloud has no network no", str(self.refused(network="no")))
+        self.assertIn("the cloud has no base image no", str(self.refused(base="no")))
+        self.assertEqual(self.remote.ran, ())
         self.baked()
         self.screen.notes.clear()
         error = self.refused()
         self.assertIn(f"the cloud has an image {NAME} already", str(error))
         self.assertEqual((error.code, self.screen.notes), (REFUSED, []))
 
-    def test_a_wrong_argument_makes_nothing(self) -> None:
-        """Flavor, network and base image are looked up first."""
-        self.assertIn("has a disk of 1 GiB", str(self.refused(flavor="m1.tiny")))
-        self.assertIn("the cloud has no network no", str(self.refused(network="no")))
-        self.assertIn("the cloud has no base image no", str(self.refused(base="no")))
-        self.assertEqual(self.remote.ran, ())
-
     def test_a_server_that_does_not_answer(self) -> None:
         """The end of its console says why."""
-        rule = FaultRule(where="ssh", path=" true$", effect=Effect.REFUSED)
-        self.rig.faults.add(rule)
+        self.rig.faults.add(FaultRule(where="ssh", path=" true$", effect=Effect.REFUSED))
         console = json.dumps({"output": "cloud-init: no network\nlogin:\n"})
-        self.rig.faults.add(
-            FaultRule(where="compute", method="POST", path="/action$", status=200, body=console)
-        )
+        self.fault("POST", "/action$", status=200, body=console)
         error = self.refused()
         self.assertIn("waiting for SSH took longer than 10 min 00 s: ssh svcd@", str(error))
         self.assertIn("the end of its console: cloud-init: no network | login:; check", str(error))
         self.assertEqual(error.code, UNREACHABLE)
 
-    def test_a_server_in_error(self) -> None:
+    def test_a_server_that_the_cloud_does_not_make(self) -> None:
         """With the reason of the cloud."""
+        forbidden = '{"forbidden": {"message": "Quota exceeded for instances", "code": 403}}'
+        self.fault("POST", "/servers$", status=403, body=forbidden, times=1)
+        error = self.refused()
+        self.assertIn("Quota exceeded for instances", str(error))
+        self.assertEqual(error.code, REFUSED)
         core = self.rig.cloud.core
         core.hosts = 0
         core.rng.randrange = lambda _: -1  # type: ignore[method-assign,assignment]
         self.assertIn("the server did not boot: No valid host was found.", str(self.refused()))
 
-    def test_a_quota(self) -> None:
-        """In the words of the service."""
-        self.rig.faults.add(
-            FaultRule(
-                where="compute", method="POST", path="/servers$", status=403,
-                body='{"forbidden": {"message": "Quota exceeded for instances", "code": 403}}',
-            )
-        )  # fmt: skip
-        error = self.refused()
-        self.assertIn("Quota exceeded for instances", str(error))
-        self.assertEqual(error.code, REFUSED)
-
     def test_failures_on_the_server(self) -> None:
-        """Each with its own words."""
+        """The error names the step and quotes what the command said."""
         for pattern, said, expected in (
-            (
-                "apt-get",
-                "E: Unable to locate package openjdk",
-                "installing packages failed: E: Unab",
-            ),
+            ("apt-get", "E: Unable to locate package", "installing packages failed: E: Unable"),
             ("df -Pm", "the disk has 3 MiB free", "checking the disk failed: the disk has 3 MiB"),
             ("cloud-init status", "the user x may not", "preparing the server failed: the user x"),
             ("tar -x", "tar: no space", "copying the software failed: tar: no space"),
             ("sha256sum", "bin/hadoop: FAILED", "checking the software on the server failed: bin"),
             ("ssh_host_", "rm: no", "cleaning the server failed: rm: no"),
         ):
-            rig = self.remote
-            rig.script(pattern, Said(exit_code=1, stderr=said))
+            self.remote.script(pattern, Said(exit_code=1, stderr=said))
             self.assertIn(expected, str(self.refused()))
-            rig.script(pattern, Said())
+            self.remote.script(pattern, Said())
 
     def test_a_snapshot_that_fails(self) -> None:
         """The cloud refuses it, or ends it."""
-        self.rig.faults.add(
-            FaultRule(where="compute", method="POST", path="/action$", after=1, times=1, status=500)
-        )
+        self.fault("POST", "/action$", after=1, times=1, status=500)
         self.refused()
-        state = self.rig.cloud.core.state
+        images = self.rig.cloud.core.state.images
 
         def lost() -> None:
-            for each in list(state.images.values()):
-                if each.name == NAME:
-                    state.images.put(evolve(each, status="killed", saved_at=0.0))
-                    return
-            self.rig.clock.callLater(1.0, lost)
+            if (image := self.image()) is None:
+                self.rig.clock.callLater(1.0, lost)
+            else:
+                images.put(evolve(image, status="killed", saved_at=0.0))
 
-        self.rig.clock.callLater(1.0, lost)
+        lost()
         self.assertIn("its status is killed", str(self.refused()))
 
 
 class EndTests(BakeCase):
-    def cancelled(self, when: Callable[[], bool]) -> CommandError:
-        """The error of a bake that is cancelled as soon as `when` is true."""
-        out: list[object] = []
+    def interrupted(
+        self, when: Callable[[], object], times: int = 1, after_s: float = 0.0
+    ) -> CommandError:
+        """The error of a bake that Ctrl-C ends as soon as `when` is true, or `after_s` later."""
         bake = self.bake()
-        Deferred.fromCoroutine(bake.run()).addBoth(out.append)
-        for _ in range(3000):
-            if when():
-                break
-            self.rig.clock.advance(0.5)
-        bake.stop(CommandError("interrupted", INTERRUPTED))
-        for _ in range(600):
-            self.rig.clock.advance(0.5)
+        out = self.begun(bake)
+        self.until(when, 0.01)
+        self.later(after_s)
+        for _ in range(times):
+            bake.stop(CommandError("interrupted", INTERRUPTED))
+        self.later(300)
         (failure,) = out
-        assert isinstance(failure, Failure)
         assert isinstance(failure.value, CommandError), failure
         return failure.value
 
     def test_ctrl_c(self) -> None:
         """At any moment nothing is left."""
-        state = self.rig.cloud.core.state
         for when in (
-            lambda: bool(state.keypairs.values()),
-            lambda: bool(state.servers.values()),
+            self.keypairs,
+            self.rig.cloud.core.state.servers.values,
             lambda: len(self.remote.ran) > 3,
-            lambda: self.image() is not None,
+            self.image,
         ):
-            error = self.cancelled(when)
+            error = self.interrupted(when)
             self.assertEqual((str(error), error.code), ("interrupted", INTERRUPTED))
             self.assertEqual(self.left(), [])
 
     def test_ctrl_c_while_it_removes(self) -> None:
         """The removal goes on, and the failure is told; the second Ctrl-C ends it at once."""
-        rule = FaultRule(where="compute", method="POST", path="/servers$", status=403)
-        for times, is_unsure in ((1, False), (2, True)):
+        for times in (1, 2):
             self.setUp()
-            self.rig.faults.add(rule)
-            out: list[object] = []
-            bake = self.bake()
-            Deferred.fromCoroutine(bake.run()).addBoth(out.append)
-            for _ in range(3000):
-                if any(each.startswith("removing what") for each in self.screen.notes):
-                    break
-                self.rig.clock.advance(0.01)
-            for _ in range(times):
-                bake.stop(CommandError("interrupted", INTERRUPTED))
-            for _ in range(600):
-                self.rig.clock.advance(0.5)
-            self.assertIn("answered 403", str(out[0]))
-            self.assertEqual("NOT removed: " in str(out[0]), is_unsure)
-            if not is_unsure:
+            self.fault("POST", "/servers$", status=403)
+            notes = self.screen.notes
+            error = self.interrupted(lambda notes=notes: "removing what" in " ".join(notes), times)
+            self.assertIn("answered 403", str(error))
+            self.assertEqual("NOT removed: " in str(error), times == 2)
+            if times == 1:
                 self.assertEqual(self.left(), [])
 
     def test_a_key_pair_whose_creation_has_no_answer(self) -> None:
-        """The cloud may have made it, so it is removed; that of another bake stays."""
-        answers = ("had no complete answer", "broke off")
-        for effect, why in zip((Effect.TIMEOUT_AFTER, Effect.RESET_AFTER), answers, strict=True):
-            self.setUp()
-            rule = FaultRule(where="compute", method="POST", path="/os-keypairs", effect=effect)
-            self.rig.faults.add(rule)
-            self.assertIn(why, str(self.refused()))
-            self.assertEqual(self.left(), [])
-
-    def test_ctrl_c_while_it_removes_the_key_pair(self) -> None:
-        """The first one changes nothing; the second one ends the removal, which is told."""
+        """The cloud may have made it, so it is removed, unless a second Ctrl-C ends the removal."""
         path = "/os-keypairs"
-        for times, is_unsure in ((1, False), (2, True)):
+        for effect, why in (
+            (Effect.TIMEOUT_AFTER, "had no complete answer"),
+            (Effect.RESET_AFTER, "broke off"),
+        ):
             self.setUp()
-            self.rig.faults.add(
-                FaultRule(where="compute", method="POST", path=path, effect=Effect.RESET_AFTER)
-            )
-            self.rig.faults.add(
-                FaultRule(where="compute", method="GET", path=path, after=1, delay_s=5.0,
-                          effect=Effect.DELAY)
-            )  # fmt: skip
-            out: list[object] = []
-            bake = self.bake()
-            Deferred.fromCoroutine(bake.run()).addBoth(out.append)
-            for _ in range(3000):
-                if self.rig.cloud.core.state.keypairs.values():
-                    break
-                self.rig.clock.advance(0.01)
-            self.rig.clock.advance(1.0)
-            for _ in range(times):
-                bake.stop(CommandError("interrupted", INTERRUPTED))
-            for _ in range(60):
-                self.rig.clock.advance(0.5)
-            self.assertIn("broke off", str(out[0]))
-            self.assertEqual(f"NOT removed: key pair {OBJECT} (interr" in str(out[0]), is_unsure)
-            self.assertEqual(self.left(), [f"key pair {OBJECT}"] if is_unsure else [])
+            self.fault("POST", path, effect)
+            self.assertIn(why, str(self.refused()))
+        for times in (1, 2):
+            self.setUp()
+            self.fault("POST", path, Effect.RESET_AFTER)
+            self.fault("GET", path, Effect.DELAY, after=1, delay_s=5.0)
+            error = self.interrupted(self.keypairs, times, after_s=1.0)
+            self.assertIn("broke off", str(error))
+            told = f"NOT removed: key pair {OBJECT} (interr" in str(error)
+            self.assertEqual(told, times == 2)
+            self.assertEqual(self.left(), [f"key pair {OBJECT}"] * (times - 1))
 
     def test_a_key_pair_of_another_bake(self) -> None:
         """It stays."""
-        self.killed(lambda: bool(self.rig.cloud.core.state.keypairs.values()))
+        self.killed(self.keypairs)
         before = self.left()
         removed = self.bake()._objects.remove_keypair("ssh-ed25519 other")
         self.assertEqual((self.rig.run(removed), self.left()), ("", before))
 
-    def test_a_key_pair_that_cannot_be_removed(self) -> None:
-        """With its reason and the command."""
-        for method, effect in (("POST", Effect.RESET_AFTER), ("DELETE", Effect.ANSWER)):
-            rule = FaultRule(where="compute", method=method, path="/os-keypairs", effect=effect)
-            self.rig.faults.add(evolve(rule, status=500))
-        error = self.assertRaises(CommandError, self.baked)
-        self.assertIn("broke off", str(error))
-        self.assertIn(f"remove it: openstack keypair delete {OBJECT}", str(error))
-        self.assertEqual(self.left(), [f"key pair {OBJECT}"])
-
     def test_what_cannot_be_removed_is_named(self) -> None:
-        """With its reason and the command."""
-        self.rig.faults.add(
-            FaultRule(where="compute", method="DELETE", path="/os-keypairs/", status=500)
-        )
-        self.remote.script("apt-get", Said(exit_code=1, stderr="E: no"))
-        try:
-            self.baked()
-        except CommandError as error:
-            text = str(error)
-        self.assertIn(f"NOT removed: key pair {OBJECT} (compute: DELETE", text)
-        self.assertIn(f"remove it: openstack keypair delete {OBJECT}", text)
-        self.assertEqual(self.left(), [f"key pair {OBJECT}"])
+        """With its reason and the command, also after a success: a registered image stays."""
+        for lost, script, words, left in (
+            (True, Said(), "broke off", []),
+            (False, Said(exit_code=1, stderr="E: no"), "E: no", []),
+            (False, Said(), "is registered", [f"image {NAME}"]),
+        ):
+            self.setUp()
+            if lost:
+                self.fault("POST", "/os-keypairs", Effect.RESET_AFTER)
+            self.fault("DELETE", "/os-keypairs/", status=500)
+            self.remote.script("apt-get", script)
+            text = str(self.assertRaises(CommandError, self.baked))
+            self.assertIn(words, text)
+            self.assertIn(f"; NOT removed: key pair {OBJECT} (compute: DELETE", text)
+            self.assertIn(f"remove it: openstack keypair delete {OBJECT}", text)
+            self.assertEqual(self.left(), [f"key pair {OBJECT}", *left])
 
     def test_a_port_without_its_server(self) -> None:
         """Nova forgets one at times; it would keep the security group for ever."""
-        state = self.rig.cloud.core.state
-
-        def forgotten() -> bool:
-            return self.image() is not None
-
-        running = Deferred.fromCoroutine(self.bake().run())
-        while not forgotten():
-            self.rig.clock.advance(0.5)
-        (port,) = state.ports.values()
-        state.ports.put(evolve(port, id="forgotten", device_id="no-server", address="127.1.0.99"))
-        for _ in range(200):
-            self.rig.clock.advance(0.5)
-        self.assertTrue(running.called)
-        self.assertEqual(self.left(), [f"image {NAME}"])
-
-    def test_a_registered_image_stays(self) -> None:
-        """Also when something beside it cannot be removed."""
-        self.rig.faults.add(
-            FaultRule(where="compute", method="DELETE", path="/os-keypairs/", status=500)
-        )
-        try:
-            self.baked()
-        except CommandError as error:
-            text = str(error)
-        self.assertIn("is registered; NOT removed: key pair", text)
-        self.assertEqual(self.left(), [f"key pair {OBJECT}", f"image {NAME}"])
+        ports = self.rig.cloud.core.state.ports
+        out = self.begun(self.bake())
+        self.until(self.image, 0.5)
+        (port,) = ports.values()
+        ports.put(evolve(port, id="forgotten", device_id="no-server", address="127.1.0.99"))
+        self.later(100)
+        self.assertEqual((len(out), self.left()), (1, [f"image {NAME}"]))
 
 
 class AgainTests(BakeCase):
     def test_killed_before_the_snapshot(self) -> None:
-        """The next bake removes everything and begins again."""
+        """The next bake removes everything and begins again; one of another name does not."""
         self.killed(lambda: len(self.remote.ran) > 3)
-        self.assertEqual(len(self.left()), 4)
+        before = self.left()
+        self.assertEqual(len(before), 4)
         former = next(iter(self.rig.cloud.core.state.servers.values())).id
+        self.baked(name="other")
+        self.assertEqual(sorted(self.left()), sorted([*before, "image other"]))
         image = self.baked()
         self.assertNotEqual(image.properties["instance_uuid"], former)
-        self.assertEqual(self.left(), [f"image {NAME}"])
+        self.assertEqual(self.left(), ["image other", f"image {NAME}"])
 
-    def test_killed_while_the_image_is_saved(self) -> None:
-        """The next bake registers this image."""
-        self.killed(lambda: self.image() is not None)
-        former = self.image().id
-        self.assertEqual(self.baked().id, former)
-        self.assertEqual(self.left(), [f"image {NAME}"])
-        self.assertEqual(self.image().properties["_svc_username"], "svcd")
-
-    def test_killed_before_the_registration(self) -> None:
-        """The same when it is saved meanwhile."""
-        self.killed(lambda: self.image() is not None)
-        self.rig.clock.advance(600.0)
-        former = self.image().id
-        self.assertEqual(self.baked().id, former)
-        self.assertEqual(self.left(), [f"image {NAME}"])
-
-    def test_killed_after_the_registration(self) -> None:
-        """The next bake removes the rest, and the image stays."""
-        self.killed(lambda: getattr(self.image(), "properties", {}).get("svcd_bake") == "finished")
-        former = self.image().id
-        self.assertEqual(self.baked().id, former)
-        self.assertEqual(self.left(), [f"image {NAME}"])
+    def test_killed_later(self) -> None:
+        """While the image is saved, before and after its registration: the image is kept."""
+        for when, pause_s in (
+            (self.image, 0.0),
+            (self.image, 600.0),
+            (lambda: self.image() and self.image().properties.get("svcd_bake") == "finished", 0.0),
+        ):
+            self.setUp()
+            self.killed(when)
+            self.later(pause_s)
+            former = self.image().id
+            self.assertEqual(self.baked().id, former)
+            self.assertEqual(self.left(), [f"image {NAME}"])
+            self.assertEqual(self.image().properties["_svc_username"], "svcd")
 
     def test_two_at_once(self) -> None:
         """The second one is refused by name, and the first one goes on."""
-        out: list[object] = []
         self.remote.script("apt-get", Said(delay_s=600.0))
-        Deferred.fromCoroutine(self.bake().run()).addBoth(out.append)
+        out = self.begun(self.bake())
         for begin_s in (2.0, 40.0):  # while the server builds, and while it works
             self.rig.clock.advance(begin_s)
             error = self.refused()
             self.assertIn(f"another svcd image bake of {NAME} is at work", str(error))
             self.assertEqual((error.code, out), (REFUSED, []))
-        for _ in range(2000):
-            self.rig.clock.advance(1.0)
+        self.later(2000)
         (image,) = out
         assert isinstance(image, Image), image
         self.assertEqual(self.left(), [f"image {NAME}"])
+
+    def one_of_two(self, apart_s: float, words: str) -> str:
+        """The error of one of two bakes that start together; the other one makes the image."""
+        self.remote.script("apt-get", Said(delay_s=100.0))
+        first = self.begun(self.bake())
+        self.rig.clock.advance(apart_s)
+        second = self.begun(self.bake())
+        self.later(1000)
+        results = [*first, *second]
+        (image,) = (each for each in results if isinstance(each, Image))
+        self.assertEqual((image.name, self.left()), (NAME, [f"image {NAME}"]))
+        (failure,) = (each for each in results if isinstance(each, Failure))
+        self.assertIn(words, str(failure.value))
+        return str(failure.value)
 
     def test_two_that_start_together(self) -> None:
         """One of them makes the image; the other one ends and removes nothing of it."""
         for apart_s in (0.0, 0.3, 1.0, 1.5, 2.0):
             self.setUp()
-            self.remote.script("apt-get", Said(delay_s=100.0))
-            out: list[object] = []
-            for _ in range(2):
-                Deferred.fromCoroutine(self.bake().run()).addBoth(out.append)
-                self.rig.clock.advance(apart_s)
-            for _ in range(2000):
-                self.rig.clock.advance(1.0)
-            error, image = out
-            assert isinstance(error, Failure), (apart_s, error)
-            self.assertIn(f"another svcd image bake of {NAME} ", str(error.value))
-            assert isinstance(image, Image), (apart_s, image)
-            self.assertEqual(self.left(), [f"image {NAME}"])
+            self.one_of_two(apart_s, f"another svcd image bake of {NAME} ")
 
     def test_two_that_start_together_and_a_lost_answer(self) -> None:
         """The bake that does not know whether it has the key pair removes nothing of the other."""
         for effect in (Effect.RESET_BEFORE, Effect.TIMEOUT_BEFORE):
             self.setUp()
-            self.remote.script("apt-get", Said(delay_s=100.0))
-            late = FaultRule(where="compute", method="GET", path="/flavors", effect=Effect.DELAY)
-            lost = FaultRule(where="compute", method="POST", path="/os-keypairs", effect=effect)
-            self.rig.faults.add(evolve(late, times=1, delay_s=5.0))
-            self.rig.faults.add(evolve(lost, after=1))
-            out: list[object] = []
-            for _ in range(2):
-                Deferred.fromCoroutine(self.bake().run()).addBoth(out.append)
-            for _ in range(2000):
-                self.rig.clock.advance(1.0)
-            error, image = out
-            assert isinstance(error, Failure), (effect, error)
-            self.assertIn("/os-keypairs", str(error.value))
-            self.assertNotIn("NOT removed", str(error.value))
-            assert isinstance(image, Image), (effect, image)
-            self.assertEqual(self.left(), [f"image {NAME}"])
+            self.fault("GET", "/flavors", Effect.DELAY, times=1, delay_s=5.0)
+            self.fault("POST", "/os-keypairs", effect, after=1)
+            self.assertNotIn("NOT removed", self.one_of_two(0.0, "/os-keypairs"))
 
-    def test_a_bake_of_another_name(self) -> None:
-        """It is not disturbed, nor does it disturb."""
-        self.killed(lambda: len(self.remote.ran) > 3)
-        before = self.left()
-        self.baked(name="other")
-        self.assertEqual(sorted(self.left()), sorted([*before, "image other"]))
+
+class ScreenTests(SynchronousTestCase):
+    def test_a_reader_that_has_gone(self) -> None:
+        """As `| tee` after Ctrl-C: the bake goes on, and removes what it has made."""
+        read, write = os.pipe()
+        os.close(read)
+        with redirect_stderr(io.TextIOWrapper(io.FileIO(write, "w"), write_through=True)):
+            screen = Screen(Session())
+            screen.note("removing")
+            self.assertRaises(BrokenPipeError, print, "x", file=sys.stderr)
+
+
+class CommandTests(RunCase):
+    def bake(self, *more: str, known: bool = True) -> commands.Said:
+        said = self.shown.run(*BAKE, *more, known=known)
+        self.assertEqual(
+            (said.out, said.err.splitlines()[-1][:17]), ("", "svcd image bake: "), said
+        )
+        return said
+
+    def test_no_login(self) -> None:
+        """It comes before the build of the tree; no daemon is needed."""
+        said = self.bake("--tree", "/nowhere", known=False)
+        self.assertEqual(said.code, 2)
+        self.assertIn("no login at a cloud: set OS_AUTH_URL and the other OS_ variables", said.err)
+
+    def test_words_that_the_registry_refuses(self) -> None:
+        """They would fail at the end of a long bake."""
+        self.assertIn("--user 'a b' is no login name", self.bake("--user", "a b").err)
+        self.assertIn("--tag 'x y' is no tag", self.bake("--tag", "x y").err)
+
+    def test_a_tree_that_is_incomplete(self) -> None:
+        """With the first fault and the command that builds the tree."""
+        said = self.bake("--tree", "/nowhere")
+        self.assertEqual(said.code, 1)
+        self.assertIn("/nowhere does not exist; build it: svcd image build vanilla /now", said.err)
+        tree = Path(self.mktemp())
+        tree.mkdir()
+        said = self.bake("--tree", str(tree))
+        self.assertIn(f"{tree.absolute()}/bin/hadoop is missing; build it", said.err)
+
+    def test_the_result_needs_no_daemon(self) -> None:
+        """The bake shows the image with the login at the cloud alone."""
+        out = io.StringIO()
+        row = {"id": "i", "name": "baked", "tags": ["vanilla"], "status": "ACTIVE"}
+        with Session(state_dir=str(self.folder / "none")) as session, redirect_stdout(out):
+            session.show({"image": row}, IMAGES)
+        self.assertIn("baked", out.getvalue())
