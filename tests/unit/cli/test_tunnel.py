@@ -21,9 +21,7 @@ from svcd.cli.exits import CommandError
 from svcd.clients.ssh import SshRemote
 from svcd.runtime.tasks import sleep
 from svcd.settings import Ssh
-from svcd.testing import FakeServiceMixin
 from tests.contract.forward import Service, pinned
-from tests.support.fakes import Api
 from tests.support.loopback import PRIVATE_KEY, USER, free_port, host, machines, reactor, spec
 
 ADDRESS = "127.3.2.9"
@@ -106,15 +104,15 @@ class CommandTests(SynchronousTestCase):
             (error.code, str(error)),
             (3, "cluster mine has no page of Hive; its parts are HDFS, JobFlow, YARN"),
         )
-
-    def test_cluster_without_spark_connect(self) -> None:
-        """The refusal names the option that a new cluster needs."""
         error = self.assertRaises(CommandError, self.pages, "spark")
         self.assertIn("; its parts are HDFS, JobFlow, YARN; ", str(error))
         self.assertIn("created with --with sparkconnect", str(error))
 
     def test_command_trusts_the_pinned_key_alone(self) -> None:
-        """It forwards to internal addresses, by the machine of the first page."""
+        """It forwards to internal addresses, by the machine of the first page.
+
+        Without a pinned key ssh would ask the user to trust any key.
+        """
         known = Path(self.mktemp())
         words = tunnel.ssh_command(self.pages("JobFlow"), MACHINES, known, 1080, Path("k.pem"))
         self.assertEqual(known.read_text(), "203.0.113.2 ssh-ed25519 AAAA\n")
@@ -125,40 +123,16 @@ class CommandTests(SynchronousTestCase):
             words[-6:],
             ["-i", "k.pem", "-L", "127.0.0.1:21000:10.0.0.2:11000", "--", "debian@203.0.113.2"],
         )
+        unknown = [machine("m", 2, host_key="", port=2222)]
+        pages = tunnel.pages(CLUSTER, unknown, "HDFS", lambda port: port)
+        self.assertRaises(CommandError, tunnel.ssh_command, pages, unknown, known, 1080, None)
 
     def test_named_key_is_offered_alone(self) -> None:
         """Without a named key, the keys of the agent and of the user's settings are the choice."""
         known = Path(self.mktemp())
-        self.assertIn("IdentitiesOnly=yes", tunnel.login_words(MACHINES[0], known, Path("k.pem")))
-        self.assertNotIn("IdentitiesOnly=yes", tunnel.login_words(MACHINES[0], known, None))
-
-    def test_machine_without_a_pinned_key_is_refused(self) -> None:
-        """ssh would ask the user to trust any key."""
-        unknown = [machine("m", 2, host_key="", port=2222)]
-        pages = tunnel.pages(CLUSTER, unknown, "HDFS", lambda port: port)
-        known = Path(self.mktemp())
-        self.assertRaises(CommandError, tunnel.ssh_command, pages, unknown, known, 1080, None)
-
-
-class MachinesTests(FakeServiceMixin, SynchronousTestCase):
-    """The answer that the command reads."""
-
-    def test_machines_show_logins_and_pinned_keys(self) -> None:
-        """In v1.1 only, and never a private key."""
-        svcd = self.fake_service({"plugins.enabled": "fake"})
-        api = Api(svcd)
-        cluster_id = api.active_cluster(workers=1)
-        shown = api.get(f"/clusters/{cluster_id}/machines")["machines"]
-        self.assertEqual(len(shown), 2)
-        for each in shown:
-            key = svcd.remote.host_key(each["address"])
-            self.assertEqual((each["host_key"], each["port"]), (key, 2222))
-        self.assertEqual(
-            set(shown[0]),
-            {"instance_name", "address", "internal_ip", "port", "username", "host_key"},
-        )
-        old = svcd.call("GET", f"/v1.0/{svcd.tenant}/clusters/{cluster_id}/machines")
-        self.assertEqual(old.status, 404)
+        for key, is_alone in ((Path("k.pem"), True), (None, False)):
+            words = tunnel.login_words(MACHINES[0], known, key)
+            self.assertEqual("IdentitiesOnly=yes" in words, is_alone)
 
 
 class _Ssh(ProcessProtocol):
@@ -236,16 +210,9 @@ class TunnelTests(TestCase):
         environment = {"SSH_AUTH_SOCK": self.agent}
         subprocess.run(["ssh-add", "-q", *keys], check=True, timeout=20, env=environment)
 
-    async def test_named_key_works_beside_seven_keys_of_the_agent(self) -> None:
-        """A server ends the connection after six wrong keys."""
-        self.fill_agent(7)
-        await self.assert_page()
-
     async def test_page_is_served_on_this_machine(self) -> None:
-        """Through the forward of ssh."""
-        await self.assert_page()
-
-    async def assert_page(self) -> None:
+        """Through the forward of ssh, beside seven keys of the agent: a server takes six."""
+        self.fill_agent(7)
         process, local, handle = self.start(self.key)
         agent, answer = Agent(reactor), None
         end = reactor.seconds() + 20
