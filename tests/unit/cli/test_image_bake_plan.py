@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
@@ -39,54 +40,44 @@ class NextStepTests(SynchronousTestCase):
     def check(self, now: Found, expected: object, before: Found | None = None) -> None:
         self.assertEqual(next_step("v", before or now, now), expected)
 
-    def test_an_empty_cloud_begins(self) -> None:
-        """There is nothing to continue."""
-        self.check(Found(), Begin())
+    def test_what_a_bake_finds_at_rest(self) -> None:
+        """An image of the name is refused whoever made it; leftovers would stay for ever."""
+        foreign, saved = Image(id="i1", name="v", status="ACTIVE"), evolve(SAVING, status="ACTIVE")
+        killed = [evolve(SAVING, status=status) for status in ("KILLED", "DELETED", "DEACTIVATED")]
+        queued, server = evolve(SAVING, status="QUEUED"), {"servers": [SERVER]}
+        leftovers: dict[str, Any] = {**server, "keypair": "k", "groups": ["g"], "addresses": ["a"]}
+        for now, expected in (
+            (Found(), Begin()),
+            (Found(images=[foreign]), Refuse(EXISTS)),
+            (Found(images=[FINISHED]), Refuse(EXISTS)),
+            (Found(images=[foreign], groups=["g"]), Refuse(EXISTS, tidy=True)),
+            # what was installed is not known
+            (Found(**leftovers), Begin(tidy=True)),
+            # a saved image needs no server; without one, saving never ends
+            (Found(images=[saved]), Continue("i1")),
+            (Found(images=[saved], **server), Continue("i1")),
+            (Found(images=[SAVING], **server), Continue("i1")),
+            (Found(images=[queued], **server), Continue("i1")),
+            (Found(images=[SAVING]), Begin(tidy=True)),
+            *((Found(images=[image], **server), Begin(tidy=True)) for image in killed),
+            # which of two is the right one is not known
+            (Found(images=[SAVING, evolve(SAVING, id="i2")], **server), Begin(tidy=True)),
+            # the former bake was killed while it removed the rest
+            (Found(images=[FINISHED], **server), Tidy("i1")),
+            (Found(images=[FINISHED], keypair="k"), Tidy("i1")),
+        ):
+            self.check(now, expected)
 
-    def test_an_image_of_the_name_is_refused(self) -> None:
-        """Whoever made it."""
-        self.check(Found(images=[Image(id="i1", name="v", status="ACTIVE")]), Refuse(EXISTS))
-        self.check(Found(images=[FINISHED]), Refuse(EXISTS))
-
-    def test_a_foreign_image_beside_leftovers_is_refused_after_their_removal(self) -> None:
-        """They would stay for ever."""
-        foreign = Image(id="i1", name="v", status="ACTIVE")
-        self.check(Found(images=[foreign], groups=["g"]), Refuse(EXISTS, tidy=True))
-
-    def test_leftovers_of_a_server_begin_again(self) -> None:
-        """What was installed is not known."""
-        self.check(
-            Found(servers=[SERVER], keypair="k", groups=["g"], addresses=["a"]), Begin(tidy=True)
-        )
-
-    def test_a_saved_image_is_continued(self) -> None:
-        """Also when its server is gone."""
+    def test_what_is_no_work_of_another_bake(self) -> None:
+        """The cloud goes on with what a killed bake has begun, or deletes it; a build beats not."""
+        before = Found(servers=[SERVER], keypair="k")
+        self.check(Found(keypair="k"), Begin(tidy=True), before=before)
+        self.assertFalse(Found(keypair="k").rests(before))
+        building = Found(servers=[evolve(SERVER, status="BUILD")])
+        self.assertFalse(building.rests(building))
         saved = evolve(SAVING, status="ACTIVE")
-        self.check(Found(images=[saved]), Continue("i1"))
-        self.check(Found(images=[saved], servers=[SERVER]), Continue("i1"))
-
-    def test_an_image_that_is_being_saved_is_continued_with_its_server(self) -> None:
-        """Without the server it never ends."""
-        self.check(Found(images=[SAVING], servers=[SERVER]), Continue("i1"))
-        queued = evolve(SAVING, status="QUEUED")
-        self.check(Found(images=[queued], servers=[SERVER]), Continue("i1"))
-        self.check(Found(images=[SAVING]), Begin(tidy=True))
-
-    def test_a_failed_image_begins_again(self) -> None:
-        """Glance's words for it."""
-        for status in ("KILLED", "DELETED", "DEACTIVATED"):
-            broken = evolve(SAVING, status=status)
-            self.check(Found(images=[broken], servers=[SERVER]), Begin(tidy=True))
-
-    def test_two_unfinished_images_begin_again(self) -> None:
-        """Which is the right one is not known."""
-        two = [SAVING, evolve(SAVING, id="i2")]
-        self.check(Found(images=two, servers=[SERVER]), Begin(tidy=True))
-
-    def test_a_finished_image_with_leftovers_is_tidied(self) -> None:
-        """The former bake was killed while it removed them."""
-        self.check(Found(images=[FINISHED], servers=[SERVER]), Tidy("i1"))
-        self.check(Found(images=[FINISHED], keypair="k"), Tidy("i1"))
+        before = Found(images=[SAVING], servers=[evolve(SERVER, status="SHUTOFF")])
+        self.check(Found(images=[saved], servers=[SERVER]), Continue("i1"), before=before)
 
     def test_a_bake_that_beats_is_not_disturbed(self) -> None:
         """The beats of its server and its new objects show it."""
@@ -101,23 +92,6 @@ class NextStepTests(SynchronousTestCase):
         self.assertTrue(now.rests(now))
         self.assertTrue(now.rests(Found(servers=[beat])), "no third look is needed")
 
-    def test_objects_that_vanish_are_no_work(self) -> None:
-        """The cloud removes what a killed bake has deleted; another look says more."""
-        before = Found(servers=[SERVER], keypair="k")
-        self.check(Found(keypair="k"), Begin(tidy=True), before=before)
-        self.assertFalse(Found(keypair="k").rests(before))
-
-    def test_a_server_that_builds_has_no_beats(self) -> None:
-        """Another look says more."""
-        building = Found(servers=[evolve(SERVER, status="BUILD")])
-        self.assertFalse(building.rests(building))
-
-    def test_a_status_is_no_beat(self) -> None:
-        """A cloud goes on with what a killed bake has begun."""
-        saved = evolve(SAVING, status="ACTIVE")
-        before = Found(images=[SAVING], servers=[evolve(SERVER, status="SHUTOFF")])
-        self.check(Found(images=[saved], servers=[SERVER]), Continue("i1"), before=before)
-
 
 WANTED = Wanted(name="v", base="debian-12", flavor="small", tree=Path("/t"))
 BASE = Image(id="b", name="debian-12", status="ACTIVE", size_bytes=400 << 20)
@@ -128,13 +102,8 @@ OUTER = Network(id="e", name="public", external=True)
 
 
 class ChoiceTests(SynchronousTestCase):
-    def chosen(self, wanted: Wanted = WANTED, *, base: Image = BASE, more: int = 0) -> Choice:
-        networks = [INNER, OUTER, *(Network(id=f"n{n}", name=f"net{n}") for n in range(more))]
-        return choice(wanted, [base], [TINY, SMALL], networks, 421)
-
-    def refused(self, text: str, code: int = 1, **given: str) -> None:
-        error = self.assertRaises(CommandError, self.chosen, evolve(WANTED, **given))
-        self.assertEqual((str(error), error.code), (text, code))
+    def chosen(self, wanted: Wanted = WANTED, *, base: Image = BASE) -> Choice:
+        return choice(wanted, [base], [TINY, SMALL], [INNER, OUTER], 421)
 
     def test_ids_and_names(self) -> None:
         """Both are taken."""
@@ -155,55 +124,42 @@ class ChoiceTests(SynchronousTestCase):
         self.assertEqual(login_user("me", base), "me")
         self.assertEqual(login_user("", evolve(BASE, properties={"os_admin_user": "u"})), "u")
 
-    def test_unknown_names(self) -> None:
-        """Each with what there is."""
-        text = "the cloud has no base image debian-13 (--base); did you mean debian-12?"
-        self.refused(text, NOT_FOUND, base="debian-13")
-        text = "the cloud has no flavor x (--flavor); the cloud has tiny, small"
-        self.refused(text, NOT_FOUND, flavor="x")
-        text = "the cloud has no network public (--network); the cloud has net"
-        self.refused(text, NOT_FOUND, network="public")
-        text = "the cloud has no external network net (--floating-network); the cloud has public"
-        self.refused(text, NOT_FOUND, pool="net")
+    def test_refusals(self) -> None:
+        """Each with what there is, or what to do."""
+        more = {"wanted": WANTED, "images": [BASE], "flavors": [TINY, SMALL],
+                "networks": [INNER, OUTER]}  # fmt: skip
 
-    def test_a_small_disk(self) -> None:
-        """1 GiB of system, 421 MiB of software, 700 MiB of packages and 450 MiB of class data."""
-        text = (
-            "the flavor tiny has a disk of 1 GiB, and the base image with the software needs"
-            " 3 GiB; large enough: small"
-        )
-        self.refused(text, flavor="tiny")
+        def wanted(**given: str) -> dict[str, Any]:
+            return {"wanted": evolve(WANTED, **given)}
 
-    def test_a_small_memory(self) -> None:
-        """As the base image asks."""
-        base = evolve(BASE, min_ram_mib=4096)
-        error = self.assertRaises(CommandError, self.chosen, base=base)
-        text = (
-            "the flavor small has 2048 MiB of memory, and 4096 MiB are needed; large enough: none"
-        )
-        self.assertEqual(str(error), text)
-
-    def test_several_networks(self) -> None:
-        """One must be named."""
-        error = self.assertRaises(CommandError, self.chosen, more=1)
-        text = "the project has several networks: choose one with --network: net, net0"
-        self.assertEqual(str(error), text)
-
-    def test_several_images_of_the_name(self) -> None:
-        """Only the id tells them apart."""
-        two = [BASE, evolve(BASE, id="c")]
-        error = self.assertRaises(CommandError, choice, WANTED, two, [SMALL], [INNER], 1)
-        text = (
-            "the cloud has several base images of the name debian-12: give the id with --base: b, c"
-        )
-        self.assertEqual((str(error), error.code), (text, USAGE))
-
-    def test_a_base_image_that_is_not_ready(self) -> None:
-        """Nova would refuse the server later."""
-        base = evolve(BASE, status="QUEUED")
-        error = self.assertRaises(CommandError, self.chosen, base=base)
-        text = "the base image debian-12 is queued, not active: wait, or choose another --base"
-        self.assertEqual(str(error), text)
+        twin, second = evolve(BASE, id="c"), Network(id="n0", name="net0")
+        for given, code, text in (
+            (wanted(base="debian-13"), NOT_FOUND,
+             "the cloud has no base image debian-13 (--base); did you mean debian-12?"),
+            (wanted(flavor="x"), NOT_FOUND,
+             "the cloud has no flavor x (--flavor); the cloud has tiny, small"),
+            (wanted(network="public"), NOT_FOUND,
+             "the cloud has no network public (--network); the cloud has net"),
+            (wanted(pool="net"), NOT_FOUND,
+             "the cloud has no external network net (--floating-network); the cloud has public"),
+            # 1 GiB of system, 421 MiB of software, 700 MiB of packages, 450 MiB of class data
+            (wanted(flavor="tiny"), 1,
+             "the flavor tiny has a disk of 1 GiB, and the base image with the software needs"
+             " 3 GiB; large enough: small"),
+            ({"images": [evolve(BASE, min_ram_mib=4096)]}, 1,
+             "the flavor small has 2048 MiB of memory, and 4096 MiB are needed; large enough:"
+             " none"),
+            ({"networks": [INNER, OUTER, second]}, 1,
+             "the project has several networks: choose one with --network: net, net0"),
+            ({"images": [BASE, twin]}, USAGE,
+             "the cloud has several base images of the name debian-12: give the id with --base:"
+             " b, c"),
+            ({"images": [evolve(BASE, status="QUEUED")]}, 1,
+             "the base image debian-12 is queued, not active: wait, or choose another --base"),
+        ):  # fmt: skip
+            arguments: tuple[Any, ...] = tuple({**more, **given}.values())
+            error = self.assertRaises(CommandError, choice, *arguments, 421)
+            self.assertEqual((str(error), error.code), (text, code))
 
 
 class WordTests(SynchronousTestCase):

@@ -7,7 +7,6 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.job_story import Look, changes, is_over, outcome, state
-from svcd.model.failures import Code
 
 STORY = ("failure", "steps")
 
@@ -52,13 +51,6 @@ class StoryTests(SynchronousTestCase):
         self.assertEqual(list(changes(prep, runs)), ["step job-node runs as application_1"])
         self.assertEqual(list(changes(runs, look("SUCCEEDED", outcome="succeeded"))), [])
 
-    def test_end(self) -> None:
-        """Both parts of a look tell it: the story may be newer than the execution."""
-        over = look("SUCCEEDED", outcome="succeeded")
-        self.assertTrue(is_over(over))
-        self.assertFalse(is_over(look("RUNNING")))
-        self.assertFalse(is_over(Look(execution=look("RUNNING").execution, story=over.story)))
-
     def test_state_on_one_line(self) -> None:
         """Status, progress and time."""
         begun = 1_767_225_600.0
@@ -72,13 +64,8 @@ class StoryTests(SynchronousTestCase):
             "job is Pending, 12 s; step submit waits: Oozie: refused; look at it",
         )
 
-    def test_outcome_of_a_success(self) -> None:
-        """Exit code 0 and one line."""
-        done = look("SUCCEEDED", outcome="succeeded", end_time="2026-01-01T00:00:41")
-        self.assertEqual(outcome(done), (0, ["job SUCCEEDED after 41 s"]))
-
     def test_outcome_of_a_failure(self) -> None:
-        """Exit code 1, with reason, meaning, advice and the program's own code."""
+        """Exit code 1, with reason, meaning, advice as a command, and the program's own code."""
         failure = fault("OUTPUT_EXISTS", "job-node", "/out exists", meaning="M", advice="A")
         code, lines = outcome(look("KILLED", outcome="failed", failure=failure, return_code=2))
         self.assertEqual(code, 1)
@@ -87,36 +74,23 @@ class StoryTests(SynchronousTestCase):
         )
         self.assertTrue(lines[3].startswith("  OUTPUT_EXISTS means: "))
         self.assertTrue(lines[4].startswith("  what to do: "))
-        self.assertEqual(
-            lines[5],
-            "  either remove it, or name another place: svcd job rerun e1 --output URL",
-        )
-        self.assertEqual(lines[6], "its program ended with exit code 2")
+        another = "  either remove it, or name another place: svcd job rerun e1 --output URL"
+        self.assertEqual(lines[5:7], [another, "its program ended with exit code 2"])
 
-    def test_advice_names_the_execution(self) -> None:
-        """The command can be copied."""
-        code = Code.EXIT_CODE
-        explained = {"meaning": code.meaning, "advice": code.advice}
-        failure = fault("EXIT_CODE", "job-node", "exit code [1]", **explained)
-        _, lines = outcome(look("KILLED", outcome="failed", failure=failure))
-        self.assertTrue(lines[-1].endswith(" in its log: svcd job logs e1"), lines)
-
-    def test_outcome_of_a_cancel(self) -> None:
-        """It is no success."""
-        self.assertEqual(
-            outcome(look("KILLED", outcome="cancelled", end_time="2026-01-01T00:00:41")),
-            (1, ["job cancelled by a request to svcd after 41 s"]),
-        )
+    def test_other_outcomes(self) -> None:
+        """A success is code 0; a cancel is none, nor is a kill by others, which has a reason."""
         failure = fault("KILLED_ELSEWHERE", "workflow", "was killed")
-        code, lines = outcome(look("KILLED", outcome="killed", failure=failure))
-        self.assertEqual(
-            (code, lines[:3]),
-            (
-                1,
-                [
-                    "job killed",
-                    "failure: KILLED_ELSEWHERE in step workflow",
-                    "  was killed",
-                ],
-            ),
-        )
+        reason = ["failure: KILLED_ELSEWHERE in step workflow", "  was killed"]
+        for status, more, code, lines in (
+            ("SUCCEEDED", {"outcome": "succeeded"}, 0, ["job SUCCEEDED after 41 s"]),
+            ("KILLED", {"outcome": "cancelled"}, 1,
+             ["job cancelled by a request to svcd after 41 s"]),
+            ("KILLED", {"outcome": "killed", "failure": failure}, 1,
+             ["job killed after 41 s", *reason]),
+        ):  # fmt: skip
+            over = look(status, end_time="2026-01-01T00:00:41", **more)
+            ended, told = outcome(over)
+            self.assertEqual((ended, told[:3]), (code, lines))
+            self.assertTrue(is_over(over))
+            # the story may be newer than the execution
+            self.assertFalse(is_over(Look(execution=look("RUNNING").execution, story=over.story)))

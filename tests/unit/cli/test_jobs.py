@@ -13,60 +13,56 @@ from tests.support.commands import RunCase
 
 
 class JobTests(RunCase):
-    def test_list_and_show(self) -> None:
-        """A table for people; the API's JSON for scripts; the name of a job is its latest run."""
-        empty = self.shown.run("job", "ls")
-        self.assertEqual(
-            empty.out, "there is no job execution: svcd run FILE --on CLUSTER makes one\n"
-        )
+    def test_list(self) -> None:
+        """A table for people; the API's JSON or ids for scripts; filters by the words of people."""
+        empty = "there is no job execution: svcd run FILE --on CLUSTER makes one\n"
+        self.assertEqual(self.shown.run("job", "ls").out, empty)
         self.pig()
         self.pig("-c", "svcd.fake.outcome=fail")
         first, second = self.executions()
-        table = self.shown.run("job", "ls").out.splitlines()
-        self.assertTrue(table[0].startswith("ID "))
-        self.assertIn("count  SUCCEEDED", table[1])
-        self.assertEqual(len(table), 3)
+        head, row, _ = self.shown.run("job", "ls").out.splitlines()
+        self.assertTrue(head.startswith("ID "))
+        self.assertIn("count  SUCCEEDED", row)
         self.assertEqual(self.shown.body("job", "ls"), {"job_executions": [first, second]})
-        for name in ("count", "cou", second["job_id"]):
-            self.assertEqual(self.shown.body("job", "show", name), second, name)
-        self.assertEqual(self.shown.body("job", "show", first["id"]), first)
-        self.assertEqual(
-            self.shown.body("job", "ls", "--status", "SUCCEEDED"), {"job_executions": [first]}
-        )
-        self.assertEqual(
-            self.shown.run("job", "ls", "-o", "name").out, f"{first['id']}\n{second['id']}\n"
-        )
-        none = self.shown.run("job", "ls", "--status", "suspended")
-        self.assertIn("there is no such job execution; svcd job ls shows all", none.out + none.err)
-        self.assertEqual(jobs._STATUSES, tuple(each.value for each in ExecutionStatus))
+        names = self.shown.run("job", "ls", "-o", "name").out
+        self.assertEqual(names, f"{first['id']}\n{second['id']}\n")
         for status, rows in (
+            ("SUCCEEDED", [first]),
             ("failed", [second]),
-            ("FAILED", [second]),
             ("KILLED", [second]),
             ("cancelled", []),
         ):
             said = self.shown.body("job", "ls", "--status", status)
             self.assertEqual(said, {"job_executions": rows}, status)
         self.assertIn("count  failed  ", self.shown.run("job", "ls", "--status", "failed").out)
-        wrong = self.shown.run("job", "ls", "--status", "RUNING")
-        self.assertIn("'RUNING' is not one of", wrong.err)
+        none = self.shown.run("job", "ls", "--status", "suspended")
+        self.assertIn("there is no such job execution; svcd job ls shows all", none.out + none.err)
+        self.assertEqual(jobs._STATUSES, tuple(each.value for each in ExecutionStatus))
+        self.assertIn("'RUNING' is not one of", self.refused(2, "job", "ls", "--status", "RUNING"))
+        self.done("cluster", "rm", "first", "--yes", "--wait")
+        self.assertIn("  (deleted)  ", self.shown.run("job", "ls").out)
 
     def test_the_name_of_a_job_means_the_latest_content_of_its_file(self) -> None:
         """A corrected program is another job; its name, its beginning and the list follow it."""
         self.pig("-c", "svcd.fake.outcome=fail")
         self.pig(content="-- corrected\n")
         failed, corrected = self.executions()
-        self.assertNotEqual(failed["job_id"], corrected["job_id"])
-        for name in ("count", "count.pig", "cou", corrected["job_id"]):
-            self.assertEqual(self.shown.body("job", "show", name), corrected, name)
-        self.assertEqual(self.shown.body("job", "show", failed["job_id"]), failed)
-        self.assertIn(f"job execution {corrected['id']}: ", self.shown.run("why", "count").out)
-        both = {"job_executions": [failed, corrected]}
-        self.assertEqual(self.shown.body("job", "ls", "--job", "count"), both)
-        of_one = self.shown.body("job", "ls", "--job", failed["job_id"])
-        self.assertEqual(of_one, {"job_executions": [failed]})
+        for name, execution in (
+            *((name, corrected) for name in ("count", "count.pig", "cou", corrected["job_id"])),
+            (failed["job_id"], failed),
+            (failed["id"], failed),
+        ):
+            self.assertEqual(self.shown.body("job", "show", name), execution, name)
+        for command in (("why",), ("job", "why")):
+            told = self.done(*command, "count").out
+            self.assertIn(f"job execution {corrected['id']}: ", told)
+        for name, rows in (("count", [failed, corrected]), (failed["job_id"], [failed])):
+            found = self.shown.body("job", "ls", "--job", name)
+            self.assertEqual(found, {"job_executions": rows})
         self.pig()
         self.assertEqual(self.shown.body("job", "show", "count"), self.executions()[2])
+        told = self.refused(3, "job", "show", "cuont")
+        self.assertIn("has no job 'cuont'; did you mean count?", told)
 
     def test_show_names_what_was_given(self) -> None:
         """The data and values of the execution follow its row, by the options of svcd run."""
@@ -84,12 +80,6 @@ class JobTests(RunCase):
                 "argument  x y",
             ],
         )
-
-    def test_deleted_cluster_has_no_id_in_the_table(self) -> None:
-        """Its id, which no command takes any more, is in the JSON alone."""
-        self.pig()
-        self.assertEqual(self.shown.run("cluster", "rm", "first", "--yes", "--wait").code, 0)
-        self.assertIn("  (deleted)  ", self.shown.run("job", "ls").out)
 
     def test_logs(self) -> None:
         """Once, and until the end with its result."""
@@ -116,9 +106,7 @@ class JobTests(RunCase):
             self.shown.before = lambda method, path, status=status: (
                 status if "/log?" in path else None
             )
-            said = self.shown.run("job", "logs", "count")
-            self.assertEqual((said.code, said.out, said.err.count("\n")), (code, "", 1), said)
-            self.assertRegex(said.err, r"\Asvcd job logs: ")
+            self.assertRegex(self.refused(code, "job", "logs", "count"), r"\Asvcd job logs: ")
 
     def test_overloaded_api_and_several_clusters(self) -> None:
         """The one that is accepted is named, and the one that is not."""
@@ -132,38 +120,23 @@ class JobTests(RunCase):
         self.assertIn("cluster first is being deleted\n", said.err)
         self.assertIn("svcd cluster rm: cluster second is not deleted: ", said.err)
 
-    def test_cancel_and_rm(self) -> None:
-        """A cancelled job is shown so; rm asks, and leaves the job itself."""
+    def test_cancel_rm_and_forget(self) -> None:
+        """A cancelled job is shown so; rm leaves the job itself, which goes last. Both ask."""
         self.pig("--detach", "-c", "svcd.fake.run_s=600")
-        said = self.shown.run("job", "cancel", "count")
-        self.assertEqual(said.code, 0, said)
+        said = self.done("job", "cancel", "count")
         self.assertRegex(said.out, r"\AID .*\n\S+ +count +cancelled ")
         self.assertIn(" is cancelled\n", said.err)
         self.assertEqual(self.executions()[0]["info"]["status"], "KILLED")
-        refused = self.shown.run("job", "rm", "count")
-        self.assertEqual((refused.code, refused.err.count("\n")), (4, 1), refused)
-        self.assertIn("needs --yes", refused.err)
-        self.assertEqual(self.shown.run("job", "rm", "count", "--yes").code, 0)
-        self.assertEqual(self.executions(), [])
-        self.assertEqual(len(self.api.get("/jobs")["jobs"]), 1)
-        said = self.shown.run("job", "show", "count")
-        self.assertEqual(said.code, 3)
-        self.assertIn(
-            "job count has no execution: it has not run, or its executions are deleted", said.err
-        )
-
-    def test_forget(self) -> None:
-        """A job goes when it has no execution left; the question comes first."""
-        self.pig("--detach")
-        refused = self.shown.run("job", "forget", "count")
-        self.assertEqual((refused.code, refused.err.count("\n")), (4, 1), refused)
-        self.assertIn("delete job count needs --yes", refused.err)
-        refused = self.shown.run("job", "forget", "count", "--yes")
-        self.assertEqual((refused.code, refused.err.count("\n")), (4, 1), refused)
-        self.assertIn("execution", refused.err)
-        self.assertEqual(self.shown.run("job", "rm", "count", "--yes").code, 0)
-        said = self.shown.run("job", "forget", "count", "--yes")
-        self.assertEqual((said.code, said.err), (0, "deleted job count\n"), said)
+        self.assertIn("execution", self.refused(4, "job", "forget", "count", "--yes"))
+        self.assertIn("needs --yes", self.refused(4, "job", "rm", "count"))
+        self.done("job", "rm", "count", "--yes")
+        self.assertEqual((self.executions(), len(self.api.get("/jobs")["jobs"])), ([], 1))
+        text = "job count has no execution: it has not run, or its executions are deleted"
+        self.assertIn(text, self.refused(3, "job", "show", "count"))
+        told = self.refused(4, "job", "forget", "count")
+        self.assertIn("delete job count needs --yes", told)
+        said = self.done("job", "forget", "count", "--yes")
+        self.assertEqual(said.err, "deleted job count\n")
         self.assertEqual(self.api.get("/jobs")["jobs"], [])
         self.assertEqual(len(self.api.get("/job-binaries")["binaries"]), 1)
 
@@ -172,35 +145,34 @@ class JobTests(RunCase):
         for content in ("1", "2", "3", "4"):
             self.pig("--detach", content=content)
         ids = [each["id"] for each in self.executions()]
-        self.assertEqual(self.shown.run("job", "rm", *ids[:2], ids[3], "--yes").code, 0)
+        self.done("job", "rm", *ids[:2], ids[3], "--yes")
         for kind in ("job forget", "binary rm"):
-            said = self.shown.run(*kind.split())
-            self.assertEqual((said.code, said.err.count("\n")), (2, 1), said)
-            self.assertIn("s, or --unused\n", said.err)
-            said = self.shown.run(*kind.split(), "x", "--unused")
-            self.assertEqual(said.code, 2, said)
-        self.assertEqual(self.shown.run("binary", "rm", "--unused", "--yes").err, "")
-        said = self.shown.run("job", "forget", "--unused")
-        self.assertRegex(said.err, "delete job count-[0-9a-f]{12}, count-[0-9a-f]{12} needs")
-        self.assertEqual(self.shown.run("job", "forget", "--unused", "--yes").code, 0)
-        self.assertEqual(self.shown.run("binary", "rm", "--unused", "--yes").code, 0)
-        self.assertEqual(len(self.api.get("/jobs")["jobs"]), 2)
-        self.assertEqual(len(self.api.get("/job-binaries")["binaries"]), 2)
+            self.assertIn("s, or --unused\n", self.refused(2, *kind.split()))
+            self.refused(2, *kind.split(), "x", "--unused")
+        self.assertEqual(self.done("binary", "rm", "--unused", "--yes").err, "")
+        said = self.refused(4, "job", "forget", "--unused")
+        self.assertRegex(said, "delete job count-[0-9a-f]{12}, count-[0-9a-f]{12} needs")
+        self.done("job", "forget", "--unused", "--yes")
+        self.done("binary", "rm", "--unused", "--yes")
+        for path, key in (("jobs",) * 2, ("job-binaries", "binaries")):
+            self.assertEqual(len(self.api.get(f"/{path}")[key]), 2)
         self.assertEqual(len(self.api.get("/job-binary-internals")["binaries"]), 2)
-        self.assertEqual(self.shown.run("job", "rerun", "count.pig").code, 0)
+        self.done("job", "rerun", "count.pig")
 
     def test_open(self) -> None:
         """The page of a cluster or an execution, by a name or the beginning of an id."""
         self.pig()
         (execution,) = self.executions()
-        for what in ("count", execution["id"][:13], execution["id"]):
-            said = self.shown.run("open", what)
-            self.assertEqual(said.out, f"{self.shown.url}/console/#/runs/{execution['id']}\n", said)
-        said = self.shown.run("open", "fir")
-        self.assertEqual(said.out, f"{self.shown.url}/console/#/clusters/{self.cluster_id}\n", said)
-        said = self.shown.run("open", "frist")
-        self.assertEqual((said.code, said.err.count("\n")), (3, 1), said)
-        self.assertIn("has no cluster 'frist'; did you mean first?", said.err)
+        run = f"runs/{execution['id']}"
+        for what, page in (
+            ("count", run),
+            (execution["id"][:13], run),
+            ("fir", f"clusters/{self.cluster_id}"),
+        ):
+            said = self.done("open", what)
+            self.assertEqual(said.out, f"{self.shown.url}/console/#/{page}\n")
+        told = self.refused(3, "open", "frist")
+        self.assertIn("has no cluster 'frist'; did you mean first?", told)
 
     def test_status(self) -> None:
         """The running job by its name; each list is read in pages."""
@@ -234,42 +206,21 @@ class JobTests(RunCase):
             self.assertEqual(len(calls) > 1, again, calls)
 
     def test_rerun(self) -> None:
-        """The same job, data and configuration once more."""
+        """The same job, data and configuration once more, or another output: a URL or a source."""
         self.pig("-c", "a=b")
-        said = self.shown.run("job", "rerun", "count")
-        self.assertEqual(said.code, 0, said)
+        self.done("job", "rerun", "count")
         first, second = self.executions()
         for name in ("job_id", "cluster_id", "input_id", "output_id", "job_configs"):
             self.assertEqual(first[name], second[name])
-
-    def test_rerun_with_another_output(self) -> None:
-        """A URL, for which a data source is made, or a data source."""
-        self.pig()
-        said = self.shown.run("job", "rerun", "count", "--output", "hdfs:///again", "-o", "json")
-        self.assertEqual(said.code, 0, said)
-        again = self.executions()[1]
+        self.done("job", "rerun", "count", "--output", "hdfs:///again", "-o", "json")
+        again = self.executions()[-1]
         source = self.api.get(f"/data-sources/{again['output_id']}")["data_source"]
         self.assertEqual(source["url"], "hdfs:///again")
         for name in (source["name"], source["id"]):
-            said = self.shown.run("job", "rerun", "count", "--output", name, "--detach")
-            self.assertEqual(said.code, 0, said)
+            self.done("job", "rerun", "count", "--output", name, "--detach")
             self.assertEqual(self.executions()[-1]["output_id"], source["id"])
-        said = self.shown.run("job", "rerun", "count", "--output", "s3://bucket/x")
-        self.assertEqual(said.code, 2, said)
-        self.assertIn("expected hdfs:///PATH or objstore://CONTAINER/PATH", said.err)
-
-    def test_why(self) -> None:
-        """The history of the latest run."""
-        self.pig()
-        said = self.shown.run("job", "why", "count")
-        self.assertIn("of job count (Pig, ", said.out)
-
-    def test_unknown(self) -> None:
-        """With the nearest name of a job."""
-        self.pig()
-        said = self.shown.run("job", "show", "cuont")
-        self.assertEqual((said.code, said.err.count("\n")), (3, 1), said)
-        self.assertIn("has no job 'cuont'; did you mean count?", said.err)
+        told = self.refused(2, "job", "rerun", "count", "--output", "s3://bucket/x")
+        self.assertIn("expected hdfs:///PATH or objstore://CONTAINER/PATH", told)
 
 
 class NamedTests(SynchronousTestCase):

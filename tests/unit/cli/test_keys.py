@@ -62,13 +62,28 @@ class RotateTests(SynchronousTestCase):
         return kept_key(self.key, fingerprint(self.before.seals))
 
     def test_all_secrets_are_sealed_anew(self) -> None:
-        """Columns and parts of records; the mode of the file stays, and the former key is kept."""
+        """Columns and parts of records; the former key is kept, and its mode.
+
+        The new key is kept, too: a former key that is copied over it loses nothing.
+        """
         said = self.done("keys", "rotate").out
-        self.assert_rotated()
+        newest = self.assert_rotated()
+        self.assertEqual(load(kept_key(self.key, fingerprint(newest.seals))), newest)
         for table in ("clusters", "data_sources", "job_credentials"):
             self.assertRegex(said, rf"(?m)^  {table} +[1-9]\d* rows sealed anew$")
         self.assertEqual(self.key.stat().st_mode & 0o777, 0o600)
         self.assertEqual(load(self.former()), self.before)
+        self.before = newest
+        self.done("keys", "rotate")
+        self.assert_rotated()
+
+    def test_text_of_a_caller_stays(self) -> None:
+        """It only looks like a sealed one."""
+        text = "f1:gAAAAABforged"
+        one = "where id = (select min(id) from data_sources)"
+        change(self.state, f"update data_sources set name = ? {one}", text)
+        self.done("keys", "rotate")
+        self.assertIn(text, texts(self.state))
 
     def test_interrupted_rotation_continues(self) -> None:
         """After each part of the work both keys open, and the next call makes no third key."""
@@ -82,82 +97,50 @@ class RotateTests(SynchronousTestCase):
         self.assertIn("continuing the rotation", self.done("keys", "rotate").out)
         self.assertEqual(self.assert_rotated().seals, newest)
 
-    def test_twice(self) -> None:
-        """What is derived from the first key stays."""
-        self.done("keys", "rotate")
-        self.before = load(self.key)
-        self.done("keys", "rotate")
-        self.assert_rotated()
-
-    def test_text_of_a_caller_stays(self) -> None:
-        """It only looks like a sealed one."""
-        text = "f1:gAAAAABforged"
-        one = "where id = (select min(id) from data_sources)"
-        change(self.state, f"update data_sources set name = ? {one}", text)
-        self.done("keys", "rotate")
-        self.assertIn(text, texts(self.state))
-
     def test_former_backup_names_the_key_that_it_needs(self) -> None:
-        """The file that the rotation has kept."""
-        file = self.state.parent / f"{self.state.name}.backup"
-        self.done("backup", str(file))
+        """The file that the rotation has kept; a backup within a rotation needs both keys."""
+        files = [str(self.state.parent / f"{self.state.name}.{name}") for name in "ab"]
+        self.done("backup", files[0])
+        replace(self.key, self.before.renewed())
+        self.done("backup", files[1])
         self.done("keys", "rotate")
-        said = self.done("restore", "--replace", str(file)).out
-        self.assertIn(f"(it is {self.former()}, mode 0600)", said)
+        for file in files:
+            said = self.done("restore", "--replace", file).out
+            self.assertIn(f"(it is {self.former()}, mode 0600)", said)
         self.key.write_bytes(self.former().read_bytes())
+        self.done("restore", "--replace", files[0])
         self.assertIn("no faults", self.done("db", "check").out)
 
-    def test_every_key_is_kept(self) -> None:
-        """Also the new one, so that a former key that is copied over it loses nothing."""
-        self.done("keys", "rotate")
-        newest = load(self.key)
-        self.assertEqual(load(kept_key(self.key, fingerprint(newest.seals))), newest)
-
-    def test_a_file_in_the_place_of_the_former_key_is_refused(self) -> None:
-        """The former key would be lost, and former backups with it; nothing is changed."""
-        self.former().write_text("something else")
+    def refused(self) -> str:
+        """The one line of a rotation that changes no key."""
+        before = load(self.key)
         ran = svcd("keys", "rotate", state=self.state)
         self.assertEqual((ran.code, ran.err.count("\n")), (1, 1), ran.err)
-        self.assertIn(f"{self.former()} does not hold the key of its name", ran.err)
-        self.assertEqual(load(self.key), self.before)
+        self.assertEqual(load(self.key), before)
+        return ran.err
+
+    def test_a_file_in_the_place_of_the_former_key_is_refused(self) -> None:
+        """The former key would be lost, and former backups with it."""
+        self.former().write_text("something else")
+        self.assertIn(f"{self.former()} does not hold the key of its name", self.refused())
         self.former().unlink()
         self.done("keys", "rotate")
         self.assertEqual(load(self.former()), self.before)
 
-    def test_key_of_another_database_is_refused(self) -> None:
-        """Before anything is changed; the first row is named."""
-        self.key.write_bytes(Fernet.generate_key())
-        other = load(self.key)
-        ran = svcd("keys", "rotate", state=self.state)
-        self.assertEqual(ran.code, 1)
-        self.assertRegex(ran.err, r"\d+ stored secrets open with no key of .*\(first: \w+ \S+\)")
-        self.assertEqual(load(self.key), other)
-
-    def test_lost_secret_of_an_unreadable_row_is_refused(self) -> None:
-        """Its record may be mended by hand later; the secret could not."""
+    def test_secrets_that_no_key_opens_are_refused(self) -> None:
+        """One lost in an unreadable row, or all, with another key; the first row is named."""
         one = "where id = (select min(id) from data_sources)"
         lost = MemorySealer().seal(Secret("{}"))
         change(self.state, f"update data_sources set record = '?', sealed = ? {one}", lost)
-        ran = svcd("keys", "rotate", state=self.state)
-        self.assertRegex(ran.err, r": 1 stored secrets open with no key of .*\(first: data_sources")
-        self.assertEqual(load(self.key), self.before)
-
-    def test_backup_within_a_rotation_needs_both_keys(self) -> None:
-        """Its rows may have been sealed with either."""
-        file = self.state.parent / f"{self.state.name}.backup"
-        replace(self.key, self.before.renewed())
-        self.done("backup", str(file))
-        self.done("keys", "rotate")
-        said = self.done("restore", "--replace", str(file)).out
-        self.assertIn(f"(it is {self.former()}, mode 0600)", said)
+        told = r"stored secrets open with no key of .*\(first: "
+        self.assertRegex(self.refused(), rf": 1 {told}data_sources")
+        self.key.write_bytes(Fernet.generate_key())
+        self.assertRegex(self.refused(), rf": \d+ {told}\w+ \S+\)")
 
     def test_running_daemon_is_left_alone(self) -> None:
-        """And so is the key."""
         database = SqliteDatabase(self.state / "svcd.sqlite")
-        ran = svcd("keys", "rotate", state=self.state)
+        self.refused()
         now(Deferred.fromCoroutine(database.close()))
-        self.assertEqual((ran.code, ran.err.count("\n")), (1, 1), ran.err)
-        self.assertEqual(load(self.key), self.before)
 
     def test_faults_of_the_key_file(self) -> None:
         """Each is one line with what to do."""

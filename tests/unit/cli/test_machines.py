@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
-import io
 import json
 import os
 import signal
@@ -17,8 +15,8 @@ from svcd.cli.embedded_doctor import machines
 from svcd.cli.exits import NOT_FOUND, USAGE, CommandError
 from svcd.cli.finding import Finding
 from svcd.cli.machines import chosen, rows
-from svcd.cli.main import main
 from svcd.embedded.installations import Installation, Machine
+from tests.support.commands import svcd
 
 MASTER = Machine("/a/cloud/machines/11-aa", "first-master-001", [7, 8], 900)
 WORKER = Machine("/a/cloud/machines/12-bb", "first-worker-001", [9], 400)
@@ -28,7 +26,7 @@ B = Installation("/b", [OTHER], daemon=0, exists=True)
 GONE = Installation("/gone", [OTHER], daemon=0, exists=False)
 
 
-class ListTests(SynchronousTestCase):
+class ChoiceTests(SynchronousTestCase):
     def test_a_row_for_each_machine(self) -> None:
         """With the ids of its processes, and of its daemon."""
         first, _, last = rows([A, B])
@@ -41,8 +39,6 @@ class ListTests(SynchronousTestCase):
         )  # fmt: skip
         self.assertEqual((last["daemon"], last["state"]), (None, "no daemon"))
 
-
-class ChoiceTests(SynchronousTestCase):
     def test_names_of_machines(self) -> None:
         """A state folder, an id, a name, or the beginning of one."""
         for name, expected in (
@@ -102,41 +98,33 @@ class CommandTests(SynchronousTestCase):
         return started
 
     def ran(self, *arguments: str) -> tuple[int, str, str]:
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main(["machines", *arguments])
-        return code, out.getvalue(), err.getvalue()
+        said = svcd("machines", *arguments)
+        return said.code, said.out, said.err
 
     def listed(self) -> list[str]:
         """The machines of the state folder by `ls`."""
-        code, out, _ = self.ran("ls", "-o", "json")
-        self.assertEqual(code, 0)
-        body = json.loads(out)["machines"]
+        body = json.loads(self.ran("ls", "-o", "json")[1])["machines"]
         return [each["id"] for each in body if each["state_dir"] == str(self.state)]
 
-    def test_machines_of_a_state_folder_end(self) -> None:
-        """The table has them before; the folder stays."""
+    def test_machines_end(self) -> None:
+        """One, or all of a state folder, which stays; one that is gone is not made anew."""
+        self.processes.append(self.sleeper(f"{self.state}/cloud/machines/m3"))
         code, out, err = self.ran("ls")
         self.assertEqual((code, err), (0, ""))
         self.assertRegex(out, rf"(?m)^m1 +1 +\d+ +no daemon +{self.state}$")
-        code, out, err = self.ran("rm", str(self.state), "--yes")
-        self.assertEqual((code, out), (0, ""))
-        self.assertTrue(err.startswith("2 machines ended: m1, m2\ntheir folders stay: "), err)
-        self.assertEqual([each.wait(5) for each in self.processes], [-signal.SIGTERM] * 2)
-        self.assertEqual((self.listed(), self.state.exists()), ([], True))
-
-    def test_one_machine_ends(self) -> None:
-        """A folder that is gone is not made anew."""
-        self.state.rmdir()
-        code, _, err = self.ran("rm", "m1", "-y")
-        self.assertEqual((code, err), (0, "1 machine ended: m1\n"))
-        self.assertEqual((self.listed(), self.state.exists()), (["m2"], False))
-
-    def test_without_a_terminal_it_needs_yes(self) -> None:
         code, _, err = self.ran("rm", str(self.state))
         self.assertEqual(code, 4)
-        self.assertIn("end all processes of m1, m2 needs --yes", err)
-        self.assertEqual(self.listed(), ["m1", "m2"])
+        self.assertIn("end all processes of m1, m2, m3 needs --yes", err)
+        self.assertEqual(self.listed(), ["m1", "m2", "m3"])
+        self.state.rmdir()
+        self.assertEqual(self.ran("rm", "m1", "-y"), (0, "", "1 machine ended: m1\n"))
+        self.assertEqual((self.listed(), self.state.exists()), (["m2", "m3"], False))
+        self.state.mkdir()
+        code, out, err = self.ran("rm", str(self.state), "--yes")
+        self.assertEqual((code, out), (0, ""))
+        self.assertTrue(err.startswith("2 machines ended: m2, m3\ntheir folders stay: "), err)
+        self.assertEqual([each.wait(5) for each in self.processes], [-signal.SIGTERM] * 3)
+        self.assertEqual((self.listed(), self.state.exists()), ([], True))
 
     def test_machines_of_a_daemon_that_runs_are_refused(self) -> None:
         """The command that ends them is named; without their folder it is another one."""

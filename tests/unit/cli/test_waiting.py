@@ -40,47 +40,26 @@ def work(**more: Any) -> dict[str, Any]:
 
 
 class ProgressTests(SynchronousTestCase):
-    def test_phase_bar_step_and_deadline(self) -> None:
-        now = work(until=UNTIL, machines_done=1, waits=[LOG_IN], waits_in_all=1)
-        self.assertEqual(
-            progress(CLUSTER, {"status": "Preparing", "work": now}, NOW),
-            "Preparing  [#####.....]  1/2 machines  log in on c-2  gives up in 10 min 00 s",
-        )
+    def test_line_of_a_cluster(self) -> None:
+        """Phase, bar, machines, the newest of the steps or servers, and the deadline.
 
-    def test_servers_that_boot(self) -> None:
-        """Without a step that is under way."""
+        The bar is full at the end alone: all machines are ready long before their daemons.
+        """
         servers = [{"machine": f"c-{n}", "status": "BUILD"} for n in (1, 2)]
-        self.assertEqual(
-            progress(
-                CLUSTER,
-                {"status": "Spawning", "work": work(servers=servers, servers_in_all=2)},
-                NOW,
-            ),
-            "Spawning  [###.......]  0/2 machines  waiting for server c-1 and 1 more",
-        )
-
-    def test_many_steps_at_once(self) -> None:
-        """The newest one, and the number of the others."""
         waits = [event("Oozie", "waiting"), event("start oozie", "started", machine="c-1")]
-        self.assertEqual(
-            progress(
-                CLUSTER, {"status": "Starting", "work": work(waits=waits, waits_in_all=12)}, NOW
-            ),
-            "Starting  [########..]  0/2 machines  start oozie on c-1 and 11 more",
-        )
-
-    def test_bar_is_full_at_the_end_alone(self) -> None:
-        """All machines are ready long before their daemons; the line fits into 80 columns."""
         stage = event("start the daemons", "started")
-        now = work(until=UNTIL, machines_done=2, waits=[stage], waits_in_all=1)
-        self.assertEqual(
-            progress(CLUSTER, {"status": "Starting", "work": now}, NOW),
-            "Starting  [#########.]  2/2 machines  start the daemons  gives up in 10 min 00 s",
-        )
-
-    def test_statuses_without_a_share(self) -> None:
-        """A deletion, and a status whose begin is not known."""
-        self.assertEqual(progress(CLUSTER, {"status": "Deleting", "work": None}, NOW), "Deleting")
+        for status, now, line in (
+            ("Preparing", work(until=UNTIL, machines_done=1, waits=[LOG_IN], waits_in_all=1),
+             "Preparing  [#####.....]  1/2 machines  log in on c-2  gives up in 10 min 00 s"),
+            ("Spawning", work(servers=servers, servers_in_all=2),
+             "Spawning  [###.......]  0/2 machines  waiting for server c-1 and 1 more"),
+            ("Starting", work(waits=waits, waits_in_all=12),
+             "Starting  [########..]  0/2 machines  start oozie on c-1 and 11 more"),
+            ("Starting", work(until=UNTIL, machines_done=2, waits=[stage], waits_in_all=1),
+             "Starting  [#########.]  2/2 machines  start the daemons  gives up in 10 min 00 s"),
+            ("Deleting", None, "Deleting"),
+        ):  # fmt: skip
+            self.assertEqual(progress(CLUSTER, {"status": status, "work": now}, NOW), line)
 
     def test_news_are_phases_and_troubles(self) -> None:
         self.assertEqual(
