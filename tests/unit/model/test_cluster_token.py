@@ -1,4 +1,4 @@
-"""The token of a cluster: how it is made, and where it is shown."""
+"""The token of a cluster in its links. `tests.system.test_cluster_tokens` has its life."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.model.cluster_token import CONTENT, ClusterTokens, inserted, link
+from svcd.model.cluster_token import ClusterTokens
 from svcd.model.ids import ClusterId, TenantId
 from svcd.model.secret import Secret
 
-TENANT, CLUSTER = TenantId("demo"), ClusterId("c1")
+TENANT = TenantId("demo")
 HIDDEN = b'{"id":"c1","info":{"Spark":{"Connect":"sc://10.0.0.5:15002/;token=***"}},"count":1}'
 
 
@@ -25,19 +25,10 @@ class TokenTests(SynchronousTestCase):
 
     def test_a_token_is_a_digest_of_project_and_cluster(self) -> None:
         """No text of a caller has the same digest, for these bytes are no UTF-8."""
-        self.assertEqual(self.tokens.of(TENANT, CLUSTER), Secret("1c" + "0" * 38))
+        self.assertEqual(self.tokens.of(TENANT, ClusterId("c1")), Secret("1c" + "0" * 38))
         self.assertEqual(self.asked, [b"\xffcluster token\0demo\0c1"])
 
-    def test_a_file_gets_it_in_place_of_the_stars(self) -> None:
-        """As a distribution made it."""
-        self.assertEqual(CONTENT, b"***\n")
-        self.assertEqual(inserted(CONTENT, Secret("abc")), b"abc\n")
-
-    def test_a_link_has_stars(self) -> None:
-        """The distribution does not know the token."""
-        self.assertEqual(link("sc://10.0.0.5:15002/"), "sc://10.0.0.5:15002/;token=***")
-
-    def test_each_cluster_is_shown_with_its_own(self) -> None:
+    def test_each_cluster_of_a_list_is_shown_with_its_own(self) -> None:
         """Other links, and other texts of the cluster, stay."""
         other = (
             b'{"id":"c2","description":"sc://x/;token=***",'
@@ -45,22 +36,12 @@ class TokenTests(SynchronousTestCase):
             b'"Spark":{"Connect":"sc://10.0.0.6:15002/;token=***"}}}'
         )
         first, second = json.loads(b"[%b]" % self.tokens.shown(TENANT, HIDDEN + b"," + other))
-        self.assertEqual(
-            first,
-            {
-                "id": "c1",
-                "info": {"Spark": {"Connect": f"sc://10.0.0.5:15002/;token=1c{'0' * 38}"}},
-                "count": 1,
-            },
-        )
+        link = f"sc://10.0.0.5:15002/;token=1c{'0' * 38}"
+        self.assertEqual(first, {"id": "c1", "info": {"Spark": {"Connect": link}}, "count": 1})
+        link = f"sc://10.0.0.6:15002/;token=2c{'0' * 38}"
+        web = {"Web UI": "http://10.0.0.5:9870"}
+        self.assertEqual(second["info"], {"HDFS": web, "Spark": {"Connect": link}})
         self.assertEqual(second["description"], "sc://x/;token=***")
-        self.assertEqual(
-            second["info"],
-            {
-                "HDFS": {"Web UI": "http://10.0.0.5:9870"},
-                "Spark": {"Connect": f"sc://10.0.0.6:15002/;token=2c{'0' * 38}"},
-            },
-        )
 
     def test_clusters_without_such_a_link_are_not_decoded(self) -> None:
         """Whatever they hold."""
