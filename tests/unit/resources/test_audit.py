@@ -7,9 +7,11 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.job import Execution
+from svcd.model.requests import NewNodeGroupTemplate
 from svcd.testing import Effect, FakeService
 from svcd.workflow.commands import Jobs
 from tests.contract.store.rows import execution
+from tests.unit.resources.bodies import LEAST
 
 SOURCE = {"name": "in", "type": "hdfs", "url": "/in"}
 
@@ -131,13 +133,7 @@ class AuditTests(SynchronousTestCase):
         patch.restore()
         self.api.faults.add(where="compute", effect=Effect.DELAY, delay_s=20.0)
         self.api.restart({"server.request_timeout_s": "10"})
-        template = {
-            "name": "w",
-            "plugin_name": "fake",
-            "engine_version": "0.1",
-            "flavor_id": "2",
-            "node_processes": ["datanode"],
-        }
+        template = LEAST[NewNodeGroupTemplate]
         record = self.record("POST", "node-group-templates", json=template)
         self.assertEqual((record["outcome"], record["status"]), ("unknown", 504))
         self.api.advance(200)

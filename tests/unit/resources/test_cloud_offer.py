@@ -8,11 +8,12 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.cloud import Flavor, Network, Usage
+from svcd.model.requests import NewCluster
 from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.resources.cloud_offer import offer
 from svcd.testing import Effect, FakeService, FaultRule
-from tests.support.fakes import MASTER
+from tests.unit.resources.bodies import LEAST, WHOLE
 
 _ALL = {
     "instances": (0, 200),
@@ -69,18 +70,9 @@ class CloudOfferTests(SynchronousTestCase):
     def test_used_quotas_follow_a_cluster_at_once(self) -> None:
         """No older answer is kept."""
         self.quotas()
-        group = {"name": "all", "count": 1, "flavor_id": FakeService.flavor_id}
-        body = {
-            "name": "c",
-            "plugin_name": "fake",
-            "engine_version": "0.1",
-            "default_image_id": FakeService.image_id,
-            "user_keypair_id": FakeService.keypair,
-            "node_groups": [
-                {**group, "node_processes": [*MASTER, "datanode", "nodemanager"]}
-                | {"volumes_per_node": 2, "volumes_size": 5, "floating_ip_pool": "public"}
-            ],
-        }
+        extras = {"volumes_per_node": 2, "volumes_size": 5, "floating_ip_pool": "public"}
+        body = {**LEAST[NewCluster], "node_groups": [{**WHOLE, **extras}]}
+        body["user_keypair_id"] = FakeService.keypair
         made = self.svcd.call("POST", "/v1.1/demo/clusters", body)
         self.assertEqual(made.status, 202, made.body)
         self.svcd.advance(120)
@@ -145,11 +137,6 @@ class CloudOfferTests(SynchronousTestCase):
         answer = self.svcd.call("GET", "/v1.1/demo/cloud")
         self.assertEqual((answer.status, answer.json["error_name"]), (502, "PLATFORM_ERROR"))
 
-    def test_the_first_version_does_not_have_it(self) -> None:
-        """The interface of v1.0 stays as it is."""
-        answer = self.svcd.call("GET", "/v1.0/demo/cloud")
-        self.assertEqual((answer.status, answer.json["error_name"]), (404, "NOT_FOUND"))
-
 
 class OfferTests(SynchronousTestCase):
     """The answer of the parts."""
@@ -179,6 +166,3 @@ class OfferTests(SynchronousTestCase):
             [("networks", "NOT_FOUND", "network: is not in the catalog (not found)")],
         )
         self.assertEqual(usage["volumes"].left, 0)
-
-    def test_a_bug_is_no_failed_part(self) -> None:
-        self.assertRaises(KeyError, offer, {}, {"networks": KeyError("x")})

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.model.requests import NewNodeGroupTemplate
 from svcd.testing import FakeService
-from tests.support.fakes import WORKER, cluster_body
+from tests.support.fakes import cluster_body
+from tests.unit.resources.bodies import LEAST
 
 
 class CountTests(SynchronousTestCase):
@@ -37,13 +39,7 @@ class CountTests(SynchronousTestCase):
 
     def test_a_post_of_a_template_is_one_call_and_one_transaction(self) -> None:
         """The row, and its change in the feed. Nothing is read back."""
-        group = {
-            "name": "first",
-            "plugin_name": "fake",
-            "engine_version": "0.1",
-            "flavor_id": "2",
-            "node_processes": WORKER,
-        }
+        group = LEAST[NewNodeGroupTemplate]
         self.svcd.call("POST", "/v1.1/demo/node-group-templates", json=group)
         self.watch()
         for name in ("second", "third"):

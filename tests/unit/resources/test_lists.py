@@ -151,42 +151,30 @@ class ServiceTests(FakeServiceMixin, SynchronousTestCase):
         now(Deferred.fromCoroutine(store.tx(self.fill)))
 
     async def fill(self, tx: Any) -> None:
-        tenant = TenantId(self.svcd.tenant)
-        common: dict[str, Any] = {"tenant_id": tenant, "created_at": at(1)}
-        for number in range(300):
-            made = cluster(number)
-            await tx.clusters.add(evolve(made, id=ClusterId(f"c-{number:03}"), **common))
+        common: dict[str, Any] = {"tenant_id": TENANT, "created_at": at(1)}
+        for n in range(300):
+            binary = JobBinaryId(f"b-{n:03}")
+            await tx.clusters.add(evolve(cluster(n), id=ClusterId(f"c-{n:03}"), **common))
+            id_, url = DataSourceId(f"d-{n:03}"), "/in" if n % 2 else "/out"
             await tx.data_sources.add(
-                DataSource(
-                    id=DataSourceId(f"d-{number:03}"), name=f"d{number}", type="hdfs",
-                    url="/in" if number % 2 else "/out", **common,
-                )
-            )  # fmt: skip
+                DataSource(id=id_, name=f"d{n}", type="hdfs", url=url, **common)
+            )
             await tx.job_binaries.add(
-                JobBinary(
-                    id=JobBinaryId(f"b-{number:03}"), name=f"b{number}", url="objstore://a/b",
-                    **common,
-                )
-            )  # fmt: skip
-            mains = (JobBinaryId(f"b-{number:03}"),)
-            libs = tuple(JobBinaryId(f"b-{n:03}") for n in range(299 if number == 7 else 1))
-            await tx.jobs.add(
-                Job(
-                    id=JobId(f"j-{number:03}"), name=f"j{number}", type=JobType.PIG, mains=mains,
-                    libs=libs, **common,
-                )
-            )  # fmt: skip
+                JobBinary(id=binary, name=f"b{n}", url="objstore://a/b", **common)
+            )
+            libs = tuple(JobBinaryId(f"b-{n:03}") for n in range(299 if n == 7 else 1))
+            job = Job(id=JobId(f"j-{n:03}"), name=f"j{n}", type=JobType.PIG, libs=libs, **common)
+            await tx.jobs.add(evolve(job, mains=(binary,)))
 
     def get(self, path: str) -> Any:
-        answer = self.svcd.call("GET", f"/v1.1/{self.svcd.tenant}/{path}")
+        answer = self.svcd.call("GET", f"/v1.1/demo/{path}")
         self.assertEqual(answer.status, 200, answer.body)
         (found,) = json.loads(answer.body).values()
         return found
 
     def test_each_row_is_listed_once_in_order(self) -> None:
-        for path, prefix in (
-            ("clusters", "c"), ("data-sources", "d"), ("job-binaries", "b"), ("jobs", "j"),
-        ):  # fmt: skip
+        for path in ("clusters", "data-sources", "job-binaries", "jobs"):
+            prefix = path.rpartition("job-")[2][0]
             ids = [each["id"] for each in self.get(path)]
             self.assertEqual(ids, [f"{prefix}-{n:03}" for n in range(300)])
 

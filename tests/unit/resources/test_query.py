@@ -8,7 +8,6 @@ from twisted.web.http_headers import Headers
 from svcd.errors import ValidationError
 from svcd.ports.store import Page
 from svcd.resources._query import Queries, Query, paged
-from svcd.testing import FakeServiceMixin
 
 FORCE = Query("force", "", flag=True)
 WAIT = Query("wait", "", least=0, most=60)
@@ -61,22 +60,3 @@ class ReadTests(SynchronousTestCase):
     def test_v10_has_only_the_old_ones_and_checks_nothing(self) -> None:
         found = self.read("1.0", limit=["0", "x"], force=["maybe"], tgs=["x"], tags=["a", "b"])
         self.assertEqual(found, {**NONE, "tags": ("a", "b")})
-
-
-class RouteTests(FakeServiceMixin, SynchronousTestCase):
-    def test_of_a_list_and_of_a_deletion(self) -> None:
-        """v1.1 names the parameter, v1.0 ignores it."""
-        svcd = self.fake_service()
-        for version, path, status in (
-            ("1.1", "clusters?limit=1&limit=2", 400),
-            ("1.0", "clusters?limit=1&limit=2", 200),
-            ("1.1", "images?tags=a&tags=b", 200),
-        ):
-            answer = svcd.call("GET", f"/v{version}/{svcd.tenant}/{path}")
-            self.assertEqual(answer.status, status, path)
-            if status == 400:
-                message = "?limit: given 2 times; give it once"
-                self.assertEqual(answer.json["error_message"], message)
-        for version, status in (("1.1", 400), ("1.0", 404)):
-            answer = svcd.call("DELETE", f"/v{version}/{svcd.tenant}/clusters/x?force=a&force=b")
-            self.assertEqual(answer.status, status)

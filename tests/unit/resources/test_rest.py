@@ -1,25 +1,25 @@
-"""The door in memory: order of the checks, tokens, failures, metrics."""
+"""The door in memory: order of the checks, tokens, failures, metrics, and what only it decides.
+
+The requests themselves are asserted by `tests.conformance`, who may do what by its `test_policy`.
+"""
 
 from __future__ import annotations
 
 import io
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
 from urllib.parse import quote
 
-from twisted.internet.defer import CancelledError
 from twisted.logger import globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.embedded.cloud.core import VANILLA_IMAGE_ID
 from svcd.model.ids import TenantId
-from svcd.ports.cloud import Access, CloudSession
+from svcd.ports.cloud import Access
 from svcd.provisioning.commands import Templates
 from svcd.runtime import logs
-from svcd.testing import Effect, FakeService, FaultRule
+from svcd.testing import CLOUD_URL, Effect, FakeService
 from tests.support.api import daemon_of
-from tests.support.fakes import Api
 
 NGT = {
     "name": "w",
@@ -29,9 +29,10 @@ NGT = {
     "node_processes": ["datanode"],
 }
 NGTS = "/v1.0/demo/node-group-templates"
+BASE = "/v1.1/demo"
 
 
-class _Tests(SynchronousTestCase):
+class DoorCase(SynchronousTestCase):
     def service(self, **settings: object) -> FakeService:
         """settings: `section__key`."""
         given = {k.replace("__", "."): str(v) for k, v in settings.items()}
@@ -40,56 +41,28 @@ class _Tests(SynchronousTestCase):
         return made
 
 
-class TokenTests(_Tests):
+class TokenTests(DoorCase):
     """`auth.mode=keystone`."""
 
     def setUp(self) -> None:
         self.api = self.service(auth__mode="keystone")
         self.token = self.api.token()
-        self.other = self.api.token("alice", project="alpha")
 
-    def status(self, path: str, token: str | None, **more: Any) -> tuple[int, str]:
-        headers = {} if token is None else {"X-Auth-Token": token}
-        answer = self.api.call(more.pop("method", "GET"), path, headers=headers, **more)
-        name = answer.json["error_name"] if answer.status >= 400 else ""
-        return answer.status, name
-
-    def test_no_token_is_401_with_a_challenge(self) -> None:
-        """`WWW-Authenticate` names the identity service."""
-        answer = self.api.call("GET", "/v1.0/demo/clusters")
-        self.assertEqual((answer.status, answer.json["error_name"]), (401, "UNAUTHORIZED"))
-        self.assertEqual(
-            answer.headers["www-authenticate"], 'Keystone uri="http://cloud.test:8387/identity/v3"'
-        )
-
-    def test_a_refused_token_is_401_with_a_challenge(self) -> None:
-        """As without one."""
-        answer = self.api.call("GET", "/v1.0/demo/clusters", headers={"X-Auth-Token": "bad"})
-        self.assertEqual(answer.status, 401)
-        self.assertIn("www-authenticate", answer.headers)
-
-    def test_a_token_of_another_tenant_is_403(self) -> None:
-        """Also where the path is no route."""
-        for path in ("/v1.0/demo/clusters", "/v1.1/demo/nope"):
-            self.assertEqual(self.status(path, self.other), (403, "FORBIDDEN"))
-
-    def test_the_right_token_passes(self) -> None:
-        """And reaches the cloud."""
-        cloud = daemon_of(self.api).services.cloud
-        session, accesses = cloud.session, list[Access]()
-
-        def noted(access: Access) -> CloudSession:
-            accesses.append(access)
-            return session(access)
-
-        self.patch(cloud, "session", noted)
-        self.assertEqual(self.status("/v1.0/demo/images", self.token), (200, ""))
-        (access,) = accesses
-        assert access.token is not None
-        self.assertEqual((access.tenant_id, access.token.reveal()), ("demo", self.token))
+    def test_401_comes_with_a_challenge(self) -> None:
+        """Without a token, with a wrong one, and with one that was revoked since its check."""
+        mine = {"X-Auth-Token": self.token}
+        self.assertEqual(self.api.call("GET", "/v1.0/demo/images", headers=mine).status, 200)
+        tokens = f"{CLOUD_URL}/identity/v3/auth/tokens"
+        self.api.call("DELETE", tokens, headers={**mine, "X-Subject-Token": self.token})
+        for headers in ({}, {"X-Auth-Token": "bad"}, mine):
+            answer = self.api.call("GET", "/v1.0/demo/images", headers=headers)
+            self.assertEqual((answer.status, answer.json["error_name"]), (401, "UNAUTHORIZED"))
+            challenge = f'Keystone uri="{CLOUD_URL}/identity/v3"'
+            self.assertEqual(answer.headers["www-authenticate"], challenge)
+        self.assertIn("image: ", answer.json["error_message"])
 
     def test_the_token_comes_before_everything_else(self) -> None:
-        """Route, method, media type, size, id, shape."""
+        """Route, method, media type, size, id, shape. The open paths need none."""
         for method, path in (
             ("GET", "/nope"),
             ("GET", "/v1.0/demo/nope"),
@@ -98,48 +71,17 @@ class TokenTests(_Tests):
             ("DELETE", "/v1.0/demo/clusters/nope"),
             ("OPTIONS", "/v1.0/demo/clusters"),
         ):
-            self.assertEqual(self.status(path, None, method=method), (401, "UNAUTHORIZED"))
+            self.assertEqual(self.api.call(method, path).status, 401, (method, path))
+        for path in ("/", "/healthz", "/readyz", "/metrics", "/openapi.json"):
+            self.assertEqual(self.api.call("GET", path).status, 200, path)
 
-    def test_the_root_needs_none(self) -> None:
-        """Versions, health, readiness, metrics."""
-        for path in ("/", "/healthz", "/readyz"):
-            self.assertEqual(self.status(path, None), (200, ""))
-        self.assertEqual(self.api.call("GET", "/metrics").status, 200)
-
-    def test_a_token_that_the_cloud_refuses_is_401_with_a_challenge(self) -> None:
-        """It may have been revoked since."""
-        self.assertEqual(self.status("/v1.0/demo/images", self.token), (200, ""))
-        revoked = self.api.call(
-            "DELETE",
-            "http://cloud.test:8387/identity/v3/auth/tokens",
-            headers={"X-Auth-Token": self.token, "X-Subject-Token": self.token},
-        )
-        self.assertEqual(revoked.status, 204)
-        answer = self.api.call("GET", "/v1.0/demo/images", headers={"X-Auth-Token": self.token})
-        self.assertEqual((answer.status, answer.json["error_code"]), (401, 401))
-        self.assertIn("image: ", answer.json["error_message"])
-        self.assertIn("www-authenticate", answer.headers)
-
-    def test_identity_down_is_503(self) -> None:
-        """With Retry-After."""
-        self.api.faults.add(where="identity", effect=Effect.REFUSED)
-        answer = self.api.call("GET", "/v1.0/demo/images", headers={"X-Auth-Token": self.token})
-        self.assertEqual((answer.status, answer.headers["retry-after"]), (503, "5"))
-
-    def test_other_tenants_objects_are_404(self) -> None:
-        """Never seen, never listed."""
-        made = self.api.call(
-            "POST",
-            "/v1.0/demo/node-group-templates",
-            json=NGT,
-            headers={"X-Auth-Token": self.token},
-        ).json["node_group_template"]["id"]
-        path = f"/v1.0/alpha/node-group-templates/{made}"
-        self.assertEqual(self.status(path, self.other), (404, "NOT_FOUND"))
-        self.assertEqual(self.status(path, self.other, method="DELETE"), (404, "NOT_FOUND"))
+    def test_an_unknown_path_of_another_tenant_is_403(self) -> None:
+        other = {"X-Auth-Token": self.api.token("alice", project="alpha")}
+        answer = self.api.call("GET", "/v1.1/demo/nope", headers=other)
+        self.assertEqual((answer.status, answer.json["error_name"]), (403, "FORBIDDEN"))
 
 
-class OrderTests(_Tests):
+class OrderTests(DoorCase):
     def test_the_order_of_the_checks(self) -> None:
         """Route, then size and media type, then the id, then the shape."""
         api = self.service(server__max_json_bytes=100)
@@ -164,7 +106,7 @@ class OrderTests(_Tests):
             self.assertEqual(api.call("GET", f"/v1.0/{tenant}/clusters").status, 404)
 
 
-class FailureTests(_Tests):
+class FailureTests(DoorCase):
     def break_handler(self, wait: Callable[[], Awaitable[object]] | None = None) -> None:
         """Simulate a bug in a handler, before or after it waits."""
 
@@ -175,6 +117,10 @@ class FailureTests(_Tests):
 
         self.patch(Templates, "create_node_group_template", create)
 
+    def slow(self, api: FakeService, seconds: float) -> None:
+        """Each call for flavors takes so long."""
+        api.faults.add(where="compute", path="/flavors", effect=Effect.DELAY, delay_s=seconds)
+
     def test_a_bug_is_500_with_the_incident_of_the_log(self) -> None:
         """And says nothing of what it was."""
         api = self.service()
@@ -182,17 +128,15 @@ class FailureTests(_Tests):
         answer = api.call("POST", NGTS, json=NGT)
         self.assertEqual((answer.status, answer.json["error_name"]), (500, "INTERNAL_SERVER_ERROR"))
         self.assertNotIn("secret", answer.body.decode())
-        logged = self.flushLoggedErrors(RuntimeError)
-        self.assertEqual(len(logged), 1)
+        self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
         incident = answer.json["error_message"].split("incident ")[1].split(":")[0]
         self.assertRegex(incident, r"^[0-9a-f]{12}$")
 
-    def test_a_late_bug_is_500_too(self) -> None:
-        """After a wait."""
+    def test_a_bug_after_a_wait_is_500_too(self) -> None:
         api = self.service()
         cloud = daemon_of(api).services.cloud.session(Access(tenant_id=TenantId("demo")))
         self.break_handler(cloud.flavors)
-        api.faults.add(where="compute", path="/flavors", effect=Effect.DELAY, delay_s=1.0)
+        self.slow(api, 1.0)
         waiting = api.treq.post(api.url + NGTS, json=NGT)
         api.advance(0.9)
         self.assertNoResult(waiting)
@@ -200,61 +144,26 @@ class FailureTests(_Tests):
         self.assertEqual(self.successResultOf(waiting).code, 500)
         self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
 
-    def test_faults_of_the_cloud_are_told(self) -> None:
-        """By the table, with the three attributes."""
-        api = self.service()
-        for rule, status, words in (
-            (FaultRule(where="image", effect=Effect.REFUSED), 503, "refused"),
-            (FaultRule(where="image", effect=Effect.TIMEOUT_BEFORE), 504, "no complete answer"),
-            (FaultRule(where="image", status=500, body="out of order"), 502, "out of order"),
-            (FaultRule(where="image", status=403, body="not you"), 403, "not you"),
-            (FaultRule(where="image", status=401), 502, "token that the identity service accepts"),
-        ):
-            api.faults.clear()
-            api.faults.add(rule)
-            answer = api.call("GET", "/v1.0/demo/images")
-            self.assertEqual((answer.status, answer.json["error_code"]), (status, status))
-            self.assertEqual(set(answer.json), {"error_code", "error_name", "error_message"})
-            self.assertIn(words, answer.json["error_message"])
-
-    def slow(self, api: FakeService) -> None:
-        """Each new template waits 5 s for the cloud."""
-        api.faults.add(where="compute", path="/flavors", effect=Effect.DELAY, delay_s=5.0)
-
-    def names(self, api: FakeService) -> list[str]:
-        listed = api.call("GET", NGTS).json["node_group_templates"]
-        return [each["name"] for each in listed]
-
     def test_a_slow_handler_is_504_and_goes_on(self) -> None:
         """The answer is given once, the work is done all the same."""
         api = self.service(server__request_timeout_s=2)
-        self.slow(api)
+        self.slow(api, 5.0)
         waiting = api.treq.post(api.url + NGTS, json=NGT)
         api.advance(1.9)
         self.assertNoResult(waiting)
         api.advance(0.1)
         self.assertEqual(self.successResultOf(waiting).code, 504)
-        self.assertEqual(self.names(api), [])
-        api.advance(3.0)
-        self.assertEqual(self.names(api), ["w"])
+        for seconds, names in ((0.0, []), (3.0, ["w"])):
+            api.advance(seconds)
+            listed = api.call("GET", NGTS).json["node_group_templates"]
+            self.assertEqual([each["name"] for each in listed], names)
 
-    def test_a_caller_who_leaves_does_not_stop_the_work(self) -> None:
-        """Nothing is cancelled, nothing is logged."""
-        api = self.service()
-        self.slow(api)
-        waiting = api.treq.post(api.url + NGTS, json=NGT)
-        waiting.cancel()
-        self.failureResultOf(waiting, CancelledError)
-        self.assertEqual(self.names(api), [])
-        api.advance(5.0)
-        self.assertEqual(self.names(api), ["w"])
-
-    def test_not_ready_is_503(self) -> None:
-        """With the parts that are not, and no others."""
+    def test_not_ready_is_503_with_the_parts_that_are_not(self) -> None:
+        """The store, and the cloud where svcd can log in or not."""
         api = self.service()
         store = "store: the database cannot serve now (a fault rule says so)"
-        cloud = "cloud: identity: POST http://cloud.test:8387/identity/v3/auth/tokens: Connection "
-        cloud += "was refused by other side: connection refused"
+        cloud = f"cloud: identity: POST {CLOUD_URL}/identity/v3/auth/tokens: Connection was "
+        cloud += "refused by other side: connection refused"
 
         def problem() -> tuple[int, str]:
             answer = api.call("GET", "/readyz")
@@ -265,25 +174,20 @@ class FailureTests(_Tests):
         failing = api.faults.add(where="store")
         self.assertEqual(problem(), (503, f"not ready: {store}; {cloud}"))
         api.faults.clear()
-        self.assertEqual(api.call("GET", "/readyz").status, 200)
+        ready = api.call("GET", "/readyz")
+        self.assertEqual((ready.status, set(ready.json["parts"])), (200, {"store", "cloud"}))
         api.faults.add(failing.rule)
         self.assertEqual(problem(), (503, f"not ready: {store}"))
 
-    def test_service_unavailable_carries_retry_after(self) -> None:
-        """From whatever room."""
-        api = self.service()
-        api.faults.add(where="compute", status=503, headers={"Retry-After": "7"})
-        answer = api.call("POST", NGTS, json=NGT)
-        self.assertEqual((answer.status, answer.headers["retry-after"]), (503, "7"))
 
-
-class ObservabilityTests(_Tests):
+class MetricsTests(DoorCase):
     def test_metrics_count_by_route(self) -> None:
-        """The pattern, never the path."""
+        """The pattern, never the path; a made-up method cannot grow the daemon's memory."""
         api = self.service()
         api.call("GET", "/v1.0/demo/clusters/nope")
         api.call("GET", "/v1.0/demo/clusters")
         api.call("GET", "/x/y")
+        api.call("FROB", "/v1.0/demo/clusters")
         text = api.call("GET", "/metrics").body.decode()
         route = "/v1.0/<tenant_id>/clusters"
         for line in (
@@ -293,14 +197,35 @@ class ObservabilityTests(_Tests):
             "svcd_requests_in_flight 1.0",
         ):
             self.assertIn(line, text)
+        self.assertNotIn("FROB", text)
 
-    def test_a_request_is_one_json_line_with_fields(self) -> None:
-        """A program need not take the message apart."""
+    def test_metrics_are_rendered_once_a_second(self) -> None:
+        """They need no token and cost much."""
+        api = self.service()
+        first = api.call("GET", "/metrics").body
+        api.call("GET", "/v1.0/demo/clusters")
+        self.assertEqual(api.call("GET", "/metrics").body, first)
+        api.advance(1)
+        self.assertNotEqual(api.call("GET", "/metrics").body, first)
+
+    def test_metrics_may_have_a_port_of_their_own(self) -> None:
+        """Then the API does not serve them."""
+        api = self.service(server__admin_listen="tcp:127.0.0.1:0")
+        self.assertEqual(api.call("GET", "/metrics").status, 404)
+        self.assertEqual(api.call("GET", "/healthz").status, 200)
+
+
+class LogTests(DoorCase):
+    def logging(self, format_: str) -> tuple[FakeService, io.StringIO]:
         stream = io.StringIO()
-        observer = logs.observer(stream, "json", "info")
+        observer = logs.observer(stream, format_, "info")
         globalLogPublisher.addObserver(observer)
         self.addCleanup(globalLogPublisher.removeObserver, observer)
-        api = self.service(log__access=True)
+        return self.service(log__access=True), stream
+
+    def test_a_request_is_one_json_line_with_fields(self) -> None:
+        """A program need not take the message apart. The query is left out."""
+        api, stream = self.logging("json")
         answer = api.call("GET", "/v1.0/demo/clusters/nope?token=hush")
         [line] = [each for each in map(json.loads, stream.getvalue().splitlines())
                   if each["logger"] == "svcd.resources._rest"]  # fmt: skip
@@ -323,41 +248,23 @@ class ObservabilityTests(_Tests):
 
     def test_a_password_in_the_target_is_not_logged(self) -> None:
         """As of a client that takes the daemon for a proxy."""
-        stream = io.StringIO()
-        observer = logs.observer(stream, "text", "info")
-        globalLogPublisher.addObserver(observer)
-        self.addCleanup(globalLogPublisher.removeObserver, observer)
-        api = self.service(log__access=True)
+        api, stream = self.logging("text")
         for url in ("http://alice:hush@odd/v1.0", quote("http://alice:hush@odd/v1.0", safe="")):
             answer = api.call("GET", f"/x/{url}/demo")
             self.assertIn("odd/v1.0", stream.getvalue())
             self.assertNotIn("hush", stream.getvalue() + answer.body.decode())
             stream.truncate(0)
 
-    def test_metrics_are_rendered_once_a_second(self) -> None:
-        """They need no token and cost much."""
-        api = self.service()
-        first = api.call("GET", "/metrics").body
-        api.call("GET", "/v1.0/demo/clusters")
-        self.assertEqual(api.call("GET", "/metrics").body, first)
-        api.advance(1)
-        self.assertNotEqual(api.call("GET", "/metrics").body, first)
 
-    def test_made_up_methods_do_not_make_metrics(self) -> None:
-        """A peer cannot grow our memory."""
-        api = self.service()
-        for n in range(5):
-            api.call(f"FROB{n}", "/v1.0/demo/clusters")
-        self.assertNotIn("FROB", api.call("GET", "/metrics").body.decode())
+class ResourceTests(DoorCase):
+    """What a resource decides about HTTP, and conformance does not ask."""
 
-
-class ResourceTests(_Tests):
     def test_data_of_a_tenant_is_inert_in_a_browser(self) -> None:
         """Its type is text/html, as the interface says: it must not run as a page of svcd."""
         api = self.service()
-        made = api.call("PUT", "/v1.1/demo/job-binary-internals/x.pig", data=b"<script>")
+        made = api.call("PUT", BASE + "/job-binary-internals/x.pig", data=b"<script>")
         id_ = made.json["job_binary_internal"]["id"]
-        answer = api.call("GET", f"/v1.1/demo/job-binary-internals/{id_}/data")
+        answer = api.call("GET", f"{BASE}/job-binary-internals/{id_}/data")
         self.assertEqual(answer.headers["content-type"], "text/html; charset=utf-8")
         self.assertEqual(answer.headers["x-content-type-options"], "nosniff")
         self.assertEqual(answer.headers["content-security-policy"], "sandbox")
@@ -365,13 +272,13 @@ class ResourceTests(_Tests):
     def test_a_configuration_is_json_or_yaml(self) -> None:
         """A page of another site can send plain text without a preceding question."""
         api = self.service()
-        path = "/v1.0/demo/plugins/fake/0.1/convert-config"
         for media, status in (
             ("text/plain", 415),
             ("application/x-www-form-urlencoded", 415),
             ("application/json", 400),
             ("text/yaml; charset=utf-8", 400),
         ):
+            path = "/v1.0/demo/plugins/fake/0.1/convert-config"
             answer = api.call("POST", path, data=b"{}", headers={"content-type": media})
             self.assertEqual(answer.status, status, answer.body)
 
@@ -384,93 +291,55 @@ class ResourceTests(_Tests):
                 "url": f"objstore-internal://mine/{name}",
                 "extra": {"user": "u", "password": "hush"},
             }
-            answer = api.call("POST", "/v1.1/demo/job-binaries", json=body)
+            answer = api.call("POST", BASE + "/job-binaries", json=body)
             self.assertEqual((answer.status, answer.json["error_name"]), (400, "BAD_JOB_BINARY"))
 
-    def test_metrics_may_have_a_port_of_their_own(self) -> None:
-        """Then the API does not serve them."""
-        api = self.service(server__admin_listen="tcp:127.0.0.1:0")
-        self.assertEqual(api.call("GET", "/metrics").status, 404)
-        self.assertEqual(api.call("GET", "/healthz").status, 200)
-
-    def test_credentials_can_be_hidden(self) -> None:
+    def test_credentials_can_be_hidden_from_everybody(self) -> None:
         """In sources, binaries and the jobs that show them."""
         api = self.service(server__hide_credentials=True)
         secret = {"user": "u", "password": "hush"}
         source = {"name": "a", "type": "objstore", "url": "objstore://a/b", "credentials": secret}
-        api.call("POST", "/v1.1/demo/data-sources", json=source)
+        api.call("POST", BASE + "/data-sources", json=source)
         binary = {"name": "b", "url": "objstore-internal://a/b", "extra": secret}
-        made = api.call("POST", "/v1.1/demo/job-binaries", json=binary)
+        made = api.call("POST", BASE + "/job-binaries", json=binary)
         id_ = made.json["job_binary"]["id"]
-        api.call("POST", "/v1.1/demo/jobs", json={"name": "j", "type": "Jar", "libs": [id_]})
+        api.call("POST", BASE + "/jobs", json={"name": "j", "type": "Jar", "libs": [id_]})
         for path in ("data-sources", "job-binaries", "jobs", f"job-binaries/{id_}"):
-            answer = api.call("GET", f"/v1.1/demo/{path}")
+            answer = api.call("GET", f"{BASE}/{path}")
             self.assertNotIn("hush", answer.body.decode())
             self.assertIn("***", answer.body.decode())
 
-    def test_data_of_an_object_store_binary(self) -> None:
-        """Read with the credentials of the binary; faults are told as 400."""
+    def test_data_of_an_object_store_binary_is_read_with_its_credentials(self) -> None:
+        """Faults are told as 400; an object store that is away is 503."""
         api = self.service()
-        box = "http://cloud.test:8387/object-store/v1/AUTH_demo/box"
+        box = f"{CLOUD_URL}/object-store/v1/AUTH_demo/box"
         mine = {"X-Auth-Token": api.token()}
         for path, data in ((box, b""), (f"{box}/dir/a.pig", b"data")):
             self.assertEqual(api.call("PUT", path, data=data, headers=mine).status, 201)
-        binary = {
-            "name": "b",
-            "url": "objstore-internal://box/dir/a.pig",
-            "extra": {"user": "demo", "password": "demo"},
-        }
-        id_ = api.call("POST", "/v1.1/demo/job-binaries", json=binary).json["job_binary"]["id"]
-        path = f"/v1.1/demo/job-binaries/{id_}/data"
-        answer = api.call("GET", path)
+
+        def binary(name: str, password: str) -> str:
+            body = {
+                "name": name,
+                "url": "objstore-internal://box/dir/a.pig",
+                "extra": {"user": "demo", "password": password},
+            }
+            made = api.call("POST", BASE + "/job-binaries", json=body)
+            return f"{BASE}/job-binaries/{made.json['job_binary']['id']}/data"
+
+        good, wrong = binary("b", "demo"), binary("c", "wrong")
+        answer = api.call("GET", good)
         self.assertEqual((answer.status, answer.body), (200, b"data"))
         self.assertEqual(answer.headers["content-length"], "4")
-        wrong = {**binary, "name": "c", "extra": {"user": "demo", "password": "wrong"}}
-        made = api.call("POST", "/v1.1/demo/job-binaries", json=wrong).json["job_binary"]["id"]
-        refused = api.call("GET", f"/v1.1/demo/job-binaries/{made}/data")
+        refused = api.call("GET", wrong)
         self.assertEqual((refused.status, refused.json["error_name"]), (400, "BAD_JOB_BINARY"))
         self.assertEqual(api.call("DELETE", f"{box}/dir/a.pig", headers=mine).status, 204)
-        gone = api.call("GET", path)
+        gone = api.call("GET", good)
         self.assertEqual((gone.status, gone.json["error_name"]), (400, "INVALID_REFERENCE"))
         api.faults.add(where="object-store", effect=Effect.REFUSED)
-        self.assertEqual(api.call("GET", path).status, 503)
+        self.assertEqual(api.call("GET", good).status, 503)
 
-    def test_an_image_in_use_cannot_be_unregistered(self) -> None:
-        """The message names the cluster."""
-        api = self.service()
-        Api(api).new_cluster("c")
-        answer = api.call("DELETE", f"/v1.0/demo/images/{api.image_id}")
-        self.assertEqual((answer.status, answer.json["error_name"]), (400, "INVALID_REFERENCE"))
-        self.assertIn("'c'", answer.json["error_message"])
-
-    def test_events_are_listed(self) -> None:
-        """Oldest first."""
-        api = self.service()
-        id_ = Api(api).active_cluster()
-        listed = api.call("GET", f"/v1.1/demo/clusters/{id_}/events").json["events"]
-        found = [(each["step"], each["outcome"]) for each in listed]
-        self.assertEqual(found[0], ("request", "accepted"))
-        self.assertEqual(found[-1], ("Active", "done"))
-        stamps = [each["at"] for each in listed]
-        self.assertEqual(stamps, sorted(stamps))
-
-    def test_the_log_of_an_execution_is_text(self) -> None:
-        """Additive."""
-        api = self.service()
-        answer = api.call("GET", "/v1.1/demo/job-executions/nope/log")
-        self.assertEqual(answer.status, 404)
-
-    def test_a_failed_upload_leaves_nothing(self) -> None:
-        """Neither record nor pieces."""
-        api = self.service()
-        put = ("PUT", "/v1.1/demo/job-binary-internals/a")
-        self.assertEqual(api.call(*put, data=b"1").status, 202)
-        self.assertEqual(api.call(*put, data=b"2" * 600_000).status, 400)
-        listed = api.call("GET", "/v1.1/demo/job-binary-internals").json["binaries"]
-        self.assertEqual([each["datasize"] for each in listed], [1])
-
-    def test_paging_of_images(self) -> None:
-        """By name and by marker, under v1.1 only."""
+    def test_images_have_pages_in_v1_1(self) -> None:
+        """By name and by marker: these rows are the image service's and not the database's."""
         api = self.service()
         ids = [VANILLA_IMAGE_ID, api.image_id]
         for id_ in ids:
@@ -480,8 +349,8 @@ class ResourceTests(_Tests):
             (f"?marker={ids[0]}", ids[1:]),
             ("?name=plain", [api.image_id]),
         ):
-            listed = api.call("GET", f"/v1.1/demo/images{query}").json["images"]
+            listed = api.call("GET", f"{BASE}/images{query}").json["images"]
             self.assertEqual([each["id"] for each in listed], expected)
             everything = api.call("GET", f"/v1.0/demo/images{query}").json["images"]
             self.assertEqual([each["id"] for each in everything], ids)
-        self.assertEqual(api.call("GET", "/v1.1/demo/images?marker=x").status, 404)
+        self.assertEqual(api.call("GET", f"{BASE}/images?marker=x").status, 404)
