@@ -20,7 +20,6 @@ from svcd.clients.ssh import SshRemote
 from svcd.ports.faults import Fault, PortError
 from svcd.ports.machines import Host
 from svcd.runtime.keys import new_key_pair
-from svcd.runtime.tasks import gather
 from tests.support.loopback import free_port, reactor, until
 
 MIB = 1 << 20
@@ -81,21 +80,12 @@ class ForwardContract:
         self.assertEqual(error.kind, Fault.UNREACHABLE)
         self.assertIn("the URL must be http", error.text)
 
-    async def test_request_reaches_the_machines_own_port(self) -> None:
-        """Whatever host the URL names."""
-        self.assertEqual(await self.get("/small"), b"small")
-
     async def test_connections_are_kept(self) -> None:
         """Requests one after the other share one channel of one SSH connection."""
         for _ in range(5):
             await self.get("/small")
         self.assertEqual(len(self.service.clients), 1)
         self.assertEqual(self.connections(), 1)
-
-    async def test_sixty_requests_at_once(self) -> None:
-        """All are answered, over one SSH connection."""
-        results = await gather([lambda: self.get("/small") for _ in range(60)], 60)
-        self.assertEqual(results, [b"small"] * 60)
 
     async def test_forwards_take_no_slot_of_commands(self) -> None:
         """While commands hold all slots, requests are answered, and the other way round."""
@@ -156,13 +146,6 @@ class ForwardContract:
         answer = await self.http.stream_put(url, content(), 4000 * 65_536, through=self.host)
         self.assertEqual(answer.status, 413)
         self.assertEqual(await self.get("/small"), b"small")
-
-    async def test_answer_without_a_length_arrives_whole(self) -> None:
-        """It ends with the connection, as from a service of HTTP/1.0."""
-        port = self._listen(Factory.forProtocol(_OldService))
-        url = f"http://name.example:{port}/"
-        answer = await self.http.request("GET", url, through=self.host)
-        self.assertEqual(answer.body, b"old" * 100_000)
 
     async def test_closed_port_is_named(self) -> None:
         """The error has the port and the machine; the SSH connection stays."""
@@ -276,16 +259,6 @@ class _TooLarge(Protocol):
         self.transport.write(
             b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         )
-        self.transport.loseConnection()
-
-
-class _OldService(Protocol):
-    """Answers without a length, and closes."""
-
-    transport: Any
-
-    def dataReceived(self, data: bytes) -> None:
-        self.transport.write(b"HTTP/1.0 200 OK\r\n\r\n" + b"old" * 100_000)
         self.transport.loseConnection()
 
 

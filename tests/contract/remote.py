@@ -54,12 +54,6 @@ class RemoteContract:
             return error.kind
         raise AssertionError(f"{command!r} was run")
 
-    async def test_success_is_exit_code_zero(self) -> None:
-        """A command that succeeds says 0 and what it printed."""
-        self.script("echo hello", stdout="hello\n")
-        result = await self.run_it("echo hello")
-        self.assertEqual((result.exit_code, result.stdout), (0, "hello\n"))
-
     async def test_failure_carries_code_and_both_outputs(self) -> None:
         """stdout and stderr stay apart."""
         self.script("echo out; echo err >&2; exit 7", exit_code=7, stdout="out\n", stderr="err\n")
@@ -75,16 +69,9 @@ class RemoteContract:
         result = await self.run_it("kill -9 $$")
         self.assertEqual((result.exit_code, result.signal), (None, "KILL"))
 
-    async def test_stdin_of_a_megabyte_arrives_whole(self) -> None:
-        """The command reads all of it, then EOF."""
-        await self._upload(1_000_000)
-
     async def test_stdin_of_five_megabytes_arrives_whole(self) -> None:
-        """More than any window takes at once."""
-        await self._upload(5_000_000)
-
-    async def _upload(self, size: int) -> None:
-        content = bytes(range(256)) * (size // 256)
+        """More than any window takes at once; the command reads all of it, then EOF."""
+        content = bytes(range(256)) * (5_000_000 // 256)
         expected = hashlib.sha256(content).hexdigest()
         self.script("sha256sum", stdout=f"{expected}  -\n")
         result = await self.run_it("sha256sum", stdin=content)
@@ -151,8 +138,3 @@ class RemoteContract:
         self.cut()
         self.assertEqual(await self.refused(self.host, "sleep 78"), Fault.UNREACHABLE)
         self.assertEqual((await self.run_it("true")).exit_code, 0)
-
-    async def test_closed_client_runs_nothing(self) -> None:
-        """After `close` every run is refused at once."""
-        await self.remote.close()
-        self.assertEqual(await self.refused(self.host), Fault.UNREACHABLE)

@@ -13,10 +13,8 @@ from twisted.python.failure import Failure
 
 from svcd.errors import (
     ClusterNameTaken,
-    DataSourceNameTaken,
     DeletionFailed,
     InvalidReference,
-    JobBinaryInternalNameTaken,
     NotFound,
     ServiceUnavailable,
 )
@@ -232,58 +230,11 @@ class StoreContract:
         self.fails(lambda tx: tx.clusters.remove(OTHER, ClusterId("c-1")), NotFound)
         self.assertEqual(self.now(lambda tx: tx.clusters.page(OTHER, Page())), [])
 
-    def test_name_twice_in_a_tenant_is_refused(self) -> None:
-        """The second insert of a name fails with the family's own error; other tenants may."""
-        self.now(lambda tx: tx.clusters.add(cluster()))
-        twin = evolve(cluster(2), name="cluster-1")
-        text = self.fails(lambda tx: tx.clusters.add(twin), ClusterNameTaken)
-        self.assertIn("'cluster-1' exists already", text)
-        self.now(lambda tx: tx.clusters.add(evolve(twin, tenant_id=OTHER)))
-        self.now(lambda tx: tx.data_sources.add(source()))
-        self.fails(
-            lambda tx: tx.data_sources.add(source(id=DataSourceId("x"))), DataSourceNameTaken
-        )
-
     def test_name_is_compared_by_its_bytes(self) -> None:
         """Upper case is another name, of all but clusters."""
         upper = source(id=DataSourceId("x"), name=source().name.upper())
         self.now(lambda tx: tx.data_sources.add(source()))
         self.now(lambda tx: tx.data_sources.add(upper))
-
-    def test_page_is_ordered_by_creation_and_follows_the_marker(self) -> None:
-        """Pages of two walk all five rows once, in order of creation and then id."""
-        for number in (3, 1, 5, 2, 4):
-            self.now(lambda tx, n=number: tx.node_group_templates.add(group_template(n)))
-        seen: list[str] = []
-        marker = None
-        while True:
-            page = self.now(
-                lambda tx, m=marker: tx.node_group_templates.page(TENANT, Page(limit=2, marker=m))
-            )
-            if not page:
-                break
-            seen += [r.id for r in page]
-            marker = seen[-1]
-        self.assertEqual(seen, ["ngt-1", "ngt-2", "ngt-3", "ngt-4", "ngt-5"])
-
-    def test_unknown_marker_is_not_found(self) -> None:
-        """A marker that is no id of the list is an error and not an empty page."""
-        self.fails(lambda tx: tx.jobs.page(TENANT, Page(marker="nope")), NotFound)
-
-    def test_filter_selects_and_unknown_filter_is_ignored(self) -> None:
-        """Filters are columns that the family declares."""
-        self.now(lambda tx: tx.node_group_templates.add(group_template(1)))
-        self.now(lambda tx: tx.node_group_templates.add(group_template(2)))
-        page = Page(filters={"name": "workers-2", "record": "x"})
-        found = self.now(lambda tx: tx.node_group_templates.page(TENANT, page))
-        self.assertEqual([r.id for r in found], ["ngt-2"])
-
-    def test_strange_text_is_kept(self) -> None:
-        """Quotes, percent signs, colons, backslashes and non-ASCII letters survive."""
-        text = "a'b\"c%d?e:name\\ ü 漢 \U0001f40d"
-        self.now(lambda tx: tx.clusters.add(cluster(description=text)))
-        found = self.now(lambda tx: tx.clusters.get(TENANT, ClusterId("c-1")))
-        self.assertEqual(found.description, text)
 
     def test_failed_transaction_changes_nothing(self) -> None:
         """An exception takes back what was written before it."""
@@ -404,17 +355,6 @@ class StoreContract:
 
     # ---- clusters -----------------------------------------------------------------------------
 
-    def test_save_is_compare_and_set(self) -> None:
-        """Only the first of two writers that read the same version wins."""
-        self.now(lambda tx: tx.clusters.add(cluster()))
-        first = cluster(status=ClusterStatus.SPAWNING)
-        second = cluster(status=ClusterStatus.DELETING)
-        self.assertTrue(self.now(lambda tx: tx.clusters.save(first)))
-        self.assertFalse(self.now(lambda tx: tx.clusters.save(second)))
-        found = self.now(lambda tx: tx.clusters.find(ClusterId("c-1")))
-        assert found is not None
-        self.assertEqual((found.status, found.version), (ClusterStatus.SPAWNING, 2))
-
     def test_unsettled_are_those_with_a_newer_generation(self) -> None:
         """Oldest first, any tenant."""
         self.now(lambda tx: tx.clusters.add(cluster(2)))
@@ -498,14 +438,6 @@ class StoreContract:
         )
         self.fails(lambda tx: tx.clusters.events(OTHER, ClusterId("c-1")), NotFound)
 
-    def test_image_user_is_named(self) -> None:
-        """Only within the tenant."""
-        self.now(lambda tx: tx.clusters.add(cluster()))
-        self.assertEqual(
-            self.now(lambda tx: tx.clusters.uses_image(TENANT, "image-1")), "cluster-1"
-        )
-        self.assertIsNone(self.now(lambda tx: tx.clusters.uses_image(OTHER, "image-1")))
-
     def test_cluster_that_has_not_changed_is_not_decoded_again(self) -> None:
         """A change of a cluster changes its version."""
         self.now(lambda tx: tx.clusters.add(cluster()))
@@ -564,23 +496,6 @@ class StoreContract:
         found = self.now(lambda tx: tx.executions.find(after.id))
         self.assertEqual(found, evolve(after, version=before.version + 1))
         return found
-
-    def test_an_execution_in_doubt_is_unfinished_whatever_its_end(self) -> None:
-        """Its engine may still have a job of it."""
-        row = execution(1, end_time=at(9), status=ExecutionStatus.FAILED, submitting=True)
-        self.now(lambda tx: tx.executions.add(row))
-        found = self.now(lambda tx: tx.executions.unfinished())
-        self.assertEqual([each.id for each in found], ["e-1"])
-        self.assertTrue(self.now(lambda tx: tx.executions.save(evolve(row, submitting=False))))
-        self.assertEqual(self.now(lambda tx: tx.executions.unfinished()), [])
-
-    def test_unfinished_are_those_without_end_time(self) -> None:
-        """Oldest first."""
-        self.now(lambda tx: tx.executions.add(execution(2)))
-        self.now(lambda tx: tx.executions.add(execution(1)))
-        self.now(lambda tx: tx.executions.add(execution(3, end_time=at(9))))
-        left = self.now(lambda tx: tx.executions.unfinished())
-        self.assertEqual([e.id for e in left], ["e-1", "e-2"])
 
     def test_unfinished_that_have_not_changed_are_not_decoded_again(self) -> None:
         """A change of an execution changes its version."""
@@ -682,20 +597,6 @@ class StoreContract:
         self.now(lambda tx: tx.internals.finish("jbi-1", internal()))
         self.now(lambda tx: tx.internals.abandon("jbi-1"))
         self.assertEqual(self.now(lambda tx: tx.internals.piece(id_, 0)), b"one")
-
-    def test_upload_whose_name_is_taken_can_be_abandoned(self) -> None:
-        """The first one keeps its bytes, the second leaves nothing."""
-        self.now(lambda tx: tx.internals.begin("jbi-1", TENANT, 0))
-        self.now(lambda tx: tx.internals.append("jbi-1", 0, b"first"))
-        self.now(lambda tx: tx.internals.finish("jbi-1", internal()))
-        second = evolve(internal(), id=JobBinaryInternalId("jbi-2"))
-        self.now(lambda tx: tx.internals.begin("jbi-2", TENANT, 0))
-        self.now(lambda tx: tx.internals.append("jbi-2", 0, b"second"))
-        self.fails(lambda tx: tx.internals.finish("jbi-2", second), JobBinaryInternalNameTaken)
-        self.now(lambda tx: tx.internals.abandon("jbi-2"))
-        self.wait(self.store.drop_pieces("jbi-2"))
-        self.assertIn("first", self.dump("pieces"))
-        self.assertNotIn("second", self.dump("pieces"))
 
 
 async def _save(tx: Tx, after: Execution, before: Execution) -> bool:
