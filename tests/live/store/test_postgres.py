@@ -1,4 +1,8 @@
-"""The store on PostgreSQL: the contract, the same as on SQLite, on a reactor of its own."""
+"""The store on PostgreSQL: the contract, the same as on SQLite, on a reactor of its own.
+
+Then the whole daemon: its interface and its life do not depend on the database. What goes wrong
+with a server is in test_postgres_faults.py.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +31,17 @@ from svcd.store.postgres_statements import FEED, translate
 from svcd.store.sealer import MemorySealer
 from svcd.store.sessions import Lost, Session, connection_text
 from svcd.store.store import SqlStore
+from tests.conformance.chapters import CHAPTERS
+from tests.conformance.rows import run
+from tests.conformance.targets import OverHttp
 from tests.contract.store.changes import event, settled
 from tests.contract.store.kept_answers import keyed, source
 from tests.contract.store.rows import TENANT, at, cluster, execution
 from tests.contract.store.whole import WholeStoreContract
+from tests.live import test_daemon
 from tests.support.database.postgres_server import drop_database, execute, new_database
+from tests.support.processes import Daemon, DaemonCase
+from tests.support.processes import reactor as global_reactor
 
 T = TypeVar("T")
 
@@ -443,3 +453,43 @@ class PostgresStoreTests(SynchronousTestCase, WholeStoreContract):
         rows = execute(self.url, f"select * from {table}")
         plain = [tuple(bytes(v) if isinstance(v, memoryview) else v for v in r) for r in rows]
         return str(plain)
+
+
+class _DaemonCase(DaemonCase):
+    timeout = 300
+
+    def setUp(self) -> None:
+        self.url, name = new_database()
+        self.addCleanup(drop_database, name)
+
+    def daemon(self, kind: str = "svcd", **settings: str) -> Daemon:
+        return super().daemon(kind, **{"database__url": self.url, **settings})
+
+
+class PostgresLifeTests(_DaemonCase, test_daemon.LifeTests):
+    """What holds on SQLite holds here: kills, restarts, a cluster from first to last."""
+
+
+class PostgresConformanceTests(_DaemonCase):
+    async def test_every_chapter(self) -> None:
+        """The interface does not depend on the database."""
+        api = await self.daemon().start()
+        image = next(i for i in api["images"] if i["name"] == "plain")
+        values = {
+            "tenant": api["tenant"],
+            "image_id": image["id"],
+            "flavor_id": "2",
+            "keypair": "demo",
+            "plugin": "fake",
+            "version": "0.1",
+            "username": image["username"],
+        }
+        features = frozenset({"commands", "build", "engine"})
+        faults: list[str] = []
+        for number, (name, rows) in enumerate(CHAPTERS.items()):
+            target = OverHttp(
+                global_reactor, api["api"], {**values, "run": f"r{number}"}, features, {}
+            )
+            faults += [f"{name}: {fault}" for fault in await run(rows, target)]
+        if faults:
+            self.fail("\n".join(["", *faults]))

@@ -24,14 +24,9 @@ from tests.contract.store.rows import at
 from tests.live.store.test_postgres import drive, own_reactor
 from tests.support.database.postgres_server import drop_database, execute, new_database
 from tests.support.database.releases import CHANGES, DEVELOPMENT, NEWEST, become, cut
-from tests.support.processes import reactor, until
+from tests.support.processes import reactor
 from tests.unit.cli.databases import lived_in, svcd
 
-_KILL = """
-select count(pg_terminate_backend(pid)) from pg_stat_activity
- where query like '%pg_sleep%' and pid <> pg_backend_pid() and state = 'active'
-   and datname = current_database()
-"""
 _NOISE = ("--", "\\", "SET ", "SELECT pg_catalog.set_config")
 
 
@@ -160,23 +155,3 @@ class HinderedTests(TestCase):
         backup.rollback()
         self.assertEqual(await upgrade, NEWEST + 1)
         execute(self.url, "select more from clusters")
-
-    async def test_a_lost_connection_leaves_the_schema_before(self) -> None:
-        """The next start makes the upgrade from its beginning."""
-        await self.opened("create table one (id integer); select pg_sleep(30);")
-        upgrade = Deferred.fromCoroutine(migrations.migrate(self.database, at(0)))
-
-        async def killed() -> bool:
-            return bool(execute(self.url, _KILL)[0][0])
-
-        await until(killed, "the upgrade is under way", 20.0)
-        try:
-            await upgrade
-        except SchemaError as error:
-            self.assertIn("the schema cannot be created", str(error))
-        else:
-            self.fail("the upgrade has not failed")
-        self.assertEqual(self.schema(), NEWEST)
-        self.back()
-        become(self, "create table one (id integer);")
-        self.assertEqual(await migrations.migrate(self.database, at(0)), NEWEST + 1)

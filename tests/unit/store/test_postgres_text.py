@@ -42,17 +42,6 @@ class TranslateTests(SynchronousTestCase):
             ),
         )
 
-    def test_without_parameters(self) -> None:
-        """Nothing is doubled: the library leaves such a text alone."""
-        self.assertEqual(translate("select x::text, '5%'"), ("select x::text, '5%'", False))
-
-    def test_tokens(self) -> None:
-        """Types and the order of bytes."""
-        self.assertEqual(
-            translate("a {blob}, b text {c}, n {bigint}"),
-            ('a bytea, b text collate "C", n bigint', False),
-        )
-
 
 class ConnectionTextTests(SynchronousTestCase):
     def test_what_the_operator_wrote_comes_first(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 from collections.abc import Callable, Coroutine
@@ -16,19 +15,16 @@ from twisted.logger import LogEvent, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.errors import ServiceUnavailable
-from svcd.model.cluster import ClusterEvent
-from svcd.model.ids import ClusterId
-from svcd.model.job import ExecutionStatus
 from svcd.model.secret import Secret
 from svcd.store import clusters, data, executions, templates
-from svcd.store.database import Conflict, SchemaError, Sql
-from svcd.store.migrations import CREATE, newest, scripts
+from svcd.store.database import SchemaError, Sql
+from svcd.store.migrations import CREATE, scripts
 from svcd.store.sealer import MemorySealer
 from svcd.store.sqlite import SqliteDatabase
 from svcd.store.sqlite_statements import translate
 from svcd.store.store import FAMILIES, SqlStore
 from tests.contract.store.job_credentials import noted
-from tests.contract.store.rows import TENANT, at, cluster, execution, internal
+from tests.contract.store.rows import TENANT, StoreContract, at, cluster, internal
 from tests.contract.store.whole import WholeStoreContract
 from tests.support.api import now
 from tests.support.turns import turn
@@ -87,15 +83,6 @@ class MemoryStoreTests(_Sqlite, WholeStoreContract):
         self.assertIn("Skipped 2 rows of job_credentials", line)
         self.assertIn(f"The first is {noted(3, of=3).name}: a stored secret cannot be op", line)
 
-    def test_an_event_is_stored_without_its_defaults(self) -> None:
-        """A cluster of a hundred machines has five hundred events."""
-        self.tx(lambda tx: tx.clusters.add(cluster()))
-        event = ClusterEvent(at=at(1), generation=1, step="s", outcome="done", began=at(1))
-        self.tx(lambda tx: tx.clusters.add_events(ClusterId("c-1"), [event]))
-        (row,) = self.database._connection.execute("select record from cluster_events")
-        stored = {"at": at(1), "generation": 1, "step": "s", "outcome": "done", "began": at(1)}
-        self.assertEqual(json.loads(row[0]), stored)
-
     def test_sweep_of_a_lone_daemon_keeps_its_uploads(self) -> None:
         """No row of a daemon says that it lives."""
         self.tx(lambda tx: tx.internals.begin("u", TENANT, 10))
@@ -114,8 +101,8 @@ class MemoryStoreTests(_Sqlite, WholeStoreContract):
         self.now(lambda tx: tx.clusters.add(cluster()))
 
 
-class FileStoreTests(_Sqlite, WholeStoreContract):
-    """A file, as the embedded default uses it."""
+class FileStoreTests(_Sqlite, StoreContract):
+    """A file without a clock, as the commands use it."""
 
     def setUp(self) -> None:
         self.path = Path(self.mktemp())
@@ -171,24 +158,6 @@ class FileStoreTests(_Sqlite, WholeStoreContract):
         self.assertIn("kept", self.dump("pieces"))
         self.assertNotIn("lost", self.dump("pieces"))
         self.successResultOf(Deferred.fromCoroutine(later.close()))
-
-    def test_newer_schema_is_refused(self) -> None:
-        """One line says which versions and what to do."""
-        self.database._connection.execute("insert into schema_version values (999, 'later', 999)")
-        failure = self.failureResultOf(
-            Deferred.fromCoroutine(self._again().open(at(1))), SchemaError
-        )
-        self.assertIn(f"schema 999, this release knows {newest()}", str(failure.value))
-
-    def test_locked_file_is_unavailable_and_later_serves(self) -> None:
-        """Another writer gives 503 after the busy time-out, and nothing is broken after it."""
-        self.database._connection.execute("pragma busy_timeout=1")
-        other = sqlite3.connect(self.path, isolation_level=None)
-        other.execute("begin immediate")
-        self.fails(lambda tx: tx.clusters.add(cluster()), ServiceUnavailable)
-        other.execute("rollback")
-        other.close()
-        self.now(lambda tx: tx.clusters.add(cluster()))
 
     def test_damaged_file_is_named(self) -> None:
         """A page of nonsense in the middle is one clear error at the start."""
@@ -288,19 +257,6 @@ class TogetherTests(SynchronousTestCase):
         """The rows that another process reads."""
         return [n for (n,) in self.other.execute("select n from t order by rowid")]
 
-    def test_two_of_one_turn_have_one_commit(self) -> None:
-        """The statements, in their order."""
-        both = [self.add(1), self.add(2)]
-        self.assertEqual(self.ran, [])
-        turn(self.clock)
-        self.assertEqual([self.successResultOf(each) for each in both], [1, 2])
-        self.assertEqual(
-            [" ".join(text.split()[:2]) for text in self.ran],
-            ["pragma busy_timeout=0", "begin immediate"]
-            + ["savepoint one", "insert into", "select 1", "release one"] * 2
-            + ["commit"],
-        )
-
     def test_nobody_hears_of_a_result_before_the_commit(self) -> None:
         """The first caller that hears of its row could read all of them in another process."""
         seen: list[list[int]] = []
@@ -329,20 +285,6 @@ class TogetherTests(SynchronousTestCase):
         self.assertEqual(self.failureResultOf(second, KeyError).value.args, ("mine",))
         self.assertEqual(self.successResultOf(third), 3)
         self.assertEqual(self.rows(), [1, 3])
-
-    def test_a_conflict_reaches_its_own_caller(self) -> None:
-        """Two of one turn want the same name: the first one gets it."""
-        self.database._connection.execute("create unique index one_n on t (n)")
-
-        async def work(sql: Sql) -> str:
-            await sql.run("insert into t (n) values (7)")
-            return "mine"
-
-        first, second = (Deferred.fromCoroutine(self.database.tx(work)) for _ in range(2))
-        turn(self.clock)
-        self.assertEqual(self.successResultOf(first), "mine")
-        self.failureResultOf(second, Conflict)
-        self.assertEqual(self.rows(), [7])
 
     def test_the_reactor_does_not_wait_for_another_process(self) -> None:
         """Transactions wait for its end, for two seconds each, and reads go on."""
@@ -431,15 +373,6 @@ class TogetherTests(SynchronousTestCase):
         self.assertEqual(self.successResultOf(second), 2)
         self.assertEqual(self.rows(), [2])
 
-    def test_a_caller_that_writes_again_waits_for_the_next_turn(self) -> None:
-        """Its second transaction is not part of the commit that it has just heard of."""
-        again: list[Deferred[int]] = []
-        self.add(1).addCallback(lambda _: again.append(self.add(2)))
-        turn(self.clock)
-        self.assertEqual(self.rows(), [1])
-        turn(self.clock)
-        self.assertEqual(self.successResultOf(again[0]), 2)
-
     def test_work_has_the_context_of_its_caller(self) -> None:
         """Its log lines have the id of their own request."""
         seen: list[int] = []
@@ -463,11 +396,19 @@ class TogetherTests(SynchronousTestCase):
 class PlanTests(SynchronousTestCase):
     """Statements run in the reactor: their cost must not grow with what is over and done."""
 
+    def setUp(self) -> None:
+        self.connection = sqlite3.connect(":memory:")
+        self.addCleanup(self.connection.close)
+        for text in (CREATE, *scripts(0, "then")):
+            self.connection.executescript(translate(text))
+
+    def plan(self, text: str) -> list[str]:
+        """The lines of SQLite's plan for a statement."""
+        named = dict.fromkeys(re.findall(r":(\w+)", text), "x")
+        return [row[3] for row in self.connection.execute("explain query plan " + text, named)]
+
     def test_every_read_uses_an_index(self) -> None:
         """All named texts that select, on the newest schema."""
-        connection = sqlite3.connect(":memory:")
-        for text in (CREATE, *scripts(0, "then")):
-            connection.executescript(translate(text))
         texts = [
             (f"{module.__name__}.{name}", text)
             for module in (clusters, data, executions, templates)
@@ -476,68 +417,29 @@ class PlanTests(SynchronousTestCase):
         ]
         self.assertGreater(len(texts), 15)
         for name, text in texts:
-            named = dict.fromkeys(re.findall(r":(\w+)", text), "x")
-            plan = [row[3] for row in connection.execute("explain query plan " + text, named)]
-            scans = [line for line in plan if line.startswith("SCAN") and "INDEX" not in line]
+            scans = [
+                line for line in self.plan(text) if line.startswith("SCAN") and "INDEX" not in line
+            ]
             self.assertEqual(scans, [], name)
-        connection.close()
 
     def test_a_tick_reads_no_row_that_has_not_changed(self) -> None:
         """Rows are large: their versions are read from an index, in the order of the result."""
-        connection = sqlite3.connect(":memory:")
-        for text in (CREATE, *scripts(0, "then")):
-            connection.executescript(translate(text))
-        plan = connection.execute("explain query plan " + executions._HEADS).fetchall()
-        lines = [row[3] for row in plan]
+        lines = self.plan(executions._HEADS)
         self.assertIn("SCAN executions USING COVERING INDEX executions_unfinished", lines)
         self.assertNotIn("USE TEMP B-TREE FOR ORDER BY", lines)
-        connection.close()
 
-    def test_a_write_of_a_record_writes_one_index(self) -> None:
-        """That of the versions; one of a new status that of the statuses, too."""
-        connection = sqlite3.connect(":memory:")
-        for text in (CREATE, *scripts(0, "then")):
-            connection.executescript(translate(text))
-        table, row, written = executions.Executions.table, execution(version=0), []
-        for text in (
-            table.update(row, execution(version=1)),
-            table.update(row, execution(version=1, status=ExecutionStatus.KILLED)),
-            table.update(None, row),
-        ):
-            named = dict.fromkeys(re.findall(r":(\w+)", text), "x")
-            steps = [row[1] for row in connection.execute("explain " + text, named)]
-            written.append(steps.count("IdxDelete"))
-        self.assertEqual(written, [1, 2, 6])
-        connection.close()
-
-    def test_counting_for_a_limit_reads_only_what_counts(self) -> None:
-        """Not the ended executions of a tenant, however many there are."""
-        connection = sqlite3.connect(":memory:")
-        for text in (CREATE, *scripts(0, "then")):
-            connection.executescript(translate(text))
+    def test_ended_executions_cost_nothing(self) -> None:
+        """Limits do not count them; pruning reads only those that are old enough."""
         for family in FAMILIES.values():
-            asked = "explain query plan " + family.count_text()
-            plan = [row[3] for row in connection.execute(asked, {"tenant_id": "x", "most": 9})]
-            (search,) = [line for line in plan if line.startswith("SEARCH")]
-            self.assertIn("USING", search)
-        asked = "explain query plan " + executions.Executions.count_text()
-        plan = [row[3] for row in connection.execute(asked, {"tenant_id": "x", "most": 9})]
-        self.assertIn("INDEX executions_open (tenant_id=?)", " ".join(plan))
-        connection.close()
-
-    def test_pruning_reads_only_what_is_old_enough(self) -> None:
-        """Neither running executions, nor those that `workflow.keep_days` keeps."""
-        connection = sqlite3.connect(":memory:")
-        for text in (CREATE, *scripts(0, "then")):
-            connection.executescript(translate(text))
-        plans = []
-        for text in (executions._ENDED, executions._PRUNE):
-            named = dict.fromkeys(re.findall(r":(\w+)", text), "x")
-            plan = [row[3] for row in connection.execute("explain query plan " + text, named)]
-            plans.append([line for line in plan if line.startswith(("SCAN", "SEARCH", "USE"))])
-        connection.close()
-        (reads,), deletes = plans
+            counted = [line for line in self.plan(family.count_text()) if "counted" not in line]
+            self.assertIn("SEARCH", counted[0])
+        counted = self.plan(executions.Executions.count_text())
+        self.assertIn("INDEX executions_open (tenant_id=?)", " ".join(counted))
+        (reads,) = [line for line in self.plan(executions._ENDED) if line.startswith("SEARCH")]
         self.assertTrue(reads.startswith("SEARCH executions USING INDEX executions_ended ("), reads)
         self.assertIn("created_at<?", reads)
+        deletes = [
+            line for line in self.plan(executions._PRUNE) if line.startswith(("SCAN", "SEARCH"))
+        ]
         self.assertEqual(len(deletes), 3)  # the row, its cluster, its logins
         self.assertTrue(all(line.startswith("SEARCH ") for line in deletes), deletes)

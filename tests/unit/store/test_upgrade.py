@@ -7,10 +7,8 @@ import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from twisted.internet.defer import Deferred
-from twisted.logger import formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.store import migrations
@@ -29,7 +27,6 @@ from tests.support.database.releases import (
     DEVELOPMENT,
     NEWEST,
     become,
-    become_exactly,
     cut,
     make_premature,
 )
@@ -41,11 +38,6 @@ _FIRST = migrations.oldest()
 class TwoStepTests(SynchronousTestCase):
     """Files that leave the releases before them at work."""
 
-    def test_numbers_have_no_gap(self) -> None:
-        """The first one is above those of the development versions."""
-        numbers = [number for number, _ in migrations.steps()]
-        self.assertEqual(numbers, list(range(19, 19 + len(numbers))))
-
     def test_what_a_file_serves(self) -> None:
         """By its first line; without it only releases that know the file itself."""
         self.assertEqual(migrations.serves(21, "-- serves: 0019\nselect 1;"), 19)
@@ -56,12 +48,6 @@ class TwoStepTests(SynchronousTestCase):
         served = [migrations.serves(*step) for step in migrations.steps()]
         self.assertEqual(served, sorted(served))
         self.assertTrue(all(s <= n for s, (n, _) in zip(served, migrations.steps(), strict=True)))
-
-    def test_the_version_of_a_database(self) -> None:
-        """Without a row, of a development version that had no such column, and of a release."""
-        self.assertEqual(migrations.version_of(None), migrations.Version(0, 0))
-        self.assertEqual(migrations.version_of((16, "then")), migrations.Version(16, 16))
-        self.assertEqual(migrations.version_of((21, "then", 19)), migrations.Version(21, 19))
 
     def test_the_releases_that_a_version_serves(self) -> None:
         """By the schema that they know."""
@@ -167,21 +153,6 @@ class UpgradeTests(SynchronousTestCase):
         self.assertEqual([each for each in found if not isinstance(each, Counted)], [])
         self.assertEqual({f.table for f in found if not f.rows}, {"remarks"})
 
-    def test_an_upgrade_is_one_line(self) -> None:
-        """A new database, and one that is up to date, are none."""
-        lines: list[str] = []
-
-        def observe(event: Any) -> None:
-            if event.get("log_namespace") == "svcd.store.migrations":
-                lines.append(formatEvent(event))
-
-        globalLogPublisher.addObserver(observe)
-        self.addCleanup(globalLogPublisher.removeObserver, observe)
-        become(self, CHANGES)
-        for path in (self.path, self.path, self.state / "new.sqlite"):
-            self.upgrade(path)
-        self.assertEqual(lines, [f"Schema upgraded from {NEWEST} to {NEWEST + 1}"])
-
     def test_interrupted_at_any_statement(self) -> None:
         """The former release finds all as it was, and the next start makes the upgrade."""
         before = self.content()
@@ -193,18 +164,6 @@ class UpgradeTests(SynchronousTestCase):
             self.assertEqual(self.content(), before, text)
         become(self, CHANGES)
         self.assertEqual(self.upgrade(), NEWEST + 1)
-
-    def test_first_start_interrupted_at_any_statement(self) -> None:
-        """The database stays empty, and the next start makes it."""
-        self.path = self.state / "new.sqlite"
-        for text in cut(migrations.steps()[0][1]):
-            back = become_exactly(self, [(_FIRST, text)])
-            with self.assertRaises(SchemaError):
-                self.upgrade()
-            back()
-            with closing(SqliteSession(self.path, "look")) as session:
-                self.assertEqual(session.tables(), {"schema_version"})
-        self.assertEqual(self.upgrade(), NEWEST)
 
     def test_full_disk(self) -> None:
         """It is named with what helps; nothing was changed; with room the upgrade succeeds."""

@@ -52,18 +52,6 @@ class HoldingTests(SynchronousTestCase):
         finally:
             log.append("ended")
 
-    def test_nothing_is_held_at_first(self) -> None:
-        """Work is not even begun."""
-        log: list[str] = []
-        self.assertFalse(self.holding.held)
-        self.failureResultOf(self.drive(self.wait(log)), LeaseLost)
-        self.assertEqual((log, self.told), ([], []))
-
-    def test_what_was_free_for_long_is_used_at_once(self) -> None:
-        self.take()
-        self.assertTrue(self.holding.held)
-        self.assertEqual(self.told, ["gained"])
-
     def test_what_became_free_just_now_is_used_after_the_grace(self) -> None:
         """What its former holder sent may still be on its way."""
         self.take(quiet_s=0.5)
@@ -172,14 +160,6 @@ class HoldingTests(SynchronousTestCase):
         self.assertTrue(self.holding.held)
         self.assertEqual(self.told, ["gained", "lost", "gained"])
 
-    def test_renewals_keep_it(self) -> None:
-        self.take()
-        for _ in range(30):
-            self.advance(1.0)
-            self.holding.renewed(self.holding.now())
-        self.assertTrue(self.holding.held)
-        self.assertEqual(self.told, ["gained"])
-
     def test_lost_lease_ends_its_work(self) -> None:
         self.take()
         log: list[str] = []
@@ -187,14 +167,6 @@ class HoldingTests(SynchronousTestCase):
         self.holding.lose()
         self.failureResultOf(running, LeaseLost)
         self.assertEqual((self.holding.epoch, self.told), (None, ["gained", "lost"]))
-
-    def test_faults_of_work_are_its_own(self) -> None:
-        self.take()
-
-        async def work() -> None:
-            raise KeyError("mine")
-
-        self.failureResultOf(self.drive(work()), KeyError)
 
     def test_work_that_ended_by_itself_leaves_no_request_behind(self) -> None:
         """Its rows tell what it has done; the next holder need not wait."""
@@ -244,9 +216,3 @@ class HoldingTests(SynchronousTestCase):
         self.take(quiet_s=0.5)
         self.advance(1.0)
         self.assertAlmostEqual(self.holding.quiet_s(), 1.5)
-
-    def test_closed_it_leaves_no_timer(self) -> None:
-        self.take(quiet_s=0.0)
-        self.holding.close()
-        self.assertEqual(self.clock.getDelayedCalls(), [])
-        self.assertFalse(self.holding.in_force())

@@ -121,10 +121,6 @@ class KeeperTests(SynchronousTestCase):
     def advance(self, seconds: int) -> None:
         self.clock.pump([1.0] * seconds)
 
-    def test_alone_it_does_the_work(self) -> None:
-        self.assertEqual((self.holding.epoch, self.server.holder), (1, "me"))
-        self.assertTrue(self.holding.held)
-
     def test_lease_that_another_daemon_took_is_lost_at_the_next_heartbeat(self) -> None:
         self.server.change("other")
         self.advance(1)
@@ -194,20 +190,6 @@ class ReleaseTests(SynchronousTestCase):
         steps = (*migrations.steps(), (self.newest + 1, text))
         self.patch(migrations, "steps", lambda: steps)
 
-    def test_a_newer_schema_ends_a_running_daemon(self) -> None:
-        """It works no more from its next heartbeat on."""
-        self.successResultOf(self.open())
-        self.begin()
-        self.assertTrue(self.keeper.holding.held)
-        self.upgraded(self.newest + 1, self.newest + 1)
-        self.clock.pump([1.0] * 3)
-        self.assertFalse(self.keeper.holding.held)
-        self.assertIn(
-            f"the database has schema {self.newest + 1}, this release knows {self.newest}",
-            self.shut_out[0],
-        )
-        self.assertEqual(self.keeper.problem, self.shut_out[0])
-
     def test_a_newer_schema_that_serves_this_release_changes_nothing(self) -> None:
         """It goes on, and may be started again."""
         self.successResultOf(self.open())
@@ -227,46 +209,6 @@ class ReleaseTests(SynchronousTestCase):
         self.assertEqual((self.server.daemons, self.keeper.holding.epoch), ({}, None))
         self.assertIn("a newer release has upgraded the schema", self.shut_out[0])
 
-    def test_a_newer_schema_is_refused_at_the_start(self) -> None:
-        """At once."""
-        self.upgraded(self.newest + 1, self.newest + 1)
-        self.failureResultOf(self.open(), SchemaError)
-
-    def test_a_development_version_is_refused_at_the_start(self) -> None:
-        """Its daemons are not looked for: their rows have other columns."""
-        self.upgraded(migrations.oldest() - 1, migrations.oldest() - 1)
-        text = str(self.failureResultOf(self.open(), SchemaError).value)
-        self.assertIn("the database has schema 18 of a development version", text)
-
-    def test_an_upgrade_waits_for_the_end_of_older_daemons(self) -> None:
-        """A daemon that stops or dies is gone after a lease."""
-        self.next_release(serves=self.newest + 1)
-        self.server.daemons["older"] = self.newest
-        opened = self.open()
-        self.clock.pump([0.25] * 20)
-        self.assertNoResult(opened)
-        self.server.daemons.clear()
-        self.clock.advance(0.25)
-        self.successResultOf(opened)
-
-    def test_an_upgrade_is_refused_while_older_daemons_live(self) -> None:
-        """The text names them and both schemas."""
-        self.next_release(serves=self.newest + 1)
-        self.server.daemons |= {"older": self.newest, "oldest": self.newest - 1}
-        opened = self.open()
-        self.clock.pump([0.25] * 43)
-        self.assertNoResult(opened)
-        self.clock.pump([0.25] * 2)
-        text = str(self.failureResultOf(opened, SchemaError).value)
-        self.assertIn("daemons of an older release use the database (older; oldest)", text)
-        self.assertIn(f"upgrade its schema {self.newest} to {self.newest + 1}", text)
-
-    def test_an_upgrade_that_serves_older_daemons_waits_for_none_of_them(self) -> None:
-        """Two releases share the database."""
-        self.next_release(serves=self.newest)
-        self.server.daemons["older"] = self.newest
-        self.successResultOf(self.open())
-
     def test_an_upgrade_waits_for_those_alone_that_it_does_not_serve(self) -> None:
         """Of three releases the oldest is in the way."""
         self.next_release(serves=self.newest)
@@ -275,8 +217,3 @@ class ReleaseTests(SynchronousTestCase):
         self.clock.pump([0.25] * 45)
         text = str(self.failureResultOf(opened, SchemaError).value)
         self.assertIn("daemons of an older release use the database (oldest)", text)
-
-    def test_daemons_of_the_same_release_share_at_once(self) -> None:
-        """Nothing is upgraded."""
-        self.server.daemons["other"] = self.newest
-        self.successResultOf(self.open())
