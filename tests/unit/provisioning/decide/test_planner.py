@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
@@ -14,7 +14,6 @@ from svcd.provisioning.decide import lifecycle
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.observed import CALL_S, VISIBLE_S, Observed
 from svcd.provisioning.decide.planner import Plan, World, needs_sight, plan
-from svcd.provisioning.decide.removal import FORCE_S
 from svcd.provisioning.decide.steps import (
     AssociateFloatingIp,
     AttachVolumes,
@@ -29,7 +28,6 @@ from svcd.provisioning.decide.steps import (
     Distribute,
     DropRow,
     EnsureSecurityGroup,
-    EnsureServerGroup,
     KillExecutions,
     Memory,
     Prepare,
@@ -38,6 +36,8 @@ from svcd.provisioning.decide.steps import (
 )
 from svcd.settings import Provisioning
 from tests.unit.provisioning.support import NOW, cluster, group, instance
+
+T = TypeVar("T")
 
 S = ClusterStatus
 LONG_AGO = timestamp(NOW - 3600)
@@ -107,42 +107,50 @@ def kinds(planned: Plan) -> list[str]:
     return [type(s).__name__ for s in planned.steps]
 
 
-class SpawnTests(SynchronousTestCase):
+def only(kind: type[T], planned: Plan) -> T:
+    """The one step of a plan."""
+    (step,) = planned.steps
+    assert isinstance(step, kind), step
+    return step
+
+
+class PlannerTestCase(SynchronousTestCase):
+    def assertFails(self, planned: Plan, code: Code, reason: str = "") -> None:
+        """The plan gives up. reason: the whole of it, unless it is ""."""
+        assert planned.fail is not None
+        self.assertEqual(planned.fail.code, code)
+        self.assertEqual(planned.fail.reason, reason or planned.fail.reason)
+
+
+class SpawnTests(PlannerTestCase):
     """Servers, addresses, volumes."""
 
     def first(self, planned: Plan) -> Instance:
         return planned.cluster.instances()[0]
 
-    def test_accepted_cluster_gets_its_security_group_first(self) -> None:
-        """Only SSH is opened; no server before that."""
+    def test_accepted_cluster_gets_its_groups_first(self) -> None:
+        """Only SSH is opened; no server before that. A server group only with anti-affinity."""
         planned = look(cluster())
         self.assertEqual(planned.cluster.status, S.SPAWNING)
-        (step,) = planned.steps
-        assert isinstance(step, EnsureSecurityGroup)
+        step = only(EnsureSecurityGroup, planned)
         self.assertEqual((step.name, step.openings), ("svcd-c1", (SSH,)))
+        planned = look(cluster(anti_affinity=("datanode",)))
+        self.assertEqual(kinds(planned), ["EnsureSecurityGroup", "EnsureServerGroup"])
 
     def test_web_ports_are_opened_to_their_networks(self) -> None:
         """And SSH to its own."""
         firewall = Firewall(ssh_cidrs=("10.0.0.0/8",), web_cidrs=("192.0.2.0/24",))
-        planned = plan(cluster(), World(firewall=firewall, web_ports=(9870, 8088), now=NOW))
-        (step,) = planned.steps
-        assert isinstance(step, EnsureSecurityGroup)
+        world = World(firewall=firewall, web_ports=(9870, 8088), now=NOW)
+        step = only(EnsureSecurityGroup, plan(cluster(), world))
         self.assertEqual(
-            [str(each) for each in step.openings],
+            [str(opening) for opening in step.openings],
             ["22 10.0.0.0/8", "8088 192.0.2.0/24", "9870 192.0.2.0/24"],
         )
-
-    def test_server_group_only_with_anti_affinity(self) -> None:
-        """Both groups are made side by side."""
-        planned = look(cluster(anti_affinity=("datanode",)))
-        self.assertEqual(kinds(planned), ["EnsureSecurityGroup", "EnsureServerGroup"])
-        self.assertIsInstance(planned.steps[1], EnsureServerGroup)
 
     def test_create_is_preceded_by_its_intent(self) -> None:
         """requested_at is in the row that is written before the call."""
         planned = look(spawning(instance(1), user_keypair_id="demo"))
-        (step,) = planned.steps
-        assert isinstance(step, CreateServer)
+        step = only(CreateServer, planned)
         self.assertEqual(self.first(planned).requested_at, timestamp(NOW + CALL_S))
         self.assertEqual(step.new.name, "demo-worker-001")
         self.assertEqual(
@@ -153,8 +161,7 @@ class SpawnTests(SynchronousTestCase):
     def test_only_anti_affine_groups_are_kept_apart(self) -> None:
         """The server group is a hint for the groups that run such a process."""
         row = spawning(instance(1), anti_affinity=("namenode",), server_group_id="g")
-        (step,) = look(row).steps
-        assert isinstance(step, CreateServer)
+        step = only(CreateServer, look(row))
         self.assertIsNone(step.new.server_group_id)
 
     def test_create_that_failed_lately_is_not_intended_again_yet(self) -> None:
@@ -188,8 +195,7 @@ class SpawnTests(SynchronousTestCase):
         """Also when the surplus one is further on."""
         row = spawning(instance(1, requested_at=JUST_NOW, server_id="s2"))
         planned = look(row, server(1), server(2, "BUILD"))
-        (step,) = planned.steps
-        assert isinstance(step, DeleteServer)
+        step = only(DeleteServer, planned)
         self.assertEqual((step.server_id, self.first(planned).server_id), ("s1", "s2"))
 
     def test_of_two_unknown_servers_the_active_one_is_kept(self) -> None:
@@ -215,19 +221,18 @@ class SpawnTests(SynchronousTestCase):
     def test_third_server_in_error_fails(self) -> None:
         """The cloud's own words are in the reason."""
         row = spawning(instance(1, requested_at=JUST_NOW, server_id="s3", attempts=2))
-        failure = look(row, server(3, "ERROR", fault="no host")).fail
-        assert failure is not None
-        self.assertEqual(failure.code, Code.SERVER_ERROR)
-        self.assertEqual(
-            failure.reason, "server s3 of demo-worker-001 is in ERROR: no host; gave up"
+        self.assertFails(
+            look(row, server(3, "ERROR", fault="no host")),
+            Code.SERVER_ERROR,
+            "server s3 of demo-worker-001 is in ERROR: no host; gave up",
         )
 
     def test_quota_fault_of_a_server_fails_at_once(self) -> None:
         """Some clouds tell of the quota only then."""
         row = spawning(instance(1, requested_at=JUST_NOW, server_id="s1"))
-        failure = look(row, server(1, "ERROR", fault="Quota exceeded for cores")).fail
-        assert failure is not None
-        self.assertEqual(failure.code, Code.QUOTA)
+        self.assertFails(
+            look(row, server(1, "ERROR", fault="Quota exceeded for cores")), Code.QUOTA
+        )
 
     def test_deleted_server_in_the_list_is_no_server(self) -> None:
         """DELETED stays listed for a moment."""
@@ -260,14 +265,12 @@ class SpawnTests(SynchronousTestCase):
         row = spawning(
             instance(1, requested_at=JUST_NOW, server_id="s1"), floating_ip_pool="public"
         )
-        (made,) = look(row, server(1), tried=ASKED).steps
-        assert isinstance(made, CreateFloatingIp)
+        made = only(CreateFloatingIp, look(row, server(1), tried=ASKED))
         self.assertEqual((made.pool, made.description), ("public", "svcd:c1:worker1"))
         free = FloatingIp(
             id="f1", address="203.0.113.1", pool_id="p", description="svcd:c1:worker1"
         )
-        (joined,) = look(row, server(1), ips=(free,)).steps
-        assert isinstance(joined, AssociateFloatingIp)
+        joined = only(AssociateFloatingIp, look(row, server(1), ips=(free,)))
         self.assertEqual((joined.floating_ip_id, joined.server_id), ("f1", "s1"))
         after = self.first(look(row, server(1), ips=(evolve(free, port_id="p1"),)))
         self.assertEqual(
@@ -291,12 +294,10 @@ class SpawnTests(SynchronousTestCase):
     def test_volumes_are_made_attached_and_known(self) -> None:
         """Missing ones are made, free ones attached, busy ones awaited."""
         row = spawning(instance(1, requested_at=JUST_NOW, server_id="s1"), volumes_per_node=2)
-        (made,) = look(row, server(1), volumes=(volume(1),), tried=ASKED).steps
-        assert isinstance(made, CreateVolumes)
+        made = only(CreateVolumes, look(row, server(1), volumes=(volume(1),), tried=ASKED))
         self.assertEqual([n for n, _ in made.volumes], ["volume_demo-worker-001_2"])
         free = (volume(1), volume(2, 2))
-        (attach,) = look(row, server(1), volumes=free).steps
-        assert isinstance(attach, AttachVolumes)
+        attach = only(AttachVolumes, look(row, server(1), volumes=free))
         self.assertEqual(attach.volumes, ("v1", "v2"))
         busy = (volume(1, status="attaching"), volume(2, 2, status="in-use"))
         self.assertEqual(
@@ -328,8 +329,7 @@ class SpawnTests(SynchronousTestCase):
             server(1),
             volumes=(volume(1), volume(2, status="in-use", attached_to="s1", device="/dev/vdb")),
         )
-        (step,) = planned.steps
-        assert isinstance(step, DeleteVolume)
+        step = only(DeleteVolume, planned)
         self.assertEqual((step.volume_id, self.first(planned).step), ("v1", "spawned"))
 
     def test_volume_in_error_is_replaced_then_fails(self) -> None:
@@ -342,9 +342,9 @@ class SpawnTests(SynchronousTestCase):
         tired = spawning(
             instance(1, requested_at=JUST_NOW, server_id="s1", attempts=2), volumes_per_node=1
         )
-        failure = look(tired, server(1), volumes=(volume(1, status="error"),)).fail
-        assert failure is not None
-        self.assertEqual(failure.code, Code.VOLUME_ERROR)
+        self.assertFails(
+            look(tired, server(1), volumes=(volume(1, status="error"),)), Code.VOLUME_ERROR
+        )
 
     def test_known_device_is_not_forgotten(self) -> None:
         """The attach call told it; the list does not yet."""
@@ -366,11 +366,9 @@ class SpawnTests(SynchronousTestCase):
             spawning(instance(1, requested_at=LONG_AGO, server_id="s1")),
             status_since=timestamp(NOW - 1800),
         )
-        failure = look(row, server(1, "BUILD")).fail
-        assert failure is not None
-        self.assertEqual(failure.code, Code.BOOT_TIMEOUT)
-        self.assertEqual(
-            failure.reason,
+        self.assertFails(
+            look(row, server(1, "BUILD")),
+            Code.BOOT_TIMEOUT,
             "Spawning took longer than 1800 s: server demo-worker-001 is BUILD",
         )
 
@@ -378,9 +376,7 @@ class SpawnTests(SynchronousTestCase):
         """Also when it passes between two tries, and no step is due."""
         row = evolve(spawning(instance(1)), status_since=timestamp(NOW - 1800))
         busy = Tried(failures=7, not_before=NOW + 20, reason="port in use", code=Code.CLOUD_BUSY)
-        failure = look(row, tried={"create-server:worker1": busy}).fail
-        assert failure is not None
-        self.assertEqual(failure.code, Code.CLOUD_BUSY)
+        self.assertFails(look(row, tried={"create-server:worker1": busy}), Code.CLOUD_BUSY)
 
     def test_blind_planner_waits_with_the_clouds_words(self) -> None:
         """Until the deadline."""
@@ -392,9 +388,7 @@ class SpawnTests(SynchronousTestCase):
         row = spawning(instance(1, requested_at=JUST_NOW))
         self.assertEqual(look(row, blind=True, tried=trouble).waiting, ("compute: down",))
         late = evolve(row, status_since=timestamp(NOW - 1801))
-        failure = look(late, blind=True, tried=trouble).fail
-        assert failure is not None
-        self.assertEqual(failure.code, Code.CLOUD_UNAVAILABLE)
+        self.assertFails(look(late, blind=True, tried=trouble), Code.CLOUD_UNAVAILABLE)
 
 
 def machine(number: int, step: str = "spawned", **fields: Any) -> Instance:
@@ -413,7 +407,7 @@ def servers(*numbers: int) -> list[Server]:
     return [server(n, owner=f"worker{n}") for n in numbers]
 
 
-class MachineTests(SynchronousTestCase):
+class MachineTests(PlannerTestCase):
     """Preparing, Configuring, Starting."""
 
     def row(self, *instances: Instance, **fields: Any) -> Cluster:
@@ -453,14 +447,12 @@ class MachineTests(SynchronousTestCase):
         """Each verb on those that lack it."""
         row = self.row(machine(1, "started"), machine(2, "prepared"), status=S.PREPARING)
         planned = look(row, *servers(1, 2))
-        (step,) = planned.steps
-        assert isinstance(step, Distribute)
+        step = only(Distribute, planned)
         self.assertEqual((step.verb, step.on), ("configure", ("worker2",)))
         self.assertEqual(planned.cluster.status, S.CONFIGURING)
         row = self.row(machine(1, "started"), machine(2, "configured"), status=S.CONFIGURING)
         planned = look(row, *servers(1, 2))
-        (step,) = planned.steps
-        assert isinstance(step, Distribute)
+        step = only(Distribute, planned)
         self.assertEqual((step.verb, step.on), ("start", ("worker2",)))
         self.assertEqual(planned.cluster.status, S.STARTING)
 
@@ -468,8 +460,7 @@ class MachineTests(SynchronousTestCase):
         """Before anything else, once for a request; the ports of Hadoop lose their rules."""
         row = self.row(machine(1, "started"), machine(2, "started"), status=S.STARTING)
         old = evolve(row, security_group_id="sg", openings=("9870 0.0.0.0/0",))
-        (step,) = look(old, *servers(1, 2)).steps
-        assert isinstance(step, EnsureSecurityGroup)
+        step = only(EnsureSecurityGroup, look(old, *servers(1, 2)))
         self.assertEqual((step.openings, step.others), ((SSH,), (9870,)))
         again = look(old, *servers(1, 2), tried={step.key: Tried(done=True)})
         self.assertEqual((again.steps, again.settled), ((), True))
@@ -499,32 +490,29 @@ class MachineTests(SynchronousTestCase):
     def test_serving_machine_that_is_lost_fails_a_growth(self) -> None:
         """Its data is gone; the user must know."""
         row = self.row(machine(1, "started"), machine(2, "prepared"), status=S.SPAWNING)
-        failure = look(row, *servers(2)).fail
-        assert failure is not None
-        self.assertEqual(failure.code, Code.SERVER_VANISHED)
+        self.assertFails(look(row, *servers(2)), Code.SERVER_VANISHED)
 
     def test_each_request_looks_whether_what_serves_is_there(self) -> None:
         """All that is gone is named and marked, also when nothing else is to be done."""
         row = self.row(
             machine(1, "started"), machine(2, "started"), machine(3, "started"), status=S.VALIDATING
         )
-        failure = look(row, *servers(2)).fail
-        assert failure is not None
-        self.assertEqual(failure.code, Code.SERVER_VANISHED)
-        self.assertEqual(
-            failure.reason,
+        planned = look(row, *servers(2))
+        self.assertFails(
+            planned,
+            Code.SERVER_VANISHED,
             "server s1 of demo-worker-001 is gone; server s3 of demo-worker-003 is gone",
         )
+        assert planned.fail is not None
         self.assertEqual(
-            failure.instances, {"worker1": {"status": "DELETED"}, "worker3": {"status": "DELETED"}}
+            planned.fail.instances,
+            {"worker1": {"status": "DELETED"}, "worker3": {"status": "DELETED"}},
         )
 
     def test_what_was_listed_is_missed_however_new_it_is(self) -> None:
         """Lists show late what is new, not what they have shown."""
         new = evolve(machine(1, "started"), requested_at=JUST_NOW)
-        failure = look(self.row(new, status=S.VALIDATING)).fail
-        assert failure is not None
-        self.assertEqual(failure.code, Code.SERVER_VANISHED)
+        self.assertFails(look(self.row(new, status=S.VALIDATING)), Code.SERVER_VANISHED)
         booted = evolve(machine(1, "spawned"), requested_at=JUST_NOW)
         again = look(self.row(booted, security_group_id="sg", status=S.PREPARING))
         self.assertEqual(kinds(again), ["CreateServer"])
@@ -561,7 +549,7 @@ class MachineTests(SynchronousTestCase):
         self.assertTrue(needs_sight(evolve(given_up, trust_id="t1")))
 
 
-class ShrinkTests(SynchronousTestCase):
+class ShrinkTests(PlannerTestCase):
     def row(self, *instances: Instance) -> Cluster:
         staying = sum(not i.leaving for i in instances)
         return cluster(group(count=staying, instances=instances), status=S.VALIDATING)
@@ -572,8 +560,7 @@ class ShrinkTests(SynchronousTestCase):
             machine(1, "started"), *(machine(n, "started", leaving=True) for n in (2, 3))
         )
         planned = look(row, *servers(1, 2, 3))
-        (step,) = planned.steps
-        assert isinstance(step, Distribute)
+        step = only(Distribute, planned)
         self.assertEqual(
             (step.verb, step.on, step.absent), ("decommission", ("worker2", "worker3"), ())
         )
@@ -584,8 +571,7 @@ class ShrinkTests(SynchronousTestCase):
         row = self.row(
             machine(1, "started"), *(machine(n, "started", leaving=True) for n in (2, 3))
         )
-        (step,) = look(row, *servers(1, 2)).steps
-        assert isinstance(step, Distribute)
+        step = only(Distribute, look(row, *servers(1, 2)))
         self.assertEqual((step.on, step.absent), (("worker2",), ("worker3",)))
 
     def test_node_that_never_served_is_only_removed(self) -> None:
@@ -602,7 +588,7 @@ class ShrinkTests(SynchronousTestCase):
         self.assertEqual([i.instance_id for i in planned.cluster.instances()], ["worker1"])
 
 
-class DeleteTests(SynchronousTestCase):
+class DeleteTests(PlannerTestCase):
     """Removing everything, in order."""
 
     DONE = {"kill-executions": Tried(done=True)}
@@ -665,40 +651,24 @@ class DeleteTests(SynchronousTestCase):
     def test_groups_then_trust_then_row(self) -> None:
         """The trust goes last of all that needs it."""
         row = self.row(instance(1), trust_id="t1")
-        (groups,) = look(row, tried=self.DONE).steps
-        assert isinstance(groups, DeleteGroups)
+        groups = only(DeleteGroups, look(row, tried=self.DONE))
         self.assertEqual(groups.name, "svcd-c1")
         tried = {**self.DONE, "delete-groups": Tried(done=True)}
-        (trust,) = look(row, tried=tried).steps
-        assert isinstance(trust, DeleteTrust)
+        trust = only(DeleteTrust, look(row, tried=tried))
         self.assertEqual(trust.trust_id, "t1")
         tried["delete-trust"] = Tried(done=True)
-        (drop,) = look(row, tried=tried).steps
-        assert isinstance(drop, DropRow)
+        drop = only(DropRow, look(row, tried=tried))
         self.assertEqual(drop.leftovers, ())
 
     def test_deadline_names_all_that_is_left(self) -> None:
         """So that a person can remove it."""
-        tried = {
-            **self.DONE,
-            "delete-server:s1": Tried(failures=9, reason="delete server: 500"),
-        }
+        tried = {**self.DONE, "delete-server:s1": Tried(failures=9, reason="delete server: 500")}
         late = evolve(self.row(machine(1)), status_since=timestamp(NOW - 1801))
         failure = look(late, *servers(1), tried=tried).fail
         assert failure is not None
         self.assertEqual(failure.code, Code.LEFTOVERS)
         self.assertIn("server demo-worker-001 (s1, ACTIVE)", failure.reason)
         self.assertIn("delete server: 500", failure.reason)
-
-    def test_forced_deletion_gives_up_soon(self) -> None:
-        """The row goes, the leftovers are named."""
-        row = evolve(self.row(machine(1), force=True), status_since=timestamp(NOW - FORCE_S))
-        tried = {**self.DONE, "delete-server:s1": Tried(done=True)}
-        (step,) = look(row, *servers(1), tried=tried).steps
-        assert isinstance(step, DropRow)
-        self.assertEqual(
-            step.leftovers, ("server demo-worker-001 (s1, ACTIVE)", "groups named svcd-c1")
-        )
 
     def test_clean_up_of_a_failed_create_ends_blank(self) -> None:
         """Ids and names stay, everything else is as accepted; the reason stays too."""

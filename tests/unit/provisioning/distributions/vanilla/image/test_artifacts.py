@@ -9,7 +9,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.provisioning.distributions.vanilla.image.artifacts import (
     Archive,
     Artifact,
-    local_copies,
     parse,
     parse_archive,
     poms_digest,
@@ -126,18 +125,4 @@ class CopiesTest(SynchronousTestCase):
         self.assertEqual(
             self.said,
             [f"not used: {self.maven}/{SMART.path} has the SHA-256 {DEF}, expected: {ABC}"],
-        )
-
-    def test_copies_in_trees(self) -> None:
-        """A library of Python is looked for in trees of this recipe and of older ones."""
-        copies = local_copies(ZIP, (Path("/a"), Path("/b")), Path("/m2"))
-        self.assertEqual(
-            [str(path) for path in copies],
-            [
-                "/a/spark/python/published/py4j-0.10-src.zip",
-                "/a/spark/python/lib/py4j-0.10-src.zip",
-                "/b/spark/python/published/py4j-0.10-src.zip",
-                "/b/spark/python/lib/py4j-0.10-src.zip",
-                "/m2/py4j/0.10/py4j-0.10-src.zip",
-            ],
         )

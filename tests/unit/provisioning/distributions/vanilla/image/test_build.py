@@ -148,13 +148,3 @@ class ArchiveFileTest(SynchronousTestCase):
             ("/a b/x.tar.gz", "file:///a%20b/x.tar.gz"),
         ):
             self.assertEqual(archive_file(spark, Path("/work"), setting).url, url)
-
-
-class RecipeTest(SynchronousTestCase):
-    """The recipe as it is."""
-
-    def test_scripts_name_no_folder_of_a_machine(self) -> None:
-        """The tree works wherever it is copied."""
-        for script in (RECIPE / "bin").iterdir():
-            self.assertNotIn("/opt/", script.read_text())
-            self.assertNotIn("/var/", script.read_text())

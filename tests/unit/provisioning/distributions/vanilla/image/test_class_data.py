@@ -80,15 +80,6 @@ class ClassDataTest(SynchronousTestCase):
         self.assertEqual(make(self.prefix, tell), "")
         self.assertEqual(self.said, ["first", "second"])
 
-    def test_not_made(self) -> None:
-        """The last line of its errors."""
-        self.program(_REFUSING)
-        self.assertEqual(make(self.prefix, self.said.append), "no room")
-        (self.prefix / "bin/class-data").write_text("#!/bin/sh\nexit 3\n")
-        self.assertEqual(make(self.prefix, self.said.append), "it ended with 3")
-        (self.prefix / "bin/class-data").chmod(0o644)
-        self.assertIn("bin/class-data did not run: ", make(self.prefix, self.said.append))
-
     def test_too_late(self) -> None:
         """The program is ended with the JVM that it has started, and removes what is half made."""
         self.program(_ENDLESS)
@@ -114,7 +105,7 @@ class ClassDataTest(SynchronousTestCase):
         self.assertEqual(verify(self.prefix, run=False), [])
 
     def test_build_without_them(self) -> None:
-        """It is none of its failures."""
+        """It is none of its failures. The last line of its errors tells why."""
         self.program(_REFUSING)
         self.assertFalse(build(self.prefix, self.said.append).made)
         self.assertEqual(self.said[1:], ["no class data, so starts take longer: no room"])

@@ -66,8 +66,3 @@ class FindJdkTest(JavaTestCase):
         home = self.jdk("jdk-25", "25")
         error = self.assertRaises(ImageError, find_jdk, {"SVCD_JAVA_HOME": str(home)}, [self.root])
         self.assertIn(f"SVCD_JAVA_HOME={home} holds no JDK 17 to 23", str(error))
-
-    def test_java_home_is_looked_at(self) -> None:
-        """JAVA_HOME counts as one more place."""
-        home = self.jdk("elsewhere", "17.0.2")
-        self.assertEqual(find_jdk({"JAVA_HOME": str(home)}, []).home, home)

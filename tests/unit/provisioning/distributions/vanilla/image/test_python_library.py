@@ -14,18 +14,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.provisioning.distributions.vanilla.image import python_library
 from svcd.provisioning.distributions.vanilla.image.programs import make_library
 
-ACCUMULATORS = """\
-for fd in poller.poll(1000):
-    pass
-thread = threading.Thread(target=server.serve_forever)
-"""
-FASTER = """\
-for fd in poller.poll(100):
-    pass
-thread = threading.Thread(target=server.serve_forever, args=(0.1,))
-
-# Changed by svcd, see python_library.py of its recipe.
-"""
 CALL_SITE = """\
 import inspect, os
 import pyspark
@@ -99,13 +87,6 @@ class MakeTest(SynchronousTestCase):
                 archive.writestr(name, data.replace(MAGIC_NUMBER, other, 1))
         self.assertEqual(self.run_with_it(PRINTS), "to be py")
 
-    def test_traceback_names_module_and_line(self) -> None:
-        """Below the name of the released zip."""
-        self.make(lib__words="\n\nraise ValueError('not to be')")
-        self.own()
-        said = self.run_with_it("import lib.words")
-        self.assertIn('File "lib.zip/lib/words.py", line 3, in <module>', said)
-
     def test_errors_name_the_program_of_the_user(self) -> None:
         """Frames of the library are known as such: its bytecode has no path of the tree."""
         packages = {"pyspark/__init__": "", "pyspark/errors/__init__": ""}
@@ -113,13 +94,3 @@ class MakeTest(SynchronousTestCase):
         self.own()
         program = "from pyspark.errors import utils; print(utils.__file__[-3:], utils.call_site())"
         self.assertEqual(self.run_with_it(program), "pyc ['<string>']")
-
-    def test_source_of_a_newer_python_has_no_bytecode(self) -> None:
-        """It stays for the one that reads it."""
-        archive = self.make(lib__newer="let it = be")
-        self.assertEqual(archive.namelist(), ["lib/", "lib/newer.py"])
-
-    def test_accumulators_look_more_often_for_their_end(self) -> None:
-        """The released module looks once a second."""
-        archive = self.make(pyspark__accumulators=ACCUMULATORS)
-        self.assertEqual(archive.read("pyspark/accumulators.py").decode(), FASTER)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
-import json
 import zipfile
 from pathlib import Path
 
@@ -18,14 +16,12 @@ from svcd.provisioning.distributions.vanilla.image.artifacts import (
     read_list,
 )
 from svcd.provisioning.distributions.vanilla.image.class_data import NAMES
-from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 from svcd.provisioning.distributions.vanilla.image.layout import RECIPE
 from tests.unit.provisioning.distributions.vanilla.image.scripts import load_script
 from tests.unit.provisioning.distributions.vanilla.image.test_artifacts import (
     ABC,
     ARCHIVE,
     ARCHIVE_TEXT,
-    DEF,
     EPOLL,
     SMART,
     TEXT,
@@ -64,62 +60,12 @@ class DigestsTest(SynchronousTestCase):
             (Artifact(ABC, ("hadoop", "oozie"), f"{path}.jar", "Apache 2.0"),),
         )
 
-    def test_licence_is_that_of_the_parent_if_a_pom_has_none(self) -> None:
-        parent = "<parent><groupId>g.h</groupId><artifactId>p</artifactId><version>7</version>"
-        self.put("a/b/1/b-1.pom", f"<project>{parent}</parent></project>")
-        names = "<license><name>MIT</name></license><license><name>BSD</name></license>"
-        self.put("g/h/p/7/p-7.pom", f"<project {SPACE}><licenses>{names}</licenses></project>")
-        self.assertEqual(self.SCRIPT.licence_of(self.base, "a/b/1/b-1.jar"), "MIT | BSD")
-        self.put("a/b/1/b-1.pom", f"<project {SPACE}/>")
-        self.assertEqual(self.SCRIPT.licence_of(self.base, "a/b/1/b-1.jar"), "")
-
-    def test_changed_release_is_told(self) -> None:
-        """The same path has another digest; new and equal jars are no change."""
-        other = Artifact(DEF, ("pig",), "a/b/1/b-1.jar")
-        self.assertEqual(self.SCRIPT.changed((SMART,), (SMART, other)), [])
-        replaced = Artifact(DEF, ("oozie",), SMART.path)
-        self.assertEqual(self.SCRIPT.changed((SMART, other), (replaced, other)), [SMART.path])
-
     def test_committed_list_is_that_of_the_poms(self) -> None:
         """No class path holds two jars of one name."""
         held = [(folder, each.file) for each in read_list(RECIPE) for folder in each.folders]
         self.assertEqual(len(held), len(set(held)))
         self.assertEqual({folder for folder, _ in held}, {"hadoop", "oozie", "launcher", "pig"})
         self.assertGreater(len(held), 300)
-
-
-LICENSE = """\
-This project bundles some components that are also licensed under the Apache
-License Version 2.0:
-
-com.fasterxml.jackson.core:jackson-core
-oro:oro
-one.group:twice
-
-core/src/main/java/org/apache/spark/util/collection/TimSort.java
-
-----------------------------------------------------------------------------
-This product bundles various third-party components under other licenses.
-
-
-BSD 3-Clause
-------------
-org.antlr:ST4
-two.group:twice
-jakarta.servlet:jakarta.servlet-api https://projects.eclipse.org/projects/ee4j.servlet
-"""
-
-
-def jar(*maven: tuple[str, str, str]) -> bytes:
-    """A jar with the Maven files of these."""
-    sink = io.BytesIO()
-    with zipfile.ZipFile(sink, "w") as content:
-        for group, artifact, version in maven:
-            content.writestr(
-                f"META-INF/maven/{group}/{artifact}/pom.properties",
-                f"#made by Maven\nartifactId={artifact}\ngroupId={group}\nversion={version}\n",
-            )
-    return sink.getvalue()
 
 
 class SparkDigestsTest(SynchronousTestCase):
@@ -130,64 +76,6 @@ class SparkDigestsTest(SynchronousTestCase):
     def test_list_is_written_and_read_back(self) -> None:
         self.assertEqual(self.SCRIPT.text_of(ARCHIVE), ARCHIVE_TEXT)
         self.assertEqual(parse_archive(ARCHIVE_TEXT), ARCHIVE)
-
-    def test_licences_are_read_by_artifact_and_group(self) -> None:
-        """The first section is that of the Apache licence."""
-        self.assertEqual(
-            self.SCRIPT.licences(LICENSE),
-            {
-                "jackson-core": {"com.fasterxml.jackson.core": "Apache License 2.0"},
-                "oro": {"oro": "Apache License 2.0"},
-                "twice": {"one.group": "Apache License 2.0", "two.group": "BSD 3-Clause"},
-                "ST4": {"org.antlr": "BSD 3-Clause"},
-                "jakarta.servlet-api": {"jakarta.servlet": "BSD 3-Clause"},
-            },
-        )
-
-    def test_coordinates_come_from_the_jar_or_the_licence(self) -> None:
-        """Its own Maven files, not those of the libraries that it has copied into itself."""
-        licences = self.SCRIPT.licences(LICENSE)
-        spark = jar(("com.google.guava", "guava", "14"), ("org.apache.spark", "core_2.13", "9.0"))
-        for data, file, path, licence in (
-            (spark, "core_2.13-9.0.jar", "org/apache/spark/core_2.13/9.0", "Apache License 2.0"),
-            (jar(("two.group", "twice", "1")), "twice-1-x86.jar", "two/group/twice/1",
-             "BSD 3-Clause"),
-            (jar(), "oro-2.0.8.jar", "oro/oro/2.0.8", "Apache License 2.0"),
-            (jar(("a.b", "unknown", "1")), "unknown-1.jar", "a/b/unknown/1", ""),
-        ):  # fmt: skip
-            found = self.SCRIPT.coordinates(data, file, licences)
-            self.assertEqual(found, (f"{path}/{file}", licence))
-
-    def test_group_is_not_guessed(self) -> None:
-        """A name in two groups, a name in none."""
-        licences = self.SCRIPT.licences(LICENSE)
-        for file in ("twice-1.jar", "unknown-1.jar"):
-            error = self.assertRaises(ImageError, self.SCRIPT.coordinates, jar(), file, licences)
-            self.assertEqual(str(error), f"nothing tells the group of {file}")
-
-    def test_members_that_clusters_use_are_chosen(self) -> None:
-        """Jars, the Python side and the notices, each with its folder, in the order of paths."""
-        for name in ("setup.py", "deps/licenses/LICENSE-xz.txt", "deps/jars/rocksdbjni-9.8.4.jar",
-                     "deps/jars/connect-repl/x.jar", "deps/examples/LICENSE"):  # fmt: skip
-            self.assertFalse(self.SCRIPT.is_wanted(name), name)
-        files = [
-            ("lib/pyspark.zip", b"abc"),
-            ("lib/py4j-0.10-src.zip", b"def"),
-            ("LICENSE", LICENSE.encode()),
-            ("deps/jars/oro-2.0.8.jar", jar()),
-        ]
-        self.assertTrue(all(self.SCRIPT.is_wanted(name) for name, _ in files))
-        chosen = self.SCRIPT.chosen(files, "9.0")
-        self.assertEqual(
-            [(member.folders, member.path, member.licence) for member in chosen],
-            [
-                (("spark",), "oro/oro/2.0.8/oro-2.0.8.jar", "Apache License 2.0"),
-                (("python",), "py4j/0.10/py4j-0.10-src.zip", "BSD 3-Clause"),
-                (("notices",), "pyspark/9.0/LICENSE", "Apache License 2.0"),
-                (("python",), "pyspark/9.0/pyspark.zip", "Apache License 2.0"),
-            ],
-        )
-        self.assertEqual(chosen[3].sha256, ABC)
 
     def test_committed_list_has_yarn_connect_python_and_notices(self) -> None:
         archive = read_archive(RECIPE)
@@ -276,18 +164,3 @@ class DefaultsTest(SynchronousTestCase):
         self.assertEqual(
             (target / "oozie-default.json").read_text(), '[\n["a.b", "2", ""],\n["c", "", ""]\n]\n'
         )
-
-    def test_tree_without_jars_is_refused(self) -> None:
-        gone = Path("/none")
-        error = self.assertRaises(FileNotFoundError, self.SCRIPT.extract, gone, gone)
-        self.assertIn("no hadoop-common-[0-9]*.jar in /none/hadoop/lib", str(error))
-
-    def test_committed_options_have_the_published_defaults(self) -> None:
-        for name, option, value in (
-            ("core-default", "fs.defaultFS", "file:///"),
-            ("hdfs-default", "dfs.replication", "3"),
-            ("mapred-default", "mapreduce.task.io.sort.mb", "100"),
-            ("oozie-default", "oozie.action.retries.max", "3"),
-        ):
-            options = json.loads((RECIPE.parent / "defaults" / f"{name}.json").read_text("utf-8"))
-            self.assertEqual({given[0]: given[1] for given in options}[option], value)

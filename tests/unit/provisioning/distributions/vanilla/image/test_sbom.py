@@ -106,10 +106,3 @@ class SbomTest(SynchronousTestCase):
             used["pedigree"]["notes"],
             "bytecode added, some modules changed, tests removed (python_library.py)",
         )
-
-    def test_equal_trees_make_equal_texts(self) -> None:
-        """The order in which files and artifacts are found does not matter."""
-        turned = dict(reversed(TREE.items()))
-        self.assertEqual(
-            sbom(TREE, (EPOLL, SMART, PIG), RECORD), sbom(turned, (PIG, SMART, EPOLL), RECORD)
-        )

@@ -35,21 +35,15 @@ class RoomTest(SynchronousTestCase):
         ):
             self.assertEqual(room_problem(Path("/x"), left * 2**20, spark=spark), said)
 
-    def test_full_disk(self) -> None:
+    def test_errors_of_the_system_are_told_with_a_remedy(self) -> None:
         """The prefix stands for a file without a name."""
-        full = OSError(errno.ENOSPC, "No space left on device")
-        self.assertEqual(
-            explained(full, Path("/x/vanilla")),
-            "/x/vanilla: No space left on device: free some, or name another prefix",
-        )
-
-    def test_folder_of_somebody_else(self) -> None:
-        """What was refused is named."""
-        refused = PermissionError(errno.EACCES, "Permission denied", "/x/.vanilla.lock")
-        self.assertEqual(
-            explained(refused, Path("/x/vanilla")),
-            "/x/.vanilla.lock: Permission denied: name a prefix that you can write to",
-        )
+        for error, told in (
+            (OSError(errno.ENOSPC, "No space left on device"),
+             "/x/vanilla: No space left on device: free some, or name another prefix"),
+            (PermissionError(errno.EACCES, "Permission denied", "/x/.vanilla.lock"),
+             "/x/.vanilla.lock: Permission denied: name a prefix that you can write to"),
+        ):  # fmt: skip
+            self.assertEqual(explained(error, Path("/x/vanilla")), told)
 
 
 class StageTest(SynchronousTestCase):
@@ -70,9 +64,13 @@ class StageTest(SynchronousTestCase):
         self.assertEqual([path.name for path in self.base.iterdir()], ["vanilla"])
         self.assertFalse((self.prefix / "old").exists())
 
-    def test_other_build_that_does_not_end(self) -> None:
-        """It is waited for, and not for ever."""
+    def test_other_build_is_waited_for_and_not_for_ever(self) -> None:
         said: list[str] = []
+        first = ExitStack()
+        first.enter_context(locked(self.prefix, said.append))
+        with locked(self.prefix, lambda line: (said.append(line), first.close())):  # type: ignore[func-returns-value]
+            self.assertEqual(said, [f"waiting for another build of {self.prefix}"])
+        said.clear()
         self.patch(staging, "MOST_WAIT_S", 0.0)
 
         def second() -> None:
@@ -86,19 +84,6 @@ class StageTest(SynchronousTestCase):
             str(error),
             f"another build of {self.prefix} has not ended in 0 s: end it, or name another prefix",
         )
-
-    def test_other_build_ends(self) -> None:
-        """The next one goes on."""
-        said: list[str] = []
-        first = ExitStack()
-        first.enter_context(locked(self.prefix, said.append))
-
-        def told(line: str) -> None:
-            said.append(line)
-            first.close()
-
-        with locked(self.prefix, told):
-            self.assertEqual(said, [f"waiting for another build of {self.prefix}"])
 
     def test_packages_of_the_operator_are_kept(self) -> None:
         """Files, folders and links; what is not there costs nothing."""
@@ -117,15 +102,12 @@ class StageTest(SynchronousTestCase):
             raise error
 
     def test_failed_download_leaves_nothing(self) -> None:
-        """Half a download is of no use to anybody."""
+        """Half a download is of no use to anybody. An error that names a log keeps it."""
         for error in (ImageError("https://x: no"), OSError("disk"), KeyboardInterrupt()):
             self.stage.mkdir(exist_ok=True)
             self.assertRaises(type(error), self.broken, error)
             self.assertFalse(self.stage.exists())
-
-    def test_error_that_names_a_log_keeps_it(self) -> None:
-        """The reader can look."""
-        self.assertRaises(
-            ImageError, self.broken, ImageError(f"javac failed, see {self.stage}/log")
-        )
+        self.stage.mkdir()
+        told = ImageError(f"javac failed, see {self.stage}/log")
+        self.assertRaises(ImageError, self.broken, told)
         self.assertTrue(self.stage.exists())
