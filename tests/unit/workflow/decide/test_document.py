@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+from typing import Any
 from xml.etree import ElementTree
 
-from attrs import evolve, frozen
+from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.embedded.oozie_jobs import define_job
@@ -10,7 +11,7 @@ from svcd.model.ids import ExecutionId
 from svcd.model.job import Credentials, JobConfigs, JobType
 from svcd.model.job_credential import ApplicationCredential
 from svcd.model.secret import Secret
-from svcd.ports.engine import LauncherLimits
+from svcd.ports.engine import Endpoints, LauncherLimits
 from svcd.workflow.decide.arguments import start_jar, start_script
 from svcd.workflow.decide.document import (
     MOST_CHARACTERS_OPTION,
@@ -58,6 +59,7 @@ JAR = Work(
     output=source("hdfs://n:8020/out"),
 )
 PIG = evolve(JAR, type=JobType.PIG, mains=("count.pig",), libs=())
+SPARK = evolve(JAR, type=JobType.SPARK, mains=("count.py",), libs=())
 
 
 def map_reduce(*properties: tuple[str, str]) -> str:
@@ -66,23 +68,25 @@ def map_reduce(*properties: tuple[str, str]) -> str:
     return f"<map-reduce>{NODES}<configuration>{given}{ONE}</configuration></map-reduce>"
 
 
+def given(work: Work, **changes: Any) -> Work:
+    """`work` with these fields of its job_configs changed."""
+    return evolve(work, configs=evolve(work.configs, **changes))
+
+
 class Jar(SynchronousTestCase):
     def test_data_sources_become_folders(self) -> None:
-        self.assertEqual(
-            action_of(JAR),
-            map_reduce(
-                ("mapred.input.dir", "/in"),
-                ("mapred.output.dir", "hdfs://n:8020/out"),
-            ),
-        )
+        """Hints that a form sends back empty change nothing."""
+        folders = (("mapred.input.dir", "/in"), ("mapred.output.dir", "hdfs://n:8020/out"))
+        self.assertEqual(action_of(JAR), map_reduce(*folders))
+        hints = {"mapred.mapper.class": "", "mapred.input.dir": "", "my.empty": ""}
+        wanted = map_reduce(*folders, ("my.empty", ""))
+        self.assertEqual(action_of(given(JAR, configs=hints)), wanted)
 
     def test_new_api_classes_switch_the_new_api_on(self) -> None:
         """The engine's default is the old API, which would silently copy the input."""
-        configs = JobConfigs(
-            configs={"mapreduce.map.class": "W$Map", "mapreduce.job.reduce.class": "W$Reduce"}
-        )
+        classes = {"mapreduce.map.class": "W$Map", "mapreduce.job.reduce.class": "W$Reduce"}
         self.assertEqual(
-            action_of(evolve(JAR, configs=configs)),
+            action_of(given(JAR, configs=classes)),
             map_reduce(
                 ("mapred.input.dir", "/in"),
                 ("mapred.mapper.new-api", "true"),
@@ -95,77 +99,59 @@ class Jar(SynchronousTestCase):
 
     def test_tasks_that_need_their_own_machine_stay_out_of_the_master(self) -> None:
         """In each type that submits jobs of MapReduce, unless the caller says otherwise."""
-        heap = {"mapreduce.map.java.opts": "-Xmx900m"}
-        main = {"edp.java.main_class": "Main"}
-        apart = prop("mapreduce.job.ubertask.enable", "false")
-        for work in (JAR, PIG, evolve(JAR, type=JobType.JAVA, input=None, output=None)):
-            extra = main if work.type is JobType.JAVA else {}
-            small = evolve(work, configs=JobConfigs(configs=extra))
-            self.assertNotIn("ubertask", action_of(small))
-            large = evolve(work, configs=JobConfigs(configs={**extra, **heap}))
-            self.assertIn(apart, action_of(large))
-            word = {**extra, **heap, "mapreduce.job.ubertask.enable": True}
-            told = action_of(evolve(work, configs=JobConfigs(configs=word)))
-            self.assertIn(prop("mapreduce.job.ubertask.enable", "true"), told)
-            self.assertNotIn(apart, told)
+        uber = "mapreduce.job.ubertask.enable"
+        java = evolve(JAR, type=JobType.JAVA, input=None, output=None)
+        for work in (JAR, PIG, given(java, configs={"edp.java.main_class": "Main"})):
+            own = work.configs.configs
+            self.assertNotIn("ubertask", action_of(work))
+            large = {**own, "mapreduce.map.java.opts": "-Xmx900m"}
+            self.assertIn(prop(uber, "false"), action_of(given(work, configs=large)))
+            told = action_of(given(work, configs={**large, uber: True}))
+            self.assertIn(prop(uber, "true"), told)
+            self.assertNotIn(prop(uber, "false"), told)
 
     def test_the_callers_values_win(self) -> None:
         """Folders under either name, switches as given."""
-        configs = JobConfigs(
-            configs={
-                "mapreduce.input.fileinputformat.inputdir": "/mine",
-                "mapred.output.dir": "/theirs",
-                "mapred.mapper.new-api": False,
-                "mapreduce.map.class": "W",
-                "mapreduce.job.reduces": 3,
-            }
-        )
-        self.assertEqual(
-            action_of(evolve(JAR, configs=configs)),
-            map_reduce(
-                ("mapred.mapper.new-api", "false"),
-                ("mapred.output.dir", "/theirs"),
-                ("mapreduce.input.fileinputformat.inputdir", "/mine"),
-                ("mapreduce.job.reduces", "3"),
-                ("mapreduce.map.class", "W"),
-            ),
-        )
-
-    def test_hints_left_empty_are_not_given(self) -> None:
-        """A form that sends every hint back does not break the job."""
-        configs = JobConfigs(
-            configs={"mapred.mapper.class": "", "mapred.input.dir": "", "my.empty": ""}
-        )
-        self.assertEqual(
-            action_of(evolve(JAR, configs=configs)),
-            map_reduce(
-                ("mapred.input.dir", "/in"),
-                ("mapred.output.dir", "hdfs://n:8020/out"),
-                ("my.empty", ""),
-            ),
-        )
+        texts = {
+            "mapred.mapper.new-api": "false",
+            "mapred.output.dir": "/theirs",
+            "mapreduce.input.fileinputformat.inputdir": "/mine",
+            "mapreduce.job.reduces": "3",
+            "mapreduce.map.class": "W",
+        }
+        values = {**texts, "mapred.mapper.new-api": False, "mapreduce.job.reduces": 3}
+        self.assertEqual(action_of(given(JAR, configs=values)), map_reduce(*texts.items()))
 
     def test_white_space_is_written_as_references(self) -> None:
         """The engine trims the ends of a value; one of white space alone stands behind `:-`."""
-        configs = JobConfigs(configs={"a": "\t", "b": "c\n\td", "e": " "})
-        text = action_of(evolve(JAR, input=None, output=None, configs=configs))
+        text = action_of(given(JAR, configs={"a": "\t", "b": "c\n\td", "e": " "}))
         self.assertIn(prop("a", "${'$'}{env.SVCD_UNSET:-&#9;}"), text)
         self.assertIn(prop("b", "c&#10;&#9;d"), text)
         self.assertIn(prop("e", " "), text)
 
     def test_streaming_needs_both_programs(self) -> None:
-        configs = {"edp.streaming.mapper": "/bin/cat", "edp.streaming.reducer": "/usr/bin/wc"}
-        both = evolve(JAR, input=None, output=None, configs=JobConfigs(configs=configs))
+        both = {"edp.streaming.mapper": "/bin/cat", "edp.streaming.reducer": "/usr/bin/wc"}
+        work = given(evolve(JAR, input=None, output=None), configs=both)
         self.assertEqual(
-            action_of(both),
+            action_of(work),
             f"<map-reduce>{NODES}<streaming><mapper>/bin/cat</mapper>"
             f"<reducer>/usr/bin/wc</reducer></streaming><configuration>{ONE}"
             f"{prop('stream.addenvironment', 'PYTHONPATH=.')}</configuration></map-reduce>",
         )
-        text = action_of(evolve(both, libs=("map.py", "my data.csv")))
+        text = action_of(evolve(work, libs=("map.py", "my data.csv")))
         self.assertIn("</configuration><file>svcd-file-1#my%20data%2Ecsv</file></map-reduce>", text)
-        one = JobConfigs(configs={"edp.streaming.mapper": "/bin/cat"})
-        self.assertRaises(DocumentError, workflow, evolve(JAR, configs=one))
+        one = {"edp.streaming.mapper": "/bin/cat"}
+        self.assertRaises(DocumentError, workflow, given(JAR, configs=one))
+
+    def test_the_callers_expressions_stay_and_ours_are_quoted(self) -> None:
+        work = evolve(JAR, input=source("/in/${x}"))
+        text = action_of(given(work, configs={"P": "${nameNode}/a"}))
+        self.assertIn(prop("mapred.input.dir", "/in/${'$'}{x}"), text)
+        self.assertIn(prop("P", "${nameNode}/a"), text)
+
+    def test_the_same_work_gives_the_same_bytes(self) -> None:
+        one, two = given(JAR, configs={"a": 1, "b": 2}), given(JAR, configs={"b": 2, "a": 1})
+        self.assertEqual(workflow(one), workflow(two))
 
 
 class ObjectStore(SynchronousTestCase):
@@ -274,21 +260,15 @@ class Pig(SynchronousTestCase):
             },
         )
 
-    def test_params_args_and_configs_in_order(self) -> None:
-        configs = JobConfigs(
-            configs={"mapreduce.framework.name": "local", "edp.x": "y"},
+    def test_params_and_args_come_in_order_and_configs_stay_in_the_definition(self) -> None:
+        local = ("mapreduce.framework.name", "local")
+        work = given(
+            PIG,
+            configs=dict([local, ("edp.x", "y")]),
             params={"OUTPUT": "/else", "N": 3, "V": "it's ${nameNode} "},
             args={"a": "b"},
         )
-        work = evolve(PIG, configs=configs)
-        self.assertEqual(
-            action_of(work),
-            f"<pig>{NODES}<configuration>"
-            + prop("mapreduce.framework.name", "local")
-            + self.MAIN
-            + ONE
-            + f"</configuration><script>count.pig</script>{self.VALUES}</pig>",
-        )
+        self.assertIn(f"<configuration>{prop(*local)}{self.MAIN}{ONE}</conf", action_of(work))
         self.assertEqual(
             further_files(work)["svcd-values"],
             b"0\0count.pig\x000\x008\0INPUT\0/in\0OUTPUT\0/else\0N\x003\0"
@@ -307,21 +287,13 @@ class Pig(SynchronousTestCase):
 
 class JavaAndShell(SynchronousTestCase):
     def test_java(self) -> None:
-        configs = JobConfigs(
-            configs={
-                "edp.java.main_class": "org.x.Main",
-                "edp.java.java_opts": "-Xmx64m",
-                "k": "v",
-            },
-            args=("one", "${two}"),
-        )
-        work = evolve(JAR, type=JobType.JAVA, input=None, output=None, configs=configs)
+        configs = {"edp.java.main_class": "org.x.Main", "edp.java.java_opts": "-Xmx64m", "k": "v"}
+        work = evolve(JAR, type=JobType.JAVA, input=None, output=None)
+        work = given(work, configs=configs, args=("one", "${two}"))
         self.assertEqual(
             action_of(work),
-            f"<java>{NODES}<configuration>"
-            + prop("k", "v")
-            + ONE
-            + "</configuration><main-class>org.svcd.jobs.StartMain</main-class>"
+            f"<java>{NODES}<configuration>{prop('k', 'v')}{ONE}</configuration>"
+            "<main-class>org.svcd.jobs.StartMain</main-class>"
             "<java-opts>-Xmx64m</java-opts><arg>org.x.Main</arg>"
             "<file>svcd-values#svcd-values</file></java>",
         )
@@ -335,13 +307,8 @@ class JavaAndShell(SynchronousTestCase):
 
     def test_shell(self) -> None:
         """The engine sees no value of the caller, and no name of a file."""
-        work = evolve(
-            JAR,
-            type=JobType.SHELL,
-            mains=("go.sh",),
-            libs=("data.txt",),
-            configs=JobConfigs(params={"GREETING": "hi", "N": 3}, args=("x",)),
-        )
+        work = evolve(JAR, type=JobType.SHELL, mains=("go.sh",), libs=("data.txt",))
+        work = given(work, params={"GREETING": "hi", "N": 3}, args=("x",))
         self.assertEqual(
             action_of(work),
             f'<shell xmlns="uri:oozie:shell-action:0.3">{NODES}<configuration>{ONE}</configuration>'
@@ -349,22 +316,30 @@ class JavaAndShell(SynchronousTestCase):
             "<file>svcd-start.sh#svcd-start.sh</file><file>svcd-file-0#svcd-file-0</file>"
             "<file>svcd-file-1#svcd-file-1</file></shell>",
         )
-        self.assertEqual(
-            further_files(work),
-            {
-                "svcd-start.sh": start_script(
-                    ["go.sh", "data.txt"], ["x"], {"GREETING": "hi", "N": "3"}
-                )
-            },
-        )
+        script = start_script(["go.sh", "data.txt"], ["x"], {"GREETING": "hi", "N": "3"})
+        self.assertEqual(further_files(work), {"svcd-start.sh": script})
         self.assertEqual(further_files(JAR), {})
+
+    def test_a_job_without_its_program_or_of_an_unknown_type_has_no_definition(self) -> None:
+        nothing = evolve(PIG, mains=())
+        for work in (nothing, evolve(JAR, type=JobType.JAVA), evolve(PIG, type=JobType.HIVE)):
+            self.assertRaises(DocumentError, workflow, work)
+
+
+class LauncherTests(SynchronousTestCase):
+    LIMITS = LauncherLimits(
+        queue="launchers", most_mib={"default": 2048, "launchers": 1216}, most_cores=8
+    )
+    OWN, OF_MAPS = "oozie.launcher.memory.mb", "mapreduce.map.memory.mb"
+
+    def faulty(self, configs: dict[str, Any], type_: JobType = JobType.SHELL) -> list[str]:
+        """The names that have a fault."""
+        told = launcher_faults(type_, configs, self.LIMITS)
+        return [line.partition(": ")[0].split('"')[1] for line in told]
 
     def test_launchers_that_the_cluster_cannot_start(self) -> None:
         """Oozie takes the first name that is given; expressions are judged by Oozie."""
-        limits = LauncherLimits(
-            queue="launchers", most_mib={"default": 2048, "launchers": 1216}, most_cores=8
-        )
-        own, of_maps = "oozie.launcher.memory.mb", "mapreduce.map.memory.mb"
+        own, of_maps = self.OWN, self.OF_MAPS
         for configs, faulty in (
             ({own: "1216"}, []),
             ({own: 1217}, [own]),
@@ -373,103 +348,113 @@ class JavaAndShell(SynchronousTestCase):
             ({own: "2049", "oozie.launcher.queue": "of-an-operator"}, []),
             ({of_maps: "2048"}, [of_maps]),
             ({of_maps: "2048", own: "512"}, []),
-            ({own: "${size}"}, []),
-            *(({own: each}, [own]) for each in ("+1217", "0x4C1", "1g", "0", "-5", "1e3")),
-            ({own: ""}, []),
             ({of_maps: "-1"}, []),
+            ({own: "${size}"}, []),
+            ({own: ""}, []),
             ({"oozie.launcher.vcores": 8, "mapreduce.map.cpu.vcores": 9}, []),
             ({"mapreduce.map.cpu.vcores": 9}, ["mapreduce.map.cpu.vcores"]),
         ):
-            told = list(launcher_faults(JobType.SHELL, configs, limits))
-            places = [line.partition(": ")[0] for line in told]
-            self.assertEqual(
-                places, [f'$.job_configs.configs["{name}"]' for name in faulty], configs
-            )
-        (told,) = launcher_faults(JobType.JAR, {of_maps: 2048}, limits)
-        self.assertTrue(told.endswith(f"queue launchers; add {own} with at most 1216"), told)
-        self.assertEqual(list(launcher_faults(JobType.SPARK, {of_maps: 2048}, limits)), [])
+            self.assertEqual(self.faulty(configs), faulty, configs)
+        for size in ("+1217", "0x4C1", "1g", "0", "-5", "1e3"):
+            self.assertEqual(self.faulty({own: size}), [own], size)
+        self.assertEqual(self.faulty({of_maps: 2048}, JobType.SPARK), [])
         self.assertEqual(list(launcher_faults(JobType.JAR, {own: 9999}, LauncherLimits())), [])
 
+    def test_the_advice_is_the_launchers_own_name(self) -> None:
+        (told,) = launcher_faults(JobType.JAR, {self.OF_MAPS: 2048}, self.LIMITS)
+        self.assertTrue(told.endswith(f"queue launchers; add {self.OWN} with at most 1216"), told)
+
+
+class UseTests(SynchronousTestCase):
     def test_what_each_type_makes_use_of(self) -> None:
         """args, params and the names that svcd knows; configurations go everywhere."""
-        known = (
-            "edp.java.main_class",
-            "edp.java.java_opts",
-            "edp.streaming.mapper",
-            "edp.streaming.reducer",
-            "edp.x",
-            "mapred.x",
-            "oozie.launcher.x",
-        )
-        given = JobConfigs(configs=dict.fromkeys(known, "x"), args={"a": "b"}, params={"a": "b"})
-        found = {
-            each.value: [line.partition(":")[0][len("$.job_configs.") :] for line in lines]
-            for each in JobType
-            if (lines := list(unusable(each, given)))
-        }
-        java = ['configs["edp.java.main_class"]', 'configs["edp.java.java_opts"]']
-        streaming = ['configs["edp.streaming.mapper"]', 'configs["edp.streaming.reducer"]']
-        unknown = 'configs["edp.x"]'
-        self.assertEqual(
-            found,
-            {
-                "Jar": ["args", "params", *java, unknown],
-                "MapReduce": ["args", "params", *java, unknown],
-                "Pig": [*java, *streaming, unknown],
-                "Java": ["params", *streaming, unknown],
-                "Shell": [*java, *streaming, unknown],
-                "Spark": [java[1], *streaming, unknown],
-            },
-        )
+        java = ["edp.java.main_class", "edp.java.java_opts"]
+        streaming = ["edp.streaming.mapper", "edp.streaming.reducer"]
+        known = (*java, *streaming, "edp.x", "mapred.x", "oozie.launcher.x")
+        configs = JobConfigs(configs=dict.fromkeys(known, "x"), args={"a": "b"}, params={"a": "b"})
+        for job_type, wanted in {
+            JobType.JAR: ["args", "params", *java, "edp.x"],
+            JobType.MAP_REDUCE: ["args", "params", *java, "edp.x"],
+            JobType.PIG: [*java, *streaming, "edp.x"],
+            JobType.JAVA: ["params", *streaming, "edp.x"],
+            JobType.SHELL: [*java, *streaming, "edp.x"],
+            JobType.SPARK: [java[1], *streaming, "edp.x"],
+        }.items():
+            places = [f'configs["{name}"]' if name.startswith("edp.") else name for name in wanted]
+            found = [line.partition(":")[0] for line in unusable(job_type, configs)]
+            self.assertEqual(found, [f"$.job_configs.{place}" for place in places], job_type)
         self.assertEqual(list(unusable(JobType.JAR, JobConfigs(args=()))), [])
 
 
-class Escaping(SynchronousTestCase):
-    def refused(self, work: Work) -> list[str]:
+class FaultTests(SynchronousTestCase):
+    XML = "contains U+FFFF, which XML does not allow"
+    LONG = "has more than 131,071 bytes, the limit of Linux; put it into a file"
+
+    def refuses(self, work: Work, *told: str) -> None:
         with self.assertRaises(DocumentError) as caught:
             workflow(work)
-        return str(caught.exception).split("\n")
+        self.assertEqual(str(caught.exception).split("\n"), list(told))
+
+    def no_program(self, place: str, char: str) -> str:
+        return f"{place}: contains {char}, which no program can get: put it into a file"
 
     def test_a_shell_program_gets_all_that_linux_can_give(self) -> None:
         """Control characters, blanks alone, and the longest text; no U+0000, and no name with =."""
         shell = evolve(PIG, type=JobType.SHELL, input=None, output=None)
-        fits = JobConfigs(
-            params={"ESC": "\x1b", " ": " ", "A.B": "", "V": "x" * 131_069},
-            args=(" ", "", "\x01\uffff", "x" * 131_071, "ö" * 65_535),
+        fits = {"ESC": "\x1b", " ": " ", "A.B": "", "V": "x" * 131_069}
+        args = (" ", "", "\x01\uffff", "x" * 131_071, "ö" * 65_535)
+        workflow(given(shell, params=fits, args=args))
+        self.refuses(
+            given(
+                shell,
+                configs={"k": "\x1b"},
+                params={"N": "\x00", "V": "x" * 131_070},
+                args=("a\x00", "\ud800", "x" * 131_072, "ö" * 65_536),
+            ),
+            self.no_program("$.job_configs.args[0]", "U+0000"),
+            self.no_program("$.job_configs.args[1]", "U+D800"),
+            f"$.job_configs.args[2]: {self.LONG}",
+            f"$.job_configs.args[3]: {self.LONG}",
+            "$.job_configs.configs.k: contains U+001B, which XML does not allow",
+            self.no_program("$.job_configs.params.N", "U+0000"),
+            f"$.job_configs.params.V: {self.LONG}",
         )
-        workflow(evolve(shell, configs=fits))
-        wrong = JobConfigs(
-            configs={"k": "\x1b"},
-            params={"": "x", "a=b": "x", "N": "\x00", "V": "x" * 131_070},
-            args=("a\x00", "\ud800", "x" * 131_072, "ö" * 65_536),
+        self.refuses(
+            given(shell, args=("x" * 100_000,) * 19),
+            "$.job_configs: args and params have more than 1,900,000 bytes, the limit of Linux"
+            " for one program; put them into a file",
         )
-        long = "has more than 131,071 bytes, the limit of Linux; put it into a file"
-        self.assertEqual(
-            self.refused(evolve(shell, configs=wrong)),
-            [
-                "$.job_configs.args[0]: contains U+0000, which no program can get"
-                ": put it into a file",
-                "$.job_configs.args[1]: contains U+D800, which no program can get"
-                ": put it into a file",
-                f"$.job_configs.args[2]: {long}",
-                f"$.job_configs.args[3]: {long}",
-                "$.job_configs.configs.k: contains U+001B, which XML does not allow",
-                '$.job_configs.params: the name "" is empty',
-                "$.job_configs.params: the name \"a=b\" contains '=', "
-                "which separates a name from its value",
-                "$.job_configs.params.N: contains U+0000, which no program can get"
-                ": put it into a file",
-                f"$.job_configs.params.V: {long}",
-            ],
+
+    def test_all_places_are_told_at_once(self) -> None:
+        """Also those that only the submission holds, and those of the data sources."""
+        bad = "\uffff"
+        where = source(f"/in{bad}", Credentials(user="u", password=bad))
+        configs = {"oozie.use.it": bad, "edp.x": bad, f"n{bad}": 1, "a b": bad, "right": 1}
+        params = {"": "x", "a=b": "x", "P": 5, "R": bad, "V": "\x00"}
+        self.refuses(
+            given(
+                evolve(PIG, input=where),
+                configs=configs,
+                params=params,
+                args=("right", bad, "\ud800"),
+            ),
+            self.no_program("$.job_configs.args[2]", "U+D800"),
+            f'$.job_configs.configs["oozie.use.it"]: {self.XML}',
+            f'$.job_configs.configs["edp.x"]: {self.XML}',
+            f'$.job_configs.configs: the name "n?" {self.XML}',
+            f'$.job_configs.configs["a b"]: {self.XML}',
+            '$.job_configs.params: the name "" is empty',
+            "$.job_configs.params: the name \"a=b\" contains '=', "
+            "which separates a name from its value",
+            self.no_program("$.job_configs.params.V", "U+0000"),
+            f"$.input_id: the url of the data source {self.XML}",
+            f"$.input_id: the password of the data source {self.XML}",
         )
-        many = JobConfigs(args=("x" * 100_000,) * 19)
-        self.assertEqual(
-            self.refused(evolve(shell, configs=many)),
-            [
-                "$.job_configs: args and params have more than 1,900,000 bytes, the limit of Linux"
-                " for one program; put them into a file"
-            ],
-        )
+
+    def test_a_hundred_faults_are_told(self) -> None:
+        work = given(PIG, args=("\ud800",) * 1000)
+        places = [f"$.job_configs.args[{number}]" for number in range(100)]
+        self.refuses(work, *(self.no_program(place, "U+D800") for place in places))
 
     def test_every_character_of_xml_is_allowed(self) -> None:
         """Source: section 2.2 of XML 1.0, at the borders of its ranges."""
@@ -479,58 +464,24 @@ class Escaping(SynchronousTestCase):
             fault = xml_fault(f"a{char}b")
             self.assertEqual(not fault, any(a <= char <= b for a, b in ranges), ascii(char))
 
-    def test_all_places_are_told_at_once(self) -> None:
-        """Also those that only the submission holds, and those of the data sources."""
-        bad = "\uffff"
-        configs = JobConfigs(
-            configs={"oozie.use.it": bad, "edp.x": bad, f"n{bad}": 1, "a b": bad, "right": 1},
-            params={"": "x", "a=b": "x", "P": 5, "R": bad, "V": "\x00"},
-            args=("right", bad, "\ud800"),
-        )
-        where = evolve(source(f"/in{bad}"), credentials=Credentials(user="u", password=bad))
-        xml = "contains U+FFFF, which XML does not allow"
-        self.assertEqual(
-            self.refused(evolve(PIG, configs=configs, input=where)),
-            [
-                "$.job_configs.args[2]: contains U+D800, which no program can get"
-                ": put it into a file",
-                f'$.job_configs.configs["oozie.use.it"]: {xml}',
-                f'$.job_configs.configs["edp.x"]: {xml}',
-                f'$.job_configs.configs: the name "n?" {xml}',
-                f'$.job_configs.configs["a b"]: {xml}',
-                '$.job_configs.params: the name "" is empty',
-                "$.job_configs.params: the name \"a=b\" contains '=', "
-                "which separates a name from its value",
-                "$.job_configs.params.V: contains U+0000, which no program can get"
-                ": put it into a file",
-                f"$.input_id: the url of the data source {xml}",
-                f"$.input_id: the password of the data source {xml}",
-            ],
-        )
-
     def test_a_launcher_has_one_attempt_and_a_tag_that_is_known(self) -> None:
         """A second attempt would run beside what the first one has begun."""
-        configs = {"oozie.launcher.max.attempts": "1", "oozie.action.yarn.tag": "mine"}
+        names = {"oozie.launcher.max.attempts": "1", "oozie.action.yarn.tag": "mine"}
         own = "is reserved: svcd starts a job's program once, and finds it by its tag"
-        self.assertEqual(
-            self.refused(evolve(PIG, configs=JobConfigs(configs=configs))),
-            [f'$.job_configs.configs: the name "{name}" {own}' for name in configs],
-        )
+        told = [f'$.job_configs.configs: the name "{name}" {own}' for name in names]
+        self.refuses(given(PIG, configs=names), *told)
 
     def test_a_definition_has_a_greatest_length(self) -> None:
         """In the characters of Java, as the engine counts; nobody knows it without a cluster."""
-        length = len(workflow(evolve(PIG, configs=JobConfigs(configs={"a": ""}))))
-        for text in ("a", "\U0001f600"):
-            units = len(text.encode("utf-16-le")) // 2
-            work = evolve(PIG, configs=JobConfigs(configs={"a": text * 1000}))
+        length = len(workflow(given(PIG, configs={"a": ""})))
+        for text, units in (("a", 1), ("\U0001f600", 2)):
+            work = given(PIG, configs={"a": text * 1000})
             most = length + 1000 * units
             workflow(evolve(work, most_characters=most))
-            self.assertEqual(
-                self.refused(evolve(work, most_characters=most - 1)),
-                [
-                    f"$.job_configs: the workflow definition would have more than {most - 1} "
-                    "characters, the limit of the cluster's engine; move long values into a file"
-                ],
+            self.refuses(
+                evolve(work, most_characters=most - 1),
+                f"$.job_configs: the workflow definition would have more than {most - 1} "
+                "characters, the limit of the cluster's engine; move long values into a file",
             )
 
     def test_the_greatest_length_is_the_engines(self) -> None:
@@ -540,58 +491,28 @@ class Escaping(SynchronousTestCase):
         self.assertEqual(most_characters([{"HDFS": {"a": 1}}, options]), 200_000)
         self.assertEqual(most_characters([{"Oozie": {MOST_CHARACTERS_OPTION: "x"}}]), 100_000)
 
-    def test_many_faults_are_bounded(self) -> None:
-        """A hundred are told."""
-        faults = self.refused(evolve(PIG, configs=JobConfigs(args=("\ud800",) * 1000)))
-        self.assertEqual(len(faults), 100)
-
-    def test_the_callers_expressions_stay_and_ours_are_quoted(self) -> None:
-        configs = JobConfigs(configs={"P": "${nameNode}/a"})
-        text = action_of(evolve(JAR, input=source("/in/${x}"), configs=configs))
-        self.assertIn(prop("mapred.input.dir", "/in/${'$'}{x}"), text)
-        self.assertIn(prop("P", "${nameNode}/a"), text)
-
-    def test_the_same_work_gives_the_same_bytes(self) -> None:
-        one = evolve(JAR, configs=JobConfigs(configs={"a": 1, "b": 2}))
-        two = evolve(JAR, configs=JobConfigs(configs={"b": 2, "a": 1}))
-        self.assertEqual(workflow(one), workflow(two))
-
-
-@frozen
-class Place:
-    engine: str = "http://h:11000/oozie"
-    webhdfs: str = "http://h:9870"
-    name_node: str = "hdfs://h:8020"
-    resource_manager: str = "h:8032"
-    history: str = "http://h:19888"
-    user: str = "hadoop"
-
-
-class RefusedTypes(SynchronousTestCase):
-    def test_a_job_without_its_program_or_of_an_unknown_type_has_no_definition(self) -> None:
-        for work in (
-            evolve(PIG, mains=()),
-            evolve(JAR, type=JobType.JAVA),
-            evolve(PIG, type=JobType.HIVE),
-        ):
-            self.assertRaises(DocumentError, workflow, work)
-
 
 class Properties(SynchronousTestCase):
     def test_what_is_submitted(self) -> None:
         """`oozie.*` of the caller is passed on, except what is ours to say."""
-        configs = JobConfigs(
-            configs={
-                "oozie.libpath": "/libs",
-                "oozie.use.system.libpath": False,
-                "oozie.wf.application.path": "/evil",
-                "oozie.wf.external.id": "evil",
-                "edp.x": "y",
-                "k": "v",
-            }
+        configs = {
+            "oozie.libpath": "/libs",
+            "oozie.use.system.libpath": False,
+            "oozie.wf.application.path": "/evil",
+            "oozie.wf.external.id": "evil",
+            "edp.x": "y",
+            "k": "v",
+        }
+        place = Endpoints(
+            engine="http://h:11000/oozie",
+            webhdfs="http://h:9870",
+            name_node="hdfs://h:8020",
+            resource_manager="h:8032",
+            history="http://h:19888",
+            user="hadoop",
         )
         self.assertEqual(
-            properties(evolve(JAR, configs=configs), Place(), "/user/hadoop/svcd/e1"),
+            properties(given(JAR, configs=configs), place, "/user/hadoop/svcd/e1"),
             {
                 "jobTracker": "h:8032",
                 "nameNode": "hdfs://h:8020",
@@ -601,4 +522,8 @@ class Properties(SynchronousTestCase):
                 "oozie.wf.external.id": "e1",
                 "user.name": "hadoop",
             },
+        )
+        self.assertEqual(
+            properties(SPARK, place, "/user/hadoop/svcd/e1")["svcdFolder"],
+            "hdfs://h:8020/user/hadoop/svcd/e1",
         )
