@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
-
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.job import JobType
@@ -13,7 +10,6 @@ from svcd.workflow.decide.arguments import (
     links,
     path,
     script_fault,
-    start_jar,
     start_script,
     taken,
 )
@@ -64,20 +60,6 @@ class JavaTests(SynchronousTestCase):
             "2\0svcd-file-0.jar\0my app.jar\0svcd-file-1\0größe.txt\0 a \0\0a\nb\0".encode(),
         )
         self.assertEqual(java_values(["a.jar"], []), b"1\0svcd-file-0.jar\0a.jar\0")
-
-    def test_the_classes_travel_in_a_jar(self) -> None:
-        """Without their sources and the starter of Python, whose folder may be compiled."""
-        with zipfile.ZipFile(io.BytesIO(start_jar())) as jar:
-            names = {name.removeprefix("org/svcd/jobs/") for name in jar.namelist()}
-            inner = {f"StartPig${name}.class" for name in ("1", "Parameters", "Type")}
-            main = {f"Start{name}.class" for name in ("Main", "Pig", "Sql")}
-            self.assertEqual(names, {*main, *inner, "StartPig.type"})
-            for name in main | inner:
-                content = jar.read(f"org/svcd/jobs/{name}")
-                self.assertTrue(content.startswith(b"\xca\xfe\xba\xbe"))
-            self.assertEqual(
-                jar.read("org/svcd/jobs/StartPig.type"), b"org.svcd.jobs.StartPig$Type\n"
-            )
 
 
 class FirstLines(SynchronousTestCase):

@@ -61,14 +61,6 @@ class GrowthCase(SynchronousTestCase):
 
 
 class GrownTests(GrowthCase):
-    def test_a_file_that_grows_is_appended_to(self) -> None:
-        """Its title comes once, as long as no other file speaks."""
-        self.assertEqual(
-            self.read(*([file("engine", text)] for text in ("1\n", "1\n2\n", "1\n2\n"))),
-            ["==> engine <==\n1\n", "2\n", ""],
-        )
-        self.assertFalse(self.log.gap)
-
     def test_each_change_of_the_file_shows_its_title(self) -> None:
         self.assertEqual(
             self.read(
@@ -118,17 +110,6 @@ class GrownTests(GrowthCase):
                 [f"==> a <==\n{ANEW}\nnew 1\n", "new 2\n"],
             )
             self.assertTrue(self.log.gap)
-
-    def test_a_state_of_an_older_svcd(self) -> None:
-        """It counted characters: the file is appended again, and a line says so."""
-        old = evolve(EMPTY, sources=(LogSource(title="a", seen=4),), last="a")
-        self.assertEqual(
-            grown(old, [file("a", "one\ntwo\n")], [], False)[1],
-            f"==> a <==\n{ANEW}\none\ntwo\n",
-        )
-
-    def test_a_file_that_is_gone_changes_nothing(self) -> None:
-        self.assertEqual(self.read([file("a", "1\n")], [], [file("a", "1\n2\n")])[1:], ["", "2\n"])
 
     def test_the_number_of_files_is_bounded(self) -> None:
         """The last line tells how many are left out."""
@@ -231,9 +212,6 @@ class LongLineTests(GrowthCase):
         self.assertEqual(texts[2:], ["", "x" * (size + 1) + "\nend\n"])
         self.assertFalse(self.log.gap)
 
-    def test_it_is_whole_at_the_end(self) -> None:
-        self.assertEqual(self.of_one("x" * 600_000, whole=True), ["x" * 600_000 + "\n"])
-
     def test_it_is_cut_between_characters(self) -> None:
         euros = "\u20ac" * MOST_LINE
         one, two = self.of_one(euros, euros + "\n")
@@ -283,11 +261,6 @@ class MaskingTests(GrowthCase):
             self.of_one("<arg>password=a\n", "<arg>password=a\nb</arg>\nnext\n"),
             ["<arg>password=***\n", "</arg>\nnext\n"],
         )
-
-    def test_pieces_of_secrets(self) -> None:
-        """As in any text of a peer."""
-        self.secrets = [Secret("correct horse battery staple")]
-        self.assertEqual(self.of_one("a\n", "a\nis horse battery staple\n"), ["a\n", "is***\n"])
 
 
 class ClosingTests(SynchronousTestCase):

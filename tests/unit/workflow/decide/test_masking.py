@@ -43,12 +43,6 @@ class Masked(SynchronousTestCase):
         self.assertEqual(clean["b"], ["***"])
         self.assertEqual(masked({"m": "p&amp;ss&lt;w"}, [Secret("p&ss<w")]), {"m": "***"})
 
-    def test_arguments_that_name_a_secret_are_masked(self) -> None:
-        self.assertEqual(
-            masked_text("<param>DB_PASSWORD=abc</param><param>INPUT=/in</param>"),
-            "<param>DB_PASSWORD=***</param><param>INPUT=/in</param>",
-        )
-
     def test_elements_with_a_namespace_are_masked(self) -> None:
         """As the engine writes the configuration of an action."""
         self.assertEqual(
@@ -149,12 +143,6 @@ class Masked(SynchronousTestCase):
         self.assertEqual(len(masked(many)), MOST_ENTRIES)
         large = masked({str(at): "x" * MOST_TEXT for at in range(20)})
         self.assertLess(sum(len(str(text)) for text in large.values()), MOST_CHARACTERS + 500)
-
-    def test_many_secrets_are_searched_in_steps(self) -> None:
-        """Others get a turn between them."""
-        secrets = [Secret(f"a-secret-{at:04}") for at in range(100)]
-        steps = sum(1 for _ in masking({"conf": "x" * MOST_TEXT}, secrets))
-        self.assertGreater(steps, 100)
 
     def test_long_texts_are_cut(self) -> None:
         clean = masked({"conf": "x" * (MOST_TEXT + 5)})

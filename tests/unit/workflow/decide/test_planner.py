@@ -172,18 +172,6 @@ class NeedsRecordTests(SynchronousTestCase):
         }
         return planner.needs_record(row, JobLine(**{**known, **line}), Memory(), NOW_S, MOST_S)
 
-    def test_record_that_has_not_changed_is_not_read(self) -> None:
-        self.assertFalse(self.needs(running()))
-
-    def test_change_in_the_list_is_read(self) -> None:
-        self.assertTrue(self.needs(running(), status="SUCCEEDED"))
-        self.assertTrue(self.needs(running(), last_modified="Thu, 01 Jan 2026 12:00:00 GMT"))
-        self.assertTrue(planner.needs_record(running(), None, Memory(), NOW_S, MOST_S))
-
-    def test_unwanted_one_is_looked_at(self) -> None:
-        self.assertTrue(self.needs(running(cancel_requested=True)))
-        self.assertTrue(self.needs(running(delete_requested=True)))
-
     def test_wait_that_the_record_may_end_is_read(self) -> None:
         """One that only the ResourceManager can end is not, nor one of very many (see the tick)."""
         self.assertTrue(self.needs(running(waiting=waiting(Code.ENGINE_UNREACHABLE))))

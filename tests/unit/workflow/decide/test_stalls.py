@@ -348,33 +348,3 @@ class Stories(YarnCase):
         self.clock.advance(25)
         self.assertEqual(self.code(row.id), "")
         self.assertEqual(self.events(), [("retry", "STEP_WAITS"), ("done", "")])
-
-    def test_many_jobs_are_told_by_few_questions(self) -> None:
-        """Two a look, however many wait; and the engine is not asked for their records."""
-        rows = [self.execute(configs=HANG) for _ in range(50)]
-        self.clock.advance(60)
-        self.lost()
-        self.clock.advance(60)
-        self.assertEqual({self.code(row.id) for row in rows}, {"NO_WORKERS"})
-        asked: list[str] = []
-
-        def note(where: str, method: str, path: str) -> None:
-            asked.append(where)
-
-        self.faults.listen(note)
-        before = self.scripted.calls["GET job"]
-        self.clock.advance(100)
-        self.assertLessEqual(asked.count("yarn"), 10)
-        self.assertEqual(self.scripted.calls["GET job"], before)
-
-    def test_a_restart_forgets_no_waiting_and_ends_nothing_by_hearsay(self) -> None:
-        """What was seen before the daemon was away is looked at again, twice, before it counts."""
-        row = self.execute(configs=HANG)
-        self.lost()
-        self.clock.advance(120)
-        self.run_to_end(self.controller.stop())
-        self.clock.advance(3600)
-        self.nodes["127.1.0.9"] = ("RUNNING", "")
-        self.restart()
-        self.clock.advance(60)
-        self.assertEqual((self.execution(row.id).status, self.code(row.id)), (S.RUNNING, ""))
