@@ -14,27 +14,89 @@ DIGEST = "3f2a9c0b1d4e" + "0" * 52
 
 
 class KindTests(SynchronousTestCase):
-    def kind(self, file: str, head: bytes = b"", manifest: str = "", **more: Any) -> Kind:
-        given = {"given": "", "main_class": "", "configs": (), **more}
-        return kind_of(file, head, manifest, given["given"], given["main_class"], given["configs"])
+    def kind(self, file: str, head: bytes = b"", **more: Any) -> Kind:
+        given = {"manifest": "", "given": "", "main_class": "", "configs": (), **more}
+        names = ("manifest", "given", "main_class", "configs")
+        return kind_of(file, head, *(given[name] for name in names))
 
-    def refusal(self, *arguments: Any, **more: Any) -> str:
-        return str(self.assertRaises(Unusable, self.kind, *arguments, **more))
+    def test_type_of_a_file(self) -> None:
+        """By its ending in any case, its first line, a main class or a mapper, or as given."""
+        script, org = "a script with a #! line", "org.Main"
+        mapper = "edp.streaming.mapper"
+        for file, more, expected in (
+            ("a/count.PIG", {}, (JobType.PIG, "a .pig file")),
+            ("a.py", {}, (JobType.SPARK, "a .py file")),
+            ("a.sql", {}, (JobType.SPARK, "a .sql file")),
+            ("go.sh", {}, (JobType.SHELL, "a .sh file")),
+            ("a.rb", {"head": b"#!/usr/bin/env ruby\n"}, (JobType.SHELL, script)),
+            ("tool", {"head": b"#!/bin/sh\n"}, (JobType.SHELL, script)),
+            ("a.jar", {"main_class": org}, (JobType.JAVA, "a .jar with a main class", org)),
+            ("a.jar", {"manifest": org}, (JobType.JAVA, "a .jar with a main class", org)),
+            ("a.jar", {"configs": ["edp.java.main_class"]},
+             (JobType.JAVA, "a .jar with a main class")),
+            ("a.jar", {"manifest": org, "configs": ["mapreduce.map.class"]},
+             (JobType.MAP_REDUCE, "a .jar with mapreduce.map.class")),
+            ("a.py", {"configs": [mapper]}, (JobType.MAP_REDUCE, f"a file with {mapper}")),
+            ("a.txt", {"given": "pig"}, (JobType.PIG, "")),
+            ("a.jar", {"given": "Spark", "main_class": org}, (JobType.SPARK, "", org)),
+            ("a.jar", {"given": "spark", "manifest": org}, (JobType.SPARK, "", org)),
+        ):  # fmt: skip
+            found = self.kind(file, **more)
+            self.assertEqual((found.type, found.why, found.main_class), (*expected, "")[:3])
 
-    def test_by_the_ending(self) -> None:
-        """In any case of letters."""
-        self.assertEqual(self.kind("a/count.PIG"), Kind(type=JobType.PIG, why="a .pig file"))
-        self.assertEqual(self.kind("a.py"), Kind(type=JobType.SPARK, why="a .py file"))
-        self.assertEqual(self.kind("a.sql").type, JobType.SPARK)
-        self.assertEqual(self.kind("go.sh"), Kind(type=JobType.SHELL, why="a .sh file"))
+    def test_refusals(self) -> None:
+        """Each says what to give."""
+        spark = {"given": "Spark"}
+        for file, more, text in (
+            ("a.rb", {"head": b"puts 1\n"}, "such as #!/usr/bin/env ruby"),
+            ("tool", {"head": b"\xef\xbb\xbf#!/bin/sh\n"}, "byte order mark"),
+            ("a.txt", {"head": b"x"}, "give --type, one of Pig, Jar"),
+            ("a.txt", {"given": "Perl"}, "there are Pig, Jar, MapReduce"),
+            ("a.jar", {}, "give --main-class CLASS"),
+            ("a.jar", {"given": "Java"}, "give --main-class"),
+            ("a.jar", spark, "give --main-class"),
+            ("a.pig", {"main_class": "org.Main"}, "is for a .jar"),
+            ("a.py", {**spark, "main_class": "org.Main"}, "is for a .jar"),
+            ("a.txt", spark, "must end in .jar, .py, .sql"),
+            ("a.py", {"given": "MapReduce"}, "give -c edp.streaming.mapper"),
+            ("q.hql", {}, "svcd runs no Hive jobs"),
+            ("q.txt", {"given": "Hive"}, "ends in .sql"),
+        ):
+            self.assertIn(text, str(self.assertRaises(Unusable, self.kind, file, **more)))
 
-    def test_script_of_another_language_needs_its_first_line(self) -> None:
-        """Without it a shell would read the script."""
-        kind = Kind(type=JobType.SHELL, why="a script with a #! line")
-        self.assertEqual(self.kind("a.rb", b"#!/usr/bin/env ruby\n"), kind)
-        self.assertEqual(self.kind("tool", b"#!/bin/sh\n"), kind)
-        self.assertIn("such as #!/usr/bin/env ruby", self.refusal("a.rb", b"puts 1\n"))
-        self.assertIn("byte order mark", self.refusal("tool", b"\xef\xbb\xbf#!/bin/sh\n"))
+    def test_what_the_api_would_refuse(self) -> None:
+        """It is known before anything is uploaded."""
+
+        def told(kind: JobType, name: str, *others: str, **given: Any) -> str:
+            files = [(each, b"") for each in (name, *others)]
+            return next(iter(job_files.faults(kind, files, JobConfigs(**given))), "")
+
+        spark, java, pig, shell = JobType.SPARK, JobType.JAVA, JobType.PIG, JobType.SHELL
+        one = {"P": "1"}
+        for found, text in (
+            (told(spark, "a.py", params=one), "params: a .py program takes no params; it takes ar"),
+            (told(spark, "a.sql", args=("x",)), "args: a .sql program takes no args; it takes par"),
+            (told(java, "a.jar", "action.xml"), "action.xml: YARN, Spark or svcd has a file"),
+            (told(java, "a.jar", params=one), "params: a Java job takes no params"),
+            (told(pig, "a.pig", params={"a-b": "1"}), 'params: the name "a-b" cannot be'),
+            (told(shell, "a.sh", "\udcff"), "\udcff: the name is not UTF-8: rename the"),
+            (told(shell, "a.sh", args=("\udcff",)), "args[0]: contains U+DCFF, which no"),
+            (told(shell, "a.sh", args=("x",) * 10_001), "10,001 arguments; a job has at mo"),
+            (told(shell, "a.sh", configs={"edp.x": "1"}), 'configs["edp.x"]: a Shell job'),
+        ):
+            self.assertTrue(found.startswith(text), found)
+        self.assertEqual(told(spark, "a.py", args=("x",)), "")
+
+    def test_places(self) -> None:
+        """Types that need data name the missing options."""
+        for kind, has_input, has_output, text in (
+            (JobType.PIG, True, True, ""),
+            (JobType.SHELL, False, False, ""),
+            (JobType.PIG, True, False, "a Pig job needs --out"),
+            (JobType.JAR, False, False, "a Jar job needs --input and --output"),
+        ):
+            said = missing_places(kind, has_input, has_output)
+            self.assertEqual((said[: len(text)], bool(said)), (text, bool(text)))
 
     def test_files_that_no_machine_can_start(self) -> None:
         """Whatever names the type: the program, and libraries with a first line of a script."""
@@ -55,88 +117,6 @@ class KindTests(SynchronousTestCase):
         self.assertTrue(fault.startswith("map.py: its #! line"))
         self.assertEqual(list(job_files.faults(JobType.SPARK, files, JobConfigs())), [])
 
-    def test_jar(self) -> None:
-        """A main class makes a Java job, a mapper a MapReduce job; without both it is refused."""
-        java = Kind(type=JobType.JAVA, why="a .jar with a main class", main_class="org.Main")
-        self.assertEqual(self.kind("a.jar", main_class="org.Main"), java)
-        self.assertEqual(self.kind("a.jar", manifest="org.Main"), java)
-        self.assertEqual(
-            self.kind("a.jar", manifest="org.Main", configs=["mapreduce.map.class"]),
-            Kind(type=JobType.MAP_REDUCE, why="a .jar with mapreduce.map.class"),
-        )
-        self.assertEqual(self.kind("a.jar", configs=["edp.java.main_class"]).main_class, "")
-        self.assertIn("give --main-class CLASS", self.refusal("a.jar"))
-
-    def test_given_type(self) -> None:
-        """In any case of letters; an unknown one is refused with the known ones."""
-        self.assertEqual(self.kind("a.txt", given="pig"), Kind(type=JobType.PIG))
-        self.assertIn("there are Pig, Jar, MapReduce", self.refusal("a.txt", given="Perl"))
-        self.assertIn("give --main-class", self.refusal("a.jar", given="Java"))
-        self.assertIn("give -c edp.streaming.mapper", self.refusal("a.py", given="MapReduce"))
-
-    def test_a_script_with_a_mapper_of_streaming(self) -> None:
-        streaming = Kind(type=JobType.MAP_REDUCE, why="a file with edp.streaming.mapper")
-        self.assertEqual(self.kind("a.py", configs=["edp.streaming.mapper"]), streaming)
-
-    def test_spark(self) -> None:
-        """A .jar is a program of Spark only when the type is given."""
-        jar = Kind(type=JobType.SPARK, main_class="org.Main")
-        self.assertEqual(self.kind("a.jar", given="Spark", main_class="org.Main"), jar)
-        self.assertEqual(self.kind("a.jar", given="spark", manifest="org.Main"), jar)
-        self.assertIn("give --main-class", self.refusal("a.jar", given="Spark"))
-        self.assertIn("must end in .jar, .py, .sql", self.refusal("a.txt", given="Spark"))
-        self.assertIn("is for a .jar", self.refusal("a.py", given="Spark", main_class="org.Main"))
-
-    def test_hive(self) -> None:
-        """By its ending or by its name, with the type that runs SQL."""
-        for text in (self.refusal("q.hql"), self.refusal("q.txt", given="Hive")):
-            self.assertIn("svcd runs no Hive jobs", text)
-            self.assertIn("ends in .sql", text)
-
-    def test_what_the_api_would_refuse(self) -> None:
-        """It is known before anything is uploaded."""
-
-        def told(kind: JobType, *names: str, **given: Any) -> list[str]:
-            files = [(name, b"") for name in names]
-            return list(job_files.faults(kind, files, JobConfigs(**given)))
-
-        self.assertEqual(told(JobType.SPARK, "a.py", args=("x",)), [])
-        self.assertEqual(
-            told(JobType.SPARK, "a.py", params={"P": "1"}),
-            ["params: a .py program takes no params; it takes args"],
-        )
-        self.assertIn("it takes params", told(JobType.SPARK, "a.sql", args=("x",))[0])
-        for found, text in (
-            (
-                told(JobType.JAVA, "a.jar", "action.xml"),
-                "action.xml: YARN, Spark or svcd has a file",
-            ),
-            (told(JobType.JAVA, "a.jar", params={"P": "1"}), "params: a Java job takes no params"),
-            (told(JobType.PIG, "a.pig", params={"a-b": "1"}), 'params: the name "a-b" cannot be'),
-            (told(JobType.SHELL, "a.sh", "\udcff"), "\udcff: the name is not UTF-8: rename the"),
-            (told(JobType.SHELL, "a.sh", args=("\udcff",)), "args[0]: contains U+DCFF, which no"),
-            (
-                told(JobType.SHELL, "a.sh", args=("x",) * 10_001),
-                "10,001 arguments; a job has at mo",
-            ),
-            (told(JobType.SHELL, "a.sh", configs={"edp.x": "1"}), 'configs["edp.x"]: a Shell job'),
-        ):
-            self.assertTrue(found[0].startswith(text), found)
-
-    def test_refusals(self) -> None:
-        """An ending that says nothing, and a main class of a script."""
-        self.assertIn("give --type, one of Pig, Jar", self.refusal("a.txt", b"x"))
-        self.assertIn("is for a .jar", self.refusal("a.pig", main_class="org.Main"))
-
-    def test_places(self) -> None:
-        """Types that need data name the missing options."""
-        self.assertEqual(missing_places(JobType.PIG, True, True), "")
-        self.assertEqual(missing_places(JobType.SHELL, False, False), "")
-        self.assertTrue(
-            missing_places(JobType.PIG, True, False).startswith("a Pig job needs --out")
-        )
-        self.assertIn("--input and --output", missing_places(JobType.JAR, False, False))
-
 
 class NameTests(SynchronousTestCase):
     def test_names(self) -> None:
@@ -156,6 +136,16 @@ class ReuseTests(SynchronousTestCase):
         self.assertEqual(found, Reuse(name=row["name"], id="i1"))
         self.assertEqual(job_files.internal("count.pig", DIGEST, 6, [row]).id, "")
 
+    def test_name_of_a_new_binary(self) -> None:
+        """Plain letters; of a long name the ending stays, which says what the file is."""
+        long = "spark-app-with-dependencies-1.0.0-SNAPSHOT"
+        for name, expected in (
+            ("my data.csv", "my-data.csv"),
+            (f"{long}-assembly.jar", f"{long}-ass.jar"),
+            ("a" * 49 + "-b.py", "a" * 47 + ".py"),
+        ):
+            self.assertEqual(job_files.binary(name, DIGEST, "i1", []), Reuse(name=expected))
+
     def test_binary(self) -> None:
         """Its plain name while that is free, else the name with the digest."""
         mine = {"id": "b1", "name": "count.pig", "url": "internaldb://i1"}
@@ -173,20 +163,6 @@ class ReuseTests(SynchronousTestCase):
         again = found(other, old)  # its file has the name of the record
         self.assertEqual(again, Reuse(name="count-f0305abf3be1.pig"))
         self.assertEqual(found(other, old, {**own, "name": again.name, "id": "b4"}).id, "b4")
-
-    def test_long_name_of_a_binary_keeps_its_ending(self) -> None:
-        """The ending says what a program or a library of Spark is."""
-        name = "spark-app-with-dependencies-1.0.0-SNAPSHOT-assembly.jar"
-        found = job_files.binary(name, DIGEST, "i1", [])
-        self.assertEqual(found, Reuse(name="spark-app-with-dependencies-1.0.0-SNAPSHOT-ass.jar"))
-        self.assertEqual(len(found.name), 50)
-        found = job_files.binary("a" * 49 + "-b.py", DIGEST, "i1", [])
-        self.assertEqual(found, Reuse(name="a" * 47 + ".py"))
-
-    def test_the_record_of_a_file_has_a_name_of_plain_letters(self) -> None:
-        self.assertEqual(
-            job_files.binary("my data.csv", DIGEST, "i1", []), Reuse(name="my-data.csv")
-        )
 
     def test_job(self) -> None:
         """The same type and binaries; the name with a digest when others have the plain one."""

@@ -114,6 +114,58 @@ class LocalInputTests(RunCase):
         self.file("text/a.txt", "changed")
         self.assertIn("uploaded 2 files", self.run_it().err)
 
+    def test_interrupted_upload_goes_on(self) -> None:
+        """What is there already is not sent again."""
+        self.file("text/a", "1")
+        self.file("text/b", "2")
+
+        def full(method: str, path: str) -> None:
+            if method == "PUT" and path.endswith("/b"):
+                raise ConnectionError
+
+        self.shown.before = full
+        self.assertEqual((self.run_it().code, self.executions()), (5, []))
+        self.shown.before = lambda method, path: None
+        said = self.run_it()
+        self.assertIn("uploaded 1 file, 1 bytes", said.err)
+        self.assertEqual(said.code, 0, said)
+
+    def test_refusals(self) -> None:
+        """Of the input, of a job, and of a login without a password: nothing is uploaded."""
+        folder = self.folder / "text"
+        text = ("--input", str(folder))
+        pig = (self.file("count.pig"), "--on", "first", "--output")
+        self.assertIn("neither a file nor a data source", self.refused(2, "run", *pig, "x", *text))
+        folder.mkdir()
+        for name, words in (
+            ("_hidden", "has no files that Hadoop reads"),
+            ("a\rb", "has the end of a line, which the object store refuses"),
+        ):
+            self.file(f"text/{name}", "1")
+            self.assertIn(words, self.refused(2, "run", *pig, "hdfs:///out", *text))
+        (folder / "a\rb").rename(folder / "a")
+        said = self.shown.run("run", *pig, "hdfs:///a,b", *text)
+        self.assertEqual(said.code, 4, said)
+        self.assertIn("a comma (,), at which Pig splits the name of an output", said.err)
+        self.assertNotIn("the job may run already", said.err)
+        token = ("--api", self.shown.url, "--tenant", self.fake.tenant, "--token", "t")
+        said = self.shown.run("run", *pig, "hdfs:///out", *text, *token, known=False)
+        self.assertEqual((said.code, said.err.count("\n")), (4, 1), said)
+        self.assertIn("set SVCD_OBJSTORE_USER and SVCD_OBJSTORE_PASSWORD, or use hdfs", said.err)
+        self.assertEqual(list(self.fake.cloud.core.state.objects.values()), [])
+
+    def test_output_in_the_object_store(self) -> None:
+        """One that exists is refused, and so is a missing container."""
+        self.file("text/a", "1")
+        self.run_it()
+        (source,) = self.api.get("/data-sources?type=objstore")["data_sources"]
+        command = ("run", self.file("count.pig"), "--on", "first", "--input", "hdfs:///in")
+        for url, text in (
+            (source["url"], "exists already: name another folder, or remove it first"),
+            ("objstore://nowhere/out", "there is no container nowhere in the object store"),
+        ):
+            self.assertIn(text, self.refused(4, *command, "--output", url))
+
     def test_jobs_that_read_one_level(self) -> None:
         """A nested input is refused before anything is made, with the way out, or the job says so.
 
@@ -135,9 +187,8 @@ class LocalInputTests(RunCase):
         ):
             said = run(name)
             self.assertEqual((said.code, said.err.count("\n")), (2, 1), said)
-            self.assertIn(f"{self.folder}/text has folders, and Spark reads", said.err)
-            self.assertIn(way, said.err)
-            self.assertIn("give --nested", said.err)
+            for words in (f"{self.folder}/text has folders, and Spark reads", way, "give --nested"):
+                self.assertIn(words, said.err)
         self.assertEqual(self.api.get("/job-binary-internals")["binaries"], [])
         given: list[tuple[str, tuple[str, ...], str, object]] = [
             ("a.txt", ("--type", "Jar", *mapper), "flat", None),
@@ -155,77 +206,3 @@ class LocalInputTests(RunCase):
             said = run("a.py", *more)
             self.assertEqual(said.code, 0, said)
             self.assertEqual(self.executions()[-1]["job_configs"]["configs"], {option: "true"})
-
-    def test_refused_job_uploads_no_data(self) -> None:
-        """The dry run refuses it first."""
-        self.file("text/a", "1")
-        said = self.run_it("--output", "hdfs:///a,b")
-        self.assertEqual(said.code, 4, said)
-        self.assertIn("a comma (,), at which Pig splits the name of an output", said.err)
-        self.assertEqual(list(self.fake.cloud.core.state.objects.values()), [])
-        self.assertNotIn("the job may run already", said.err)
-
-    def test_interrupted_upload_goes_on(self) -> None:
-        """What is there already is not sent again."""
-        self.file("text/a", "1")
-        self.file("text/b", "2")
-
-        def full(method: str, path: str) -> None:
-            if method == "PUT" and path.endswith("/b"):
-                raise ConnectionError
-
-        self.shown.before = full
-        said = self.run_it()
-        self.assertEqual(said.code, 5, said)
-        self.assertEqual(self.executions(), [])
-        self.shown.before = lambda method, path: None
-        said = self.run_it()
-        self.assertIn("uploaded 1 file, 1 bytes", said.err)
-        self.assertEqual(said.code, 0, said)
-
-    def test_login_without_a_password(self) -> None:
-        """It is refused before anything is uploaded, with the way out."""
-        self.file("text/a", "1")
-        before = len(self.shown.asked)
-        said = self.shown.run(
-            "run", self.file("count.pig"), "--on", "first", "--output", "hdfs:///out",
-            "--input", str(self.folder / "text"), "--api", self.shown.url,
-            "--tenant", self.fake.tenant, "--token", "t", known=False,
-        )  # fmt: skip
-        self.assertEqual(said.code, 4, said)
-        self.assertEqual(said.err.count("\n"), 1)
-        self.assertIn("set SVCD_OBJSTORE_USER and SVCD_OBJSTORE_PASSWORD, or use hdfs", said.err)
-        methods = {method for method, _, _ in self.shown.asked[before:]}
-        self.assertEqual(methods - {"GET"}, set())
-
-    def test_refusals(self) -> None:
-        """An empty folder and a file that is not there."""
-        (self.folder / "text").mkdir()
-        said = self.run_it()
-        self.assertEqual((said.code, said.err.count("\n")), (2, 1), said)
-        self.assertIn("has no files that Hadoop reads", said.err)
-        self.file("text/a\rb", "1")
-        said = self.run_it()
-        self.assertEqual((said.code, said.err.count("\n")), (2, 1), said)
-        self.assertIn("has the end of a line, which the object store refuses", said.err)
-        (self.folder / "text" / "a\rb").unlink()
-        (self.folder / "text").rmdir()
-        said = self.run_it()
-        self.assertEqual((said.code, said.err.count("\n")), (2, 1), said)
-        self.assertIn("neither a file nor a data source", said.err)
-
-    def test_output_in_the_object_store(self) -> None:
-        """One that exists is refused, and so is a missing container."""
-        self.file("text/a", "1")
-        self.run_it()
-        (source,) = self.api.get("/data-sources?type=objstore")["data_sources"]
-        for url, text in (
-            (source["url"], "exists already: name another folder, or remove it first"),
-            ("objstore://nowhere/out", "there is no container nowhere in the object store"),
-        ):
-            said = self.shown.run(
-                "run", self.file("count.pig"), "--on", "first", "--input", "hdfs:///in",
-                "--output", url,
-            )  # fmt: skip
-            self.assertEqual((said.code, said.err.count("\n")), (4, 1), said)
-            self.assertIn(text, said.err)

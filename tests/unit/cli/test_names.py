@@ -21,29 +21,17 @@ class ChosenTests(SynchronousTestCase):
         ]
         self.assertEqual(found, ["first", "other", "first-2", "first-2"])
 
-    def refused(self, what: str, rows: list[dict[str, str]] = ROWS) -> CommandError:
-        with self.assertRaises(CommandError) as raised:
-            chosen(rows, CLUSTER, what, "t")
-        return raised.exception
-
-    def test_several(self) -> None:
-        error = self.refused("fi")
-        self.assertEqual(error.code, USAGE)
-        self.assertIn("'fi' is the beginning of several clusters: first (1111", str(error))
-        self.assertIn(
-            "several clusters have the name 'x'",
-            str(self.refused("x", [{"id": "1", "name": "x"}, {"id": "2", "name": "x"}])),
-        )
-
-    def test_none(self) -> None:
-        """With the nearest name, else those that there are."""
-        self.assertEqual(self.refused("frist").code, NOT_FOUND)
-        self.assertEqual(
-            [str(self.refused(*given)) for given in (("frist",), ("zzz",), ("zzz", []), ("",))],
-            [
-                "project t has no cluster 'frist'; did you mean first?",
-                "project t has no cluster 'zzz'; there are first, first-2, other",
-                "project t has no cluster 'zzz'; there are none",
-                "project t has no cluster ''; there are first, first-2, other",
-            ],
-        )
+    def test_refusals(self) -> None:
+        """Several, or none: with the nearest name, else those that there are."""
+        twins = [{"id": "1", "name": "x"}, {"id": "2", "name": "x"}]
+        none = "project t has no cluster "
+        for what, rows, code, text in (
+            ("fi", ROWS, USAGE, "'fi' is the beginning of several clusters: first (1111"),
+            ("x", twins, USAGE, "several clusters have the name 'x'"),
+            ("frist", ROWS, NOT_FOUND, f"{none}'frist'; did you mean first?"),
+            ("zzz", ROWS, NOT_FOUND, f"{none}'zzz'; there are first, first-2, other"),
+            ("zzz", [], NOT_FOUND, f"{none}'zzz'; there are none"),
+            ("", ROWS, NOT_FOUND, f"{none}''; there are first, first-2, other"),
+        ):
+            error = self.assertRaises(CommandError, chosen, rows, CLUSTER, what, "t")
+            self.assertEqual((error.code, text in str(error)), (code, True), error)
