@@ -26,8 +26,7 @@ class ClusterTests(FakeDaemonCase):
 
         listed = await self.ran("cluster", "ls", "-o", "json")
         self.assertEqual(
-            json.loads(listed.out),
-            self.svcd.call("GET", f"/v1.1/{self.svcd.tenant}/clusters").json,
+            json.loads(listed.out), self.svcd.call("GET", f"/v1.1/{self.svcd.tenant}/clusters").json
         )
         self.assertEqual((await self.ran("cluster", "ls", "-o", "name")).out, "first\n")
 

@@ -129,8 +129,7 @@ class CloudsTests(SynchronousTestCase):
         self.assertIn("there is no clouds.yaml in ", self.refused({"OS_CLOUD": "x"}))
         path = self.write(ALPHA)
         self.assertEqual(
-            self.refused({"OS_CLOUD": "x"}),
-            f"{path} has no cloud 'x'; it has alpha, bare",
+            self.refused({"OS_CLOUD": "x"}), f"{path} has no cloud 'x'; it has alpha, bare"
         )
         self.assertIn("missing: auth.auth_url", self.refused({"OS_CLOUD": "bare"}))
         gone = {"OS_CLOUD": "x", "OS_CLIENT_CONFIG_FILE": "/nowhere/clouds.yaml"}

@@ -25,10 +25,7 @@ from svcd.cli.start_doctor import examine_start
 from svcd.settings import load
 from tests.support.http import AnsweredBy
 from tests.unit.cli.databases import lived_in
-from tests.unit.provisioning.distributions.vanilla.image.trees import (
-    empty_tree,
-    without_class_data,
-)
+from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree, without_class_data
 
 REAL = ("cloud.kind=openstack", "cloud.auth_url=https://cloud.test/v3")
 ELSEWHERE = """

@@ -23,10 +23,7 @@ from svcd.model.controls import visible
 from svcd.provisioning.distributions.vanilla.image.build import recipe_stamp
 from svcd.settings import schema
 from tests.support.commands import svcd
-from tests.unit.provisioning.distributions.vanilla.image.trees import (
-    empty_tree,
-    without_class_data,
-)
+from tests.unit.provisioning.distributions.vanilla.image.trees import empty_tree, without_class_data
 
 ROOT = Path(__file__).parents[3]
 
@@ -158,8 +155,7 @@ class ConfigTests(_Case):
         code, out, err = self.ran("config", "show", "--set", "log.format=xml")
         self.assertEqual((code, out), (2, ""))
         self.assertEqual(
-            err,
-            "svcd: setting log.format (--set): expected one of human, json, got 'xml'\n",
+            err, "svcd: setting log.format (--set): expected one of human, json, got 'xml'\n"
         )
 
 

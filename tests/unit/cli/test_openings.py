@@ -8,11 +8,7 @@ from svcd.cli.finding import Scene
 from svcd.cli.openings import examine_openings
 from svcd.settings import load
 
-REAL = (
-    "auth.mode=keystone",
-    "cloud.kind=openstack",
-    "cloud.auth_url=https://cloud.test/v3",
-)
+REAL = ("auth.mode=keystone", "cloud.kind=openstack", "cloud.auth_url=https://cloud.test/v3")
 PROXY = "server.trusted_proxies=127.0.0.1,unix"
 
 

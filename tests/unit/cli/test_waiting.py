@@ -63,8 +63,7 @@ class ProgressTests(SynchronousTestCase):
 
     def test_news_are_phases_and_troubles(self) -> None:
         self.assertEqual(
-            news(EVENTS),
-            ["Spawning", "Preparing", "retry: log in on c-2: SSH_FAILED no route"],
+            news(EVENTS), ["Spawning", "Preparing", "retry: log in on c-2: SSH_FAILED no route"]
         )
 
 

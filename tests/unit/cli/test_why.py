@@ -160,8 +160,7 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
         )
         self.assertIn("  machine: mine-worker-001", told)
         self.assertIn(
-            "  COMMAND_FAILED means: A command of the distribution failed on a machine.",
-            told,
+            "  COMMAND_FAILED means: A command of the distribution failed on a machine.", told
         )
         self.assertNotIn("what to do", "\n".join(told))
         (failed,) = [line for line in told if "FAILED start" in line]
