@@ -13,6 +13,14 @@ from tests.support.processes import Program, reactor, until
 
 
 class ClusterTests(FakeDaemonCase):
+    async def under_way(self, program: Program) -> None:
+        """The command waits for its cluster."""
+
+        async def waits() -> bool:
+            return "Spawning" in program.err
+
+        await until(waits, "it waits", 30)
+
     async def test_a_cluster_from_its_creation_to_its_deletion(self) -> None:
         """With all choices left to the command."""
         made = await self.ran("cluster", "create", "first", "--plugin", "fake", "--wait")
@@ -29,6 +37,9 @@ class ClusterTests(FakeDaemonCase):
             json.loads(listed.out), self.svcd.call("GET", f"/v1.1/{self.svcd.tenant}/clusters").json
         )
         self.assertEqual((await self.ran("cluster", "ls", "-o", "name")).out, "first\n")
+        twice = await self.ran("cluster", "create", "first", "--plugin", "fake", "-q")
+        self.assertEqual((twice.code, twice.out), (4, ""))
+        self.assertRegex(twice.err, r"^svcd cluster create: [^$/\n]*'first'[^$/\n]*\n$")
 
         shown = await self.ran("cluster", "show", "fir")
         self.assertEqual(shown.code, 0, shown.err)
@@ -95,10 +106,7 @@ class ClusterTests(FakeDaemonCase):
             self.svcd.faults.add(where="compute", method=method, path="/servers", status=503)
         program = self.command("cluster", "create", "slow", "--plugin", "fake", "--wait")
 
-        async def under_way() -> bool:
-            return "Spawning" in program.err
-
-        await until(under_way, "it waits", 30)
+        await self.under_way(program)
         program.signal(signal.SIGINT)
         ended = await program.end()
         self.assertEqual((ended.code, ended.out), (130, ""))
@@ -116,10 +124,7 @@ class ClusterTests(FakeDaemonCase):
         self.svcd.faults.add(where="compute", method="POST", path="/servers$", status=503)
         program = self.command("cluster", "create", "calm", "--plugin", "fake", "--wait")
 
-        async def under_way() -> bool:
-            return "Spawning" in program.err
-
-        await until(under_way, "it waits", 30)
+        await self.under_way(program)
         await self.deaf()
         asked = len(self.forward.asked)
 
@@ -156,96 +161,6 @@ class ClusterTests(FakeDaemonCase):
         self.assertEqual(found["cluster_configs"], {"HDFS": {"dfs.replication": 1}})
         key = self.forward.asked[-1][2].get("idempotency-key", "")
         self.assertEqual(len(key), 32)
-
-
-class PlanTests(FakeDaemonCase):
-    async def test_a_dry_run_makes_nothing(self) -> None:
-        """The daemon's plan as it is."""
-        words = ("cluster", "create", "first", "--plugin", "fake", "--dry-run", "-o", "json")
-        planned = await self.ran(*words)
-        self.assertEqual(planned.code, 0, planned.err)
-        self.assertIn("first-master-001", planned.out)
-        self.assertIsInstance(json.loads(planned.out), dict)
-        self.assertEqual(Api(self.svcd).get("/clusters")["clusters"], [])
-
-
-class RefusalTests(FakeDaemonCase):
-    async def test_unknown_names(self) -> None:
-        """Code 3, and the nearest name."""
-        Api(self.svcd).new_cluster(name="first")
-        Api(self.svcd).new_cluster(name="fine")
-        wrong = await self.ran("cluster", "show", "firts")
-        self.assertEqual((wrong.code, wrong.out), (3, ""))
-        self.assertEqual(
-            wrong.err,
-            "svcd cluster show: project demo has no cluster 'firts'; did you mean first?\n",
-        )
-        several = await self.ran("cluster", "show", "fi")
-        self.assertEqual(several.code, 2)
-        self.assertIn("'fi' is the beginning of several clusters: first (", several.err)
-
-    async def test_refusals_of_the_api(self) -> None:
-        """Code 4, in one line."""
-        Api(self.svcd).new_cluster(name="first")
-        twice = await self.ran("cluster", "create", "first", "--plugin", "fake", "-q")
-        self.assertEqual((twice.code, twice.out), (4, ""))
-        self.assertEqual(len(twice.err.splitlines()), 1, twice.err)
-        self.assertRegex(twice.err, r"^svcd cluster create: [^$/]*'first'[^$/]*\n$")
-
-    async def test_an_api_that_is_away(self) -> None:
-        """Code 5."""
-        await self.deaf()
-        away = await self.ran("cluster", "ls")
-        self.assertEqual((away.code, away.out), (5, ""))
-        self.assertRegex(
-            away.err, r"^svcd cluster ls: http://127\.0\.0\.1:\d+\S+ cannot be reached:"
-        )
-        self.assertTrue(
-            away.err.endswith("; does the daemon run? (make run, or twistd svcd, starts it)\n")
-        )
-
-    async def test_an_api_that_is_none(self) -> None:
-        """HTML, other JSON, nothing, an error page: one line and code 5."""
-        html = {"Content-Type": "text/html"}
-        for status, body in (
-            (200, b"<html>\x1b[2J</html>"),
-            (200, b"[1, 2]"),
-            (200, b'{"clusters": [1]}'),
-            (200, b'{"clusters": {}}'),
-            (200, b""),
-            (200, b"[" * 100_000),
-            (500, b"<html>broken</html>"),
-        ):
-            self.forward.answers = [(status, html, body)]
-            odd = await self.ran("cluster", "ls", "--api", self.api, "--tenant", "demo")
-            self.assertEqual((odd.code, odd.out), (5, ""), (body[:20], odd.err))
-            self.assertEqual(len(odd.err.splitlines()), 1, odd.err)
-            self.assertNotIn("\x1b", odd.err)
-
-    async def test_a_token_that_expires_is_renewed(self) -> None:
-        """The command logs in again."""
-        refused = b'{"error_code": 401, "error_name": "UNAUTHORIZED", "error_message": "expired"}'
-        self.svcd.restart({"auth.mode": "keystone"})
-        first = await self.ran("cluster", "ls")
-        self.assertEqual(first.code, 0, first.err)
-        logins = [path for method, path, _ in self.forward.asked if path.endswith("/auth/tokens")]
-        self.assertEqual(len(logins), 1)
-        asked = len(self.forward.asked)
-        answer = self.forward.render
-        served: list[str] = []
-
-        def render(request: object) -> bytes:
-            path = request.uri.decode()  # type: ignore[attr-defined]
-            if path.endswith("/clusters") and not served:
-                served.append(path)
-                self.forward.answers.append((401, {}, refused))
-            return answer(request)
-
-        self.forward.render = render  # type: ignore[method-assign]
-        again = await self.ran("cluster", "ls")
-        self.assertEqual(again.code, 0, again.err)
-        paths = [path.rpartition("/")[2] for _, path, _ in self.forward.asked[asked:]]
-        self.assertEqual(paths, ["tokens", "clusters", "tokens", "clusters"])
 
 
 class TerminalTests(FakeDaemonCase):
@@ -294,17 +209,6 @@ class TerminalTests(FakeDaemonCase):
 
 
 class OverviewTests(FakeDaemonCase):
-    async def test_status(self) -> None:
-        """For people and for scripts."""
-        Api(self.svcd).new_cluster(name="first")
-        shown = await self.ran("status")
-        self.assertEqual(shown.code, 0, shown.err)  # stderr may name machines of other tests
-        self.assertTrue(
-            shown.out.startswith(f"API       {self.api}\nproject   demo\nclusters  1 "), shown.out
-        )
-        body = json.loads((await self.ran("status", "-o", "json")).out)
-        self.assertEqual([each["name"] for each in body["clusters"]], ["first"])
-
     async def test_watch_goes_on_where_the_stream_broke(self) -> None:
         """A daemon that comes back is asked for what happened meanwhile."""
         program = self.command("watch", "clusters", "--api", self.api, "--tenant", "demo")
@@ -334,14 +238,6 @@ class OverviewTests(FakeDaemonCase):
         asked = [path for _, path, _ in self.forward.asked if "/watch" in path]
         self.assertEqual(asked[0], "/v1.1/demo/watch?kinds=clusters")
         self.assertRegex(asked[-1], r"^/v1\.1/demo/watch\?since=[\w-]+&kinds=clusters$")
-
-    async def test_open_prints_the_address(self) -> None:
-        """And starts no browser without a terminal."""
-        cluster_id = Api(self.svcd).new_cluster(name="first")
-        opened = await self.ran("open", "first")
-        self.assertEqual(
-            (opened.code, opened.out), (0, f"{self.api}/console/#/clusters/{cluster_id}\n")
-        )
 
     async def test_completion(self) -> None:
         """The script of each shell, and the answer to it."""
@@ -374,13 +270,3 @@ class OutputTests(FakeDaemonCase):
         hung = await self.ran("cluster", "ls", "--api", api, "--tenant", "t", "--timeout", "0.5")
         self.assertEqual((hung.code, hung.out), (124, ""))
         self.assertEqual(hung.err, "svcd cluster ls: --timeout of 0.5 s ran out\n")
-
-    async def test_options_before_and_after_the_command(self) -> None:
-        """Those after it win."""
-        Api(self.svcd).new_cluster(name="first")
-        before = await self.ran(
-            "-o", "name", "--api", self.api, "--tenant", "demo", "cluster", "ls"
-        )
-        self.assertEqual(before.out, "first\n")
-        after = await self.ran("-o", "json", "cluster", "ls", "-o", "name")
-        self.assertEqual(after.out, "first\n")

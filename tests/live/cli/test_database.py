@@ -57,15 +57,35 @@ class _Case(SynchronousTestCase):
 
 class MovingTests(_Case):
     def test_file_to_server_and_back(self) -> None:
-        """Counts and digests are the same in both, and both hold together."""
+        """Counts and digests are the same in both, and both hold together, also with a new key."""
         self.moved()
         self.assertEqual(self.there(), self.rows)
-        self.assertIn("no faults", self.done("db", "check", url=self.url).out)
         self.done("db", "current", url=self.url)
         back = self.state.with_name(f"{self.state.name}-back") / "svcd.sqlite"
         back.parent.mkdir()
         self.done("db", "copy", "--from", self.url, "--to", f"sqlite:///{back}")
         self.assertEqual(everything(back.parent), self.rows)
+        said = self.done("keys", "rotate", url=self.url).out
+        self.assertRegex(said, r"(?m)^  clusters +[1-9]\d* rows sealed anew$")
+        self.assertIn("to every other host", said)
+        self.assertIn("no faults", self.done("db", "check", url=self.url).out)
+        execute(self.url, "delete from jobs")
+        execute(self.url, "update data_sources set sealed = 'f1:x'")
+        ran = svcd("db", "check", state=self.state, url=self.url)
+        self.assertEqual((ran.code, ran.err), (1, ""))
+        for words in ("its job_id ", "cannot be opened with", "4 faults"):
+            self.assertIn(words, ran.out)
+
+    def test_text_that_the_server_cannot_hold_is_said(self) -> None:
+        """Nothing of the rest is there then; an upgrade makes the tables."""
+        change(self.state, "update clusters set name = 'a' || char(0)")
+        told = self.fails("db", "copy", "--from", self.source, "--to", self.url)
+        self.assertIn("cannot store a text", told)
+        self.assertEqual(execute(self.url, _TABLES), [(0,)])
+        ran = svcd("db", "current", state=self.state, url=self.url)
+        self.assertEqual((ran.code, ran.err, "schema 0, " in ran.out), (1, "", True))
+        told = self.done("db", "upgrade", url=self.url).out
+        self.assertIn(f"schema 0 was upgraded to {migrations.newest()}", told)
 
     def test_backup_of_either_is_restored_into_the_other(self) -> None:
         """Both files have the same rows."""
@@ -80,16 +100,6 @@ class MovingTests(_Case):
         for file in (self.file, again):
             self.assertEqual(contents(SqliteSession(file, "look")), self.rows)
             self.assertNotIn(PASSWORD.encode(), file.read_bytes())
-
-    def test_new_key(self) -> None:
-        """All rows of the server are sealed anew, and the command says that other hosts need it."""
-        self.moved()
-        said = self.done("keys", "rotate", url=self.url).out
-        self.assertRegex(said, r"(?m)^  clusters +[1-9]\d* rows sealed anew$")
-        self.assertIn("to every other host", said)
-        self.assertIn("no faults", self.done("db", "check", url=self.url).out)
-        again = self.done("keys", "rotate", url=self.url).out
-        self.assertRegex(again, r"(?m)^  clusters +[1-9]\d* rows sealed anew$")
 
     def test_rows_are_not_replaced_unasked(self) -> None:
         """Only --replace does it, and a copy never."""
@@ -136,47 +146,13 @@ class MovingTests(_Case):
             self.done("db", "current", url=self.url)
         finally:
             drive(database.close())
-        self.assertEqual(self.there(), self.rows)
-        self.assertFalse(Path(f"{self.state / 'svcd.sqlite'}-2").exists())
-
-    def test_daemon_whose_lock_is_just_lost_is_seen(self) -> None:
-        """One of several that share: its other connections go on while it takes the lock again."""
-        self.moved()
-        name = "svcd-0123456789abcdef"
-        of_its_pool = psycopg2.connect(self.url, application_name=name)
-        try:
-            told = self.fails("db", "upgrade", url=self.url)
+        of_its_pool = psycopg2.connect(self.url, application_name="svcd-0123456789abcdef")
+        try:  # the daemon takes its lock again, and its other connections go on
+            self.assertIn("a daemon has the database", self.fails("db", "upgrade", url=self.url))
         finally:
             of_its_pool.close()
-        self.assertIn("a daemon has the database", told)
-
-    def test_upgrade_makes_the_tables(self) -> None:
-        """In a new database."""
-        newest = migrations.newest()
-        ran = svcd("db", "current", state=self.state, url=self.url)
-        self.assertEqual((ran.code, ran.err), (1, ""))
-        self.assertIn("schema 0, ", ran.out)
-        told = self.done("db", "upgrade", url=self.url).out
-        self.assertIn(f"schema 0 was upgraded to {newest}", told)
-        self.assertIn("is up to date", self.done("db", "upgrade", url=self.url).out)
-
-    def test_what_the_server_cannot_hold_is_said(self) -> None:
-        """And nothing of the rest is there then."""
-        change(self.state, "update clusters set name = 'a' || char(0)")
-        told = self.fails("db", "copy", "--from", self.source, "--to", self.url)
-        self.assertIn("cannot store a text", told)
-        self.assertEqual(execute(self.url, _TABLES), [(0,)])
-
-    def test_faults_are_found(self) -> None:
-        """The same check as on a file."""
-        self.moved()
-        execute(self.url, "delete from jobs")
-        execute(self.url, "update data_sources set sealed = 'f1:x'")
-        ran = svcd("db", "check", state=self.state, url=self.url)
-        self.assertEqual((ran.code, ran.err), (1, ""))
-        self.assertIn("its job_id ", ran.out)
-        self.assertIn("cannot be opened with", ran.out)
-        self.assertIn("4 faults", ran.out)
+        self.assertEqual(self.there(), self.rows)
+        self.assertFalse(Path(f"{self.state / 'svcd.sqlite'}-2").exists())
 
 
 class TroubleTests(_Case):
@@ -205,13 +181,3 @@ class TroubleTests(_Case):
             own_server().thaw()
             session.close()
         self.assertIn("did not answer within", str(raised.exception))
-
-    def test_user_without_rights(self) -> None:
-        """With the remedy."""
-        if "svcd@" not in self.url:
-            self.skipTest("the server of PGHOST is not ours to make users on")
-        execute(self.url, "revoke all on schema public from public")
-        execute(self.url, "drop role if exists nobody_much")
-        execute(self.url, "create role nobody_much login")
-        url = self.url.replace("svcd@", "nobody_much@")
-        self.assertIn("owner of the database", self.fails("db", "upgrade", url=url))

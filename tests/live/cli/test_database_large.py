@@ -149,15 +149,20 @@ class _Case(SynchronousTestCase):
         self.assertEqual(ended.code, 0, ended.said)
         self.assertLess(ended.memory_kib, _MEMORY_KIB, arguments)
 
-    def killed(self, child: subprocess.Popen[str], when: Callable[[], bool]) -> None:
-        """kill -9 as soon as it is in the middle of its work."""
+    def ended_by(
+        self, number: int, child: subprocess.Popen[str], when: Callable[[], bool]
+    ) -> Ended:
+        """A signal as soon as the command is in the middle of its work."""
         stop = time.monotonic() + _ENDED_S
         while not when():
             self.assertIsNone(child.poll(), "it ended too early")
             self.assertLess(time.monotonic(), stop)
             time.sleep(_LOOK_S)
-        child.kill()
-        self.assertEqual(self.end(child).code, -signal.SIGKILL)
+        child.send_signal(number)
+        ended = self.end(child)
+        code = -signal.SIGKILL if number == signal.SIGKILL else 130
+        self.assertEqual(ended.code, code, ended)
+        return ended
 
     def new_url(self) -> str:
         url, name = new_database()
@@ -199,14 +204,21 @@ class LargeTests(_Case):
 
 class KilledTests(_Case):
     def test_backup(self) -> None:
-        """No file of that name; the next one removes what was left and succeeds."""
-        child = self.spawn("backup", str(self.file), state=self.large)
-        self.killed(child, self.half_written(self.folder))
-        self.assertFalse(self.file.exists())
-        self.assertEqual(len(self.drafts(self.folder)), 1)
+        """No file of that name; the next one removes the draft, as SIGTERM and Ctrl-C do."""
+        half = self.half_written(self.folder)
+        self.ended_by(signal.SIGKILL, self.spawn("backup", str(self.file), state=self.large), half)
+        self.assertEqual((self.file.exists(), len(self.drafts(self.folder))), (False, 1))
         self.done("backup", str(self.file), state=self.large)
         self.done("restore", "--verify-only", str(self.file), state=self.large)
-        self.assertEqual(self.drafts(self.folder), [])
+        self.file.unlink()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            # a shell ignores SIGINT in programs in the background; children inherit that
+            child = self.spawn(
+                "backup", str(self.file), state=self.large,
+                limit=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            )  # fmt: skip
+            self.assertIn("interrupted", self.ended_by(number, child, half).said)
+            self.assertEqual([path.name for path in self.folder.iterdir()], ["state"])
 
     def test_restore_into_a_file(self) -> None:
         """The rows that were there are there; the next one succeeds."""
@@ -214,7 +226,7 @@ class KilledTests(_Case):
         shutil.rmtree(self.state)
         before = everything(lived_in(self.state))
         child = self.spawn("restore", "--replace", str(self.file), state=self.state)
-        self.killed(child, self.half_written(self.state))
+        self.ended_by(signal.SIGKILL, child, self.half_written(self.state))
         self.assertEqual(everything(self.state), before)
         self.done("restore", "--replace", str(self.file), state=self.state)
         self.assertEqual(everything(self.state), self.rows)
@@ -229,7 +241,7 @@ class KilledTests(_Case):
         copy = ("db", "copy", "--from", f"sqlite:///{source / 'svcd.sqlite'}", "--to", url)
         for command in (("restore", str(self.file)), copy):
             child = self.spawn(*command, state=source, url=url)
-            self.killed(child, lambda: bool(execute(url, _INSERTING)[0][0]))
+            self.ended_by(signal.SIGKILL, child, lambda: bool(execute(url, _INSERTING)[0][0]))
             self.until_left(url)
             self.assertEqual(execute(url, _TABLES), [(0,)])
         self.assertEqual(everything(source), self.rows)
@@ -244,26 +256,18 @@ class KilledTests(_Case):
             time.sleep(_LOOK_S)
 
 
-def _hear_interrupts() -> None:
-    """A shell starts programs in the background with SIGINT ignored; children inherit that."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 class FullTests(_Case):
     """No file may grow beyond 16 MiB, as on a disk that is full."""
 
     def limit(self) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (_ROOM_BYTES, _ROOM_BYTES))
 
-    def test_backup(self) -> None:
-        """It says so and leaves nothing."""
+    def test_backup_and_restore(self) -> None:
+        """It says so and leaves nothing; a restore leaves the rows that were there."""
         ended = self.end(self.spawn("backup", str(self.file), state=self.large, limit=self.limit))
         self.assertEqual(ended.code, 1, ended.said)
         self.assertRegex(ended.said, r"cannot be written \(.*\): make room on its disk")
         self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["state"])
-
-    def test_restore(self) -> None:
-        """The rows that were there are there."""
         self.done("backup", str(self.file), state=self.large)
         shutil.rmtree(self.state)
         before = everything(lived_in(self.state))
@@ -273,15 +277,3 @@ class FullTests(_Case):
         self.assertIn("svcd.sqlite", ended.said)
         self.assertEqual(everything(self.state), before)
         self.assertEqual(self.drafts(self.state), [])
-
-    def test_interrupted(self) -> None:
-        """SIGTERM and Ctrl-C remove the draft too."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            child = self.spawn("backup", str(self.file), state=self.large, limit=_hear_interrupts)
-            half, stop = self.half_written(self.folder), time.monotonic() + _ENDED_S
-            while not half() and time.monotonic() < stop:
-                time.sleep(_LOOK_S)
-            child.send_signal(number)
-            ended = self.end(child)
-            self.assertEqual((ended.code, "interrupted" in ended.said), (130, True), ended)
-            self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["state"])

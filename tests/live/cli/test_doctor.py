@@ -20,40 +20,18 @@ class DatabaseTests(SynchronousTestCase):
         self.url, name = new_database()
         self.addCleanup(drop_database, name)
 
-    def database(self, url: str) -> Finding:
-        """What is found out about the database."""
-        flags = [
-            f"server.state_dir={Path(self.mktemp()).absolute()}",
-            "server.listen=tcp:127.0.0.1:0",
-            "cloud.listen=tcp:127.0.0.1:0",
-            "plugins.enabled=fake",
-            f"database.url={url}",
-        ]
-        found = examine(load(None, {}, flags).settings)
-        return next(f for f in found if f.what == "database")
-
-    def test_good_database(self) -> None:
-        """Its version is told."""
-        found = self.database(self.url)
-        self.assertTrue(found.good)
-        self.assertRegex(found.text, r"^PostgreSQL \d+ answers$")
-
-    def shared(self, *flags: str) -> dict[str, Finding]:
-        """What is found out, by name."""
-        state = Path(self.mktemp()).absolute()
+    def found(self, *flags: str, url: str = "") -> dict[str, Finding]:
+        """What is found out, by name. flags: further settings."""
         given = [
-            f"server.state_dir={state}",
-            "server.listen=tcp:127.0.0.1:0",
-            "cloud.listen=tcp:127.0.0.1:0",
-            "plugins.enabled=fake",
-            f"database.url={self.url}",
-            *flags,
-        ]
+            f"server.state_dir={Path(self.mktemp()).absolute()}", "plugins.enabled=fake",
+            "server.listen=tcp:127.0.0.1:0", "cloud.listen=tcp:127.0.0.1:0",
+            f"database.url={url or self.url}", *flags,
+        ]  # fmt: skip
         return {f.what: f for f in examine(load(None, {}, given).settings)}
 
     def test_key_and_clock_of_a_shared_database(self) -> None:
         """A key that would not fit is found out before the daemon is started."""
-        found = self.shared()
+        found = self.found()
         self.assertTrue(found["clock"].good, found["clock"].text)
         self.assertIn("will create", found["seal key"].text)
         key, other = Path(self.mktemp()).absolute(), Path(self.mktemp()).absolute()
@@ -65,23 +43,22 @@ class DatabaseTests(SynchronousTestCase):
             "insert into daemons values ('1', 'one', 1e12, 19), ('2', 'gone', 0, 19);"
             f"insert into seals values (1, '{sealed}')",
         )
-        missing = self.shared()["seal key"]
+        missing = self.found()["seal key"]
         self.assertEqual((missing.good, "install -m 600 KEY" in missing.remedy), (False, True))
-        self.assertFalse(self.shared(f"server.seal_key={other}")["seal key"].good)
-        found = self.shared(f"server.seal_key={key}")
+        self.assertFalse(self.found(f"server.seal_key={other}")["seal key"].good)
+        found = self.found(f"server.seal_key={key}")
         self.assertTrue(found["seal key"].good, found["seal key"].text)
         self.assertEqual(found["daemons"].text, "1 share the database: one")
 
-    def test_unknown_database(self) -> None:
-        """What the server says; svcd knows no remedy."""
-        found = self.database(re.sub(r"/svcd_\w+", "/nowhere", self.url))
-        self.assertFalse(found.good)
+    def test_database(self) -> None:
+        """Its version is told, or what the server says, without the password."""
+        found = self.found()["database"]
+        self.assertTrue(found.good)
+        self.assertRegex(found.text, r"^PostgreSQL \d+ answers$")
+        found = self.found(url=re.sub(r"/svcd_\w+", "/nowhere", self.url))["database"]
+        self.assertEqual((found.good, found.remedy), (False, ""))
         self.assertIn('"nowhere" does not exist', found.text)
-        self.assertEqual(found.remedy, "")
-
-    def test_password_is_not_shown(self) -> None:
-        """Neither in what is wrong nor in the remedy."""
-        found = self.database("postgresql://u:s3cret@127.0.0.1:1/db")
+        found = self.found(url="postgresql://u:s3cret@127.0.0.1:1/db")["database"]
         self.assertFalse(found.good)
         self.assertNotIn("s3cret", found.text + found.remedy)
 
@@ -92,6 +69,6 @@ class DatabaseTests(SynchronousTestCase):
         execute(self.url, "revoke all on schema public from public")
         execute(self.url, "drop role if exists nobody_much")
         execute(self.url, "create role nobody_much login")
-        found = self.database(self.url.replace("svcd@", "nobody_much@"))
+        found = self.found(url=self.url.replace("svcd@", "nobody_much@"))["database"]
         self.assertIn("no right to create tables", found.text)
         self.assertIn("owner", found.remedy)

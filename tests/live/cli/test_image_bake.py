@@ -69,17 +69,6 @@ class EmbeddedTests(DaemonCase):
         self.assertIn(f"svcd image bake: {text} need no image\n", said.err)
         self.assertEqual(await self.left(), before)
 
-    async def test_refusals(self) -> None:
-        """By the name, and by the flavor."""
-        await self.begin()
-        said = await run(*BAKE, "--flavor", "m1.small", *self.place, limit_s=120)
-        self.assertEqual(said.code, 4, said)
-        self.assertIn("the cloud has an image vanilla-3.5.0 already (", said.err)
-        said = await run(*BAKE, "--flavor", "m1.tiny", "--name", "mine", *self.place, limit_s=120)
-        self.assertEqual(said.code, 1, said)
-        text = "the flavor m1.tiny has a disk of 1 GiB, and the base image with the software needs"
-        self.assertIn(text, said.err)
-
     async def test_ctrl_c(self) -> None:
         """It removes what it has made, and ends with 130.
 

@@ -22,7 +22,7 @@ class EmbeddedTests(DaemonCase):
     timeout = 400
 
     async def test_database_that_forgot_a_cluster(self) -> None:
-        """Its things are found and removed; those of another installation's clusters are not."""
+        """Its things are found and removed; those of a cluster that lives are not."""
         daemon = self.daemon()
         cloud = dict(await daemon.start())
         tenant = Tenant(cloud)
@@ -47,26 +47,6 @@ class EmbeddedTests(DaemonCase):
         self.assertIn("5 found, 5 to be removed, 0 left alone\nnothing was removed", listed.out)
         self.assertEqual(len(await Tenant(daemon.endpoints).servers()), 4)
 
-        other = self.daemon(
-            cloud__kind="openstack",
-            cloud__auth_url=daemon.endpoints["identity"],
-            cloud__username="demo",
-            cloud__password=daemon.endpoints["password"],
-            cloud__project="demo",
-        )
-        endpoints = await other.start()
-        user = {
-            "OS_AUTH_URL": daemon.endpoints["identity"],
-            "OS_USERNAME": "demo",
-            "OS_PASSWORD": daemon.endpoints["password"],
-            "OS_PROJECT_NAME": "demo",
-        }
-        api = ("--api", endpoints["api"], "--tenant", "demo")
-        foreign = await orphans("--delete", "--yes", "--unmarked", *old, *api, **user)
-        self.assertEqual((foreign.code, foreign.err), (0, ""))
-        self.assertIn("0 to be removed, 10 left alone", foreign.out)
-        self.assertIn("another installation created it", foreign.out)
-
         removed = await orphans("--delete", "--yes", *old, *place)
         self.assertEqual((removed.code, removed.err), (0, ""))
         self.assertEqual(removed.out.count("\nremoved "), 5)
@@ -75,8 +55,6 @@ class EmbeddedTests(DaemonCase):
         self.assertEqual(names, ["kept-master-001", "kept-worker-001"])
         self.assertEqual((await tenant.cluster(kept))["status"], "Active")
 
-        await other.stop()
-        silent = await orphans("--delete", "--yes", "--unmarked", *old, *api, **user)
-        self.assertEqual(silent.code, 5)
-        self.assertIn("cannot be reached", silent.err)
-        self.assertEqual(len(await tenant.servers()), 2)
+        await daemon.stop()
+        silent = await orphans("--delete", "--yes", *old, *place)
+        self.assertEqual(silent.code, 5, silent)

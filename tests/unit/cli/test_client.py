@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
 import socketserver
 import threading
@@ -13,11 +12,10 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.client import Api, name_taken
+from svcd.cli.client import Api
 from svcd.cli.door import Door
-from svcd.cli.exits import NOT_FOUND, REFUSED, UNREACHABLE, USAGE, CommandError
+from svcd.cli.exits import NOT_FOUND, UNREACHABLE, USAGE, CommandError
 from svcd.cli.http import Answer, Http, Lost
-from svcd.errors import NameTaken
 from tests.support.http import AnsweredBy
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
@@ -233,33 +231,6 @@ class AgainTests(SynchronousTestCase):
         with self.assertRaises(CommandError) as raised:
             self.api.delete("/x")
         self.assertEqual((raised.exception.code, len(self.sent)), (NOT_FOUND, 7))
-
-    def test_streams_after_a_change_that_was_repeated(self) -> None:
-        """Their refusals say nothing about it."""
-
-        for ask in (self.api.pieces, self.api.events):
-            refusal = self.answer(403, b'{"error_message": "no"}')
-            self.outcomes = [Lost("gone", sent=True), self.answer(200), refusal]
-            self.api.post("/x", {})
-            with self.assertRaises(CommandError) as raised:
-                ask("/x")
-            self.assertEqual((raised.exception.code, str(raised.exception)), (REFUSED, "no"))
-
-    def test_names_that_are_taken(self) -> None:
-        """The error's name says so, in words of any language."""
-        for status, name, words, taken in (
-            (400, "JOB_BINARY_NAME_ALREADY_EXISTS", "gibt es", True),
-            (409, "CLUSTER_NAME_ALREADY_EXISTS", "x", True),
-            (400, "VALIDATION_ERROR", "the folder exists already", False),
-            (503, "NAME_ALREADY_EXISTS", "x", False),
-        ):
-            body = json.dumps({"error_name": name, "error_message": words}).encode()
-            self.outcomes = [self.answer(status, body)]
-            with self.assertRaises(CommandError) as raised:
-                self.api.put("/x", {})
-            self.assertEqual(name_taken(raised.exception), taken, name)
-        for each in NameTaken.__subclasses__():
-            self.assertTrue(each.name.endswith(NameTaken.name), each)
 
     def test_what_is_not_repeated(self) -> None:
         """Changes, which may have been carried out, and what has waited longer than patience."""

@@ -39,7 +39,7 @@ class TableTests(SynchronousTestCase):
         )
 
     def test_the_text_names_roles_and_settings(self) -> None:
-        """Of the given settings."""
+        """Without authentication everybody may do everything, and the text says so."""
         lines = table(Auth(mode="keystone", write_roles=("operator",))).splitlines()
         self.assertEqual(
             lines[:3],
@@ -50,8 +50,5 @@ class TableTests(SynchronousTestCase):
             ],
         )
         self.assertIn("write  PUT     v1.0 v1.1  /clusters/<cluster_id>", lines)
-
-    def test_without_authentication_everybody_may_do_everything(self) -> None:
-        """And the text says so."""
         lines = table(Auth()).splitlines()
         self.assertEqual(lines[2], "write  everybody who reaches the port (auth.mode=none)")

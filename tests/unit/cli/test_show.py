@@ -18,7 +18,6 @@ from svcd.cli.show import (
     Style,
     Table,
     ago,
-    as_yaml,
     cut,
     field,
     fitting,
@@ -60,29 +59,24 @@ class FormTests(SynchronousTestCase):
             self.shown("table", {"thing": ROW}).splitlines()[1][:11], "one   Active"[:11]
         )
 
-    def test_json_and_yaml_have_the_body_as_it_is(self) -> None:
-        self.assertEqual(json.loads(self.shown("json")), BODY)
-        self.assertEqual(yaml.safe_load(self.shown("yaml")), BODY)
-
-    def test_yaml_shows_the_answer_to_a_post(self) -> None:
-        """The answer is a subclass of dict, which PyYAML refuses."""
+    def test_data_has_the_body_as_it_is(self) -> None:
+        """Also the answer to a POST, a subclass of dict. The name of what has none is its id."""
 
         class Answer(dict[str, object]):
             pass
 
-        self.assertEqual(as_yaml(Answer(name="first")), "name: first\n")
-
-    def test_names(self) -> None:
-        """The id of what has no name."""
+        self.assertEqual(json.loads(self.shown("json")), BODY)
+        self.assertEqual(yaml.safe_load(self.shown("yaml", Answer(BODY))), BODY)
         self.assertEqual(self.shown("name"), "one\n2\n")
 
     def test_texts_cannot_drive_the_terminal(self) -> None:
-        """Tables show control characters; JSON escapes them, and stays JSON."""
-        evil = {"things": [{"id": "1", "name": "a\x1b[2J\x9b\nb\ud800"}]}
+        """Tables show control characters and changes of direction; JSON escapes them."""
+        evil = {"things": [{"id": "1", "name": "a\x1b[2J\x9b\nb\ud800 \u202e\u0634\u200d"}]}
         for form in ("table", "json", "yaml", "name"):
-            self.assertNotRegex(self.shown(form, evil), "[\x1b\x9b]", form)
+            self.assertNotRegex(self.shown(form, evil), "[\x1b\x9b\u202e]", form)
         self.assertEqual(json.loads(self.shown("json", evil)), evil)
         self.assertIn("a\\x1b[2J\\x9b b", self.shown("table", evil))
+        self.assertIn("⟨U+202E⟩\u0634\u200d", self.shown("table", evil))
 
     def test_colours_of_statuses(self) -> None:
         (_, good, _) = table_lines(TABLE.columns, BODY["things"], None, NOW, Style(colour=True))

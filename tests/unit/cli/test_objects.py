@@ -1,4 +1,4 @@
-"""`svcd source` and `svcd binary`, and the objects that `svcd source get` downloads."""
+"""`svcd source`, `binary`, `image` and `plugin`, and what `svcd source get` downloads."""
 
 from __future__ import annotations
 
@@ -94,3 +94,36 @@ class DataTests(RunCase):
         self.assertEqual(rows[2][:4], ["other", "my", "tool", "1"])
         self.assertEqual(len(rows), 3)
         self.assertEqual(len(self.shown.run("binary", "ls", "-o", "name").out.splitlines()), 4)
+
+
+class ImageTests(RunCase):
+    def test_life_of_a_registration(self) -> None:
+        """By the name in the cloud before, by the name in the registry after."""
+        self.assertIn("is used by cluster", self.refused(4, "image", "rm", "plain", "--yes"))
+        image = self.shown.body("image", "register", "vanilla-3.5.0", "--user", "me", "--tag", "a")
+        self.assertEqual((image["image"]["username"], image["image"]["tags"]), ("me", ["a"]))
+        self.shown.run("image", "tag", "vanilla", "b", "c")
+        self.shown.run("image", "untag", "vanilla-3.5.0", "a")
+        (row,) = self.shown.body("image", "ls", "--tag", "b")["images"]
+        self.assertEqual(row["tags"], ["b", "c"])
+        self.assertIn("vanilla-3.5.0", self.shown.run("image", "ls").out)
+        self.done("image", "rm", "vanilla-3.5.0", "--yes")
+        self.assertEqual(len(self.shown.body("image", "ls")["images"]), 1)
+        told = self.refused(3, "image", "register", "nothing", "--user", "me")
+        self.assertIn("the cloud has no image of the name nothing: give the id", told)
+
+
+class PluginTests(RunCase):
+    def test_plugins(self) -> None:
+        """The list, a version, and its options by a part of their text."""
+        self.assertEqual(self.shown.body("plugin", "ls"), self.api.get("/plugins"))
+        shown = self.shown.body("plugin", "show", "fake")
+        self.assertEqual(shown, self.api.get("/plugins/fake/0.1"))
+        all_ = self.shown.body("plugin", "configs", "fake")["configs"]
+        self.assertEqual(all_, shown["plugin"]["configs"])
+        name = all_[0]["name"]
+        some = self.shown.body("plugin", "configs", "fake", name.upper())["configs"]
+        self.assertIn(all_[0], some)
+        self.assertIn(f".{name}", self.shown.run("plugin", "configs", "fake", name).out)
+        told = self.refused(3, "plugin", "show", "fake", "9")
+        self.assertIn("plugin fake has no version 9; it has 0.1", told)
