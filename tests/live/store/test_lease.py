@@ -12,11 +12,11 @@ import psycopg2
 from attrs import evolve
 from twisted.internet import reactor as _reactor  # noqa: TID251 - sockets
 from twisted.internet.defer import Deferred
-from twisted.trial.unittest import SkipTest, TestCase
+from twisted.trial.unittest import TestCase
 
 from svcd.errors import ServiceUnavailable
 from svcd.model.ids import ClusterId
-from svcd.ports.store import Page, Sealer, Tx
+from svcd.ports.store import Page, Sealer
 from svcd.runtime.clock import steady_seconds
 from svcd.runtime.fencing import LeaseLost
 from svcd.runtime.tasks import gather, sleep
@@ -27,7 +27,7 @@ from svcd.store.postgres import PostgresDatabase
 from svcd.store.sealer import MemorySealer, SealerError
 from svcd.store.store import SqlStore
 from tests.contract.store.rows import TENANT, at, cluster
-from tests.support.database.postgres_server import drop_database, execute, new_database, own_server
+from tests.support.database.postgres_server import drop_database, execute, new_database
 from tests.support.database.releases import NEWEST, become
 from tests.support.processes import until
 
@@ -37,7 +37,6 @@ _SETTINGS = Database(lease_s=3.0, renew_s=0.2, grace_s=0.5, wait_s=3.0)
 _SOON_S = 30.0
 _KEY = ClusterId("c-1")
 _STEAL = "update lease set holder = 'thief', epoch = epoch + 1"
-_FENCED = "select epoch from lease for update nowait"
 
 
 class Member:
@@ -135,25 +134,6 @@ class SharingTests(LeaseCase):
         self.assertLess(reactor.seconds() - began, _SETTINGS.lease_s)
         self.assertEqual(execute(self.url, "select id from daemons"), [("b",)])
 
-    async def test_only_one_works(self) -> None:
-        """At every moment, while they come and go."""
-        members = await self.started("a", "b", "c")
-        for _ in range(3):
-            for _ in range(20):
-                self.assertLess([m.holding.held for m in members].count(True), 2)
-                await sleep(reactor, 0.02)
-            [worker] = [m for m in members if m.holding.epoch is not None]
-            await worker.sleep() if len(members) == 3 else await worker.store.close()
-            members.remove(worker)
-            if members:
-                await until(self.one_of(members), "the next one works", _SOON_S)
-
-    def one_of(self, members: list[Member]) -> Any:
-        async def works() -> bool:
-            return any(m.holding.held for m in members)
-
-        return works
-
     async def test_alone_and_shared_exclude_each_other(self) -> None:
         """With a line that says why."""
         (first,) = await self.started("a")
@@ -214,14 +194,6 @@ class ReleaseTests(LeaseCase):
             await self.fails(work, ServiceUnavailable)
         self.assertEqual(execute(self.url, "select count(*) from clusters"), [(0,)])
 
-    async def test_an_older_release_does_not_start(self) -> None:
-        """Also when it has run here before."""
-        (first,) = await self.started("a")
-        await first.store.close()
-        execute(self.url, self.newer)
-        text = await self.fails(self.member("a").start(), SchemaError)
-        self.assertIn(f"the database has schema {NEWEST + 1}", text)
-
     async def test_an_upgrade_is_refused_while_an_older_daemon_lives(self) -> None:
         """The schema stays; the text names the daemon. After its end the upgrade is made."""
         await self.beside_an_older_daemon()
@@ -230,18 +202,6 @@ class ReleaseTests(LeaseCase):
         self.assertEqual(self.schema(), NEWEST)
         execute(self.url, "delete from daemons where id = 'older'")
         await self.member("b").start()
-        self.assertEqual(self.schema(), NEWEST + 1)
-
-    async def test_an_upgrade_waits_for_a_daemon_that_has_died(self) -> None:
-        """Its row expires."""
-        await self.beside_an_older_daemon()
-        execute(
-            self.url,
-            "update daemons set until_s = extract(epoch from clock_timestamp())"
-            "::double precision + 1.5",
-        )
-        member = self.member("b")
-        await member.start()
         self.assertEqual(self.schema(), NEWEST + 1)
 
     async def test_a_daemon_that_starts_during_an_upgrade_is_seen(self) -> None:
@@ -275,24 +235,6 @@ class FenceTests(LeaseCase):
 
         return await member.holding.drive(under())
 
-    async def test_holder_writes(self) -> None:
-        """Nobody can take the lease while a transaction of it is open."""
-        (member,) = await self.started("a")
-        errors: list[str] = []
-
-        async def work(tx: Tx) -> None:
-            await tx.clusters.add(cluster())
-            try:
-                execute(self.url, _FENCED)
-            except Exception as error:
-                errors.append(type(error).__name__)
-
-        await self.driven(member, work)
-        self.assertEqual(errors, ["LockNotAvailable"])
-        self.assertEqual(len(execute(self.url, _FENCED)), 1)
-        found = await member.store.read(lambda tx: tx.clusters.page(TENANT, Page()))
-        self.assertEqual(len(found), 1)
-
     async def test_late_holder_cannot_write(self) -> None:
         """The daemon still treats its lease as in force; the database refuses it."""
         (member,) = await self.started("a")
@@ -312,44 +254,8 @@ class FenceTests(LeaseCase):
         await self.fails(self.driven(member, lambda tx: tx.clusters.drop(_KEY)), LeaseLost)
         await member.store.tx(lambda tx: tx.clusters.add(cluster(2)))  # a request may
 
-    async def test_stolen_lease_is_noticed_by_the_next_renewal(self) -> None:
-        (member,) = await self.started("a")
-        execute(self.url, _STEAL)
-
-        async def noticed() -> bool:
-            return "lost" in member.changes
-
-        await until(noticed, "the loss", _SOON_S)
-        self.assertIsNone(member.holding.epoch)
-
 
 class DeathTests(LeaseCase):
-    async def test_silent_daemon_is_replaced_and_comes_back(self) -> None:
-        """What it worked on is cancelled; its locks are taken away; it takes part again."""
-        first, second = await self.working("a", "b")
-        stuck: Deferred[None] = Deferred()
-
-        async def work() -> None:
-            await stuck
-
-        running = Deferred.fromCoroutine(first.holding.drive(work()))
-        began = reactor.seconds()
-        await first.sleep()
-        await self.until_held(second)
-        took = reactor.seconds() - began
-        self.assertLess(took, _SETTINGS.lease_s + _SETTINGS.grace_s + 3.0)
-        await self.fails(running, LeaseLost)
-        self.assertFalse(first.holding.held)
-        first.wake()
-
-        async def lives() -> bool:
-            return execute(self.url, "select count(*) from daemons") == [(2,)]
-
-        await until(lives, "it is back", _SOON_S)
-        self.assertFalse(first.holding.held)
-        await second.store.close()
-        await self.until_held(first)
-
     async def test_server_whose_clock_was_set_back(self) -> None:
         """The dead seem to have an hour left: they are given up after six leases at most."""
         first, second = await self.working("a", "b")
@@ -389,30 +295,6 @@ class DeathTests(LeaseCase):
         self.assertTrue(second.holding.held)
         self.assertEqual(second.holding.epoch, before + 1)
 
-    async def test_restarted_server(self) -> None:
-        """Nobody acts while nobody can know; then the same one works as before."""
-        if not self.url.startswith("postgresql://svcd@"):
-            raise SkipTest("the server of PGHOST is not ours to stop")
-        made = await self.working("a", "b")
-        before = made[0].holding.epoch
-        own_server().stop()
-
-        async def lapsed() -> bool:
-            return not any(each.holding.in_force() for each in made)
-
-        try:
-            await until(lapsed, "no daemon is sure of anything", _SOON_S)
-            self.assertIn("lost", made[0].changes)
-        finally:
-            own_server().start()
-
-        async def resumed() -> bool:
-            works = made[0].holding.held
-            return works and not any(each.keeper.problem for each in made)
-
-        await until(resumed, "all is as before", _SOON_S)
-        self.assertEqual([each.holding.epoch for each in made], [before, None])
-
     async def test_uploads_of_the_living_stay(self) -> None:
         """Those of the dead go."""
         first, second = await self.started("a", "b")
@@ -432,26 +314,6 @@ class DeathTests(LeaseCase):
 
 
 class TellTests(LeaseCase):
-    async def test_others_hear_what_was_committed(self) -> None:
-        """And nothing that was taken back."""
-        first, second = await self.started("a", "b")
-
-        async def told(tx: Tx) -> None:
-            await tx.notify("cluster c-1")
-
-        async def taken_back(tx: Tx) -> None:
-            await tx.notify("cluster c-0")
-            raise KeyError("no")
-
-        await self.fails(first.store.tx(taken_back), KeyError)
-        await first.store.tx(told)
-
-        async def heard() -> bool:
-            return bool(second.heard)
-
-        await until(heard, "the news", _SOON_S)
-        self.assertEqual(second.heard, ["cluster c-1"])
-
     async def test_others_hear_which_tenants_changed(self) -> None:
         """Soon after the commit; the daemon itself does not hear its own announcement."""
         first, second = await self.started("a", "b")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import inspect
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -17,7 +16,7 @@ from twisted.internet.epollreactor import EPollReactor
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.errors import IdempotencyKeyReused, QuotaExceeded, ServiceUnavailable
+from svcd.errors import IdempotencyKeyReused, QuotaExceeded
 from svcd.model.changes import Changes, Cursor
 from svcd.model.ids import ClusterId
 from svcd.ports.store import Page, Tx
@@ -131,18 +130,6 @@ class PostgresStoreTests(SynchronousTestCase, WholeStoreContract):
 
     def result(self, work: Coroutine[Any, Any, T]) -> T:
         return drive(work)
-
-    def test_tick_reads_what_is_unfinished_once(self) -> None:
-        """A read of two statements is run twice, the second time on a snapshot."""
-        runs: list[str] = []
-
-        async def work(tx: Tx) -> int:
-            runs.append("begun")
-            return len(await tx.executions.unfinished())
-
-        self.put("executions", execution())
-        self.assertEqual(drive(self.store.read(work)), 1)
-        self.assertEqual(runs, ["begun"])
 
     def test_a_slow_transaction_is_not_passed(self) -> None:
         """It begins before a younger one and is committed after it; a reader between gets both."""
@@ -317,26 +304,6 @@ class PostgresStoreTests(SynchronousTestCase, WholeStoreContract):
             self.assertEqual(left, [f"s-{kept.decode()}"])
             execute(self.url, "truncate data_sources, kept_answers")
 
-    def test_requests_with_different_keys_do_not_conflict(self) -> None:
-        """Neither their answers nor the counts of them: 20 at once run their transactions once."""
-        store = SqlStore(self.database, self.store._sealer, limits=Limits())
-        runs: list[int] = []
-
-        async def request(number: int) -> None:
-            key = keyed(b"k%d" % number)
-
-            async def work(tx: Tx) -> None:
-                runs.append(number)
-                await tx.data_sources.add(source(number))
-                await tx.kept_answers.add(key, b"{}")
-
-            self.assertIsNone(await store.read(lambda tx: tx.kept_answers.admit(key)))
-            await store.tx(work)
-
-        requests = [Deferred.fromCoroutine(request(number)) for number in range(20)]
-        drive(_awaited(gatherResults(requests)))
-        self.assertEqual(sorted(runs), list(range(20)))
-
     def test_what_is_read_before_an_addition_makes_no_conflict(self) -> None:
         """When the limit is asked for first, as by the requests that add jobs and executions."""
         store = SqlStore(self.database, self.store._sealer, limits=Limits())
@@ -425,29 +392,6 @@ class PostgresStoreTests(SynchronousTestCase, WholeStoreContract):
             self.assertIn("took longer than 3 s: nothing was changed", each)
         rows = self.tx(lambda tx: tx.data_sources.page(TENANT, Page()))
         self.assertEqual(len(rows), 3 - len(refused))
-
-    def test_those_that_fail_in_turn_do_not_nest(self) -> None:
-        """The server is away, so each fails at once: very many would fill the stack."""
-        heard: list[str] = []
-        depths: set[int] = set()
-
-        async def use(number: int) -> None:
-            with self.assertRaises(ServiceUnavailable) as raised:
-                async with self.database._turn():
-                    depths.add(len(inspect.stack(0)))
-                    raise ServiceUnavailable(f"away {number}")
-            heard.append(str(raised.exception))
-
-        async def all_of_them() -> None:
-            await self.database._turns.acquire()
-            waiting = [Deferred.fromCoroutine(use(number)) for number in range(20)]
-            await sleep(own_reactor(), 0.0)
-            self.database._turns.release()
-            await gatherResults(waiting)
-
-        drive(all_of_them())
-        self.assertEqual(heard, [f"away {number}" for number in range(20)])
-        self.assertLessEqual(max(depths) - min(depths), 20)
 
     def dump(self, table: str) -> str:
         rows = execute(self.url, f"select * from {table}")

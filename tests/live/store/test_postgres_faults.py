@@ -10,14 +10,12 @@ import os
 import random
 import re
 import signal
-import socket
 import subprocess
 import tempfile
 import uuid
 from collections.abc import Awaitable, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import psycopg2
 from attrs import evolve
@@ -25,7 +23,7 @@ from twisted.internet import reactor as _reactor  # noqa: TID251 - sockets
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SkipTest, TestCase
 
-from svcd.errors import InvalidData, ServiceUnavailable
+from svcd.errors import ServiceUnavailable
 from svcd.model.ids import ClusterId
 from svcd.ports.store import Page, Tx
 from svcd.runtime.tasks import gather, sleep
@@ -149,48 +147,8 @@ class ManyAtOnceTests(_PostgresCase):
         self.assertEqual(seen, [[1, 1, 1]])
 
 
-class FreshnessTests(_PostgresCase):
-    """Rows that many ask for at once are read together; nobody gets one of before his question."""
-
-    async def test_what_was_committed_before_shows(self) -> None:
-        """Whoever committed it: here a connection of another process, as of a second daemon."""
-        store = await self.opened()
-        for number in range(4):
-            await store.tx(lambda tx, n=number: tx.clusters.add(cluster(n)))
-        stop = False
-        read = 0
-
-        async def keep_reading(number: int) -> None:
-            nonlocal read
-            while not stop:
-                await store.rendered("clusters", TENANT, f"c-{number % 4}")
-                read += 1
-
-        running = [Deferred.fromCoroutine(keep_reading(n)) for n in range(24)]
-        for number in range(150):
-            execute(self.url, f"update clusters set wire = '{number}' where id = 'c-{number % 4}'")
-            found = await store.rendered("clusters", TENANT, f"c-{number % 4}")
-            self.assertEqual(found, str(number).encode())
-        stop = True
-        for each in running:
-            await each
-        self.assertGreater(read, 150)
-
-
 class MistakeTests(_PostgresCase):
     """What our own code or its callers do wrong."""
-
-    async def test_nul_and_half_a_letter_are_refused(self) -> None:
-        """The connection stays good."""
-        store = await self.opened()
-        for text in ("a\x00b", "a\ud800b"):
-            await self.fails(
-                self.database.tx(
-                    lambda sql, t=text: sql.run("insert into uploads (id) values (:id)", {"id": t})
-                ),
-                InvalidData,
-            )
-        await store.tx(lambda tx: tx.clusters.add(cluster()))
 
     async def test_failed_statement_cannot_be_passed_over(self) -> None:
         """The server would take all back and say nothing."""
@@ -335,19 +293,6 @@ class ClosingTests(_PostgresCase):
             for each in many:
                 each.addErrback(lambda failure: failure.trap(ServiceUnavailable))
                 await each
-
-    async def test_start_that_is_cut_short(self) -> None:
-        """As by SIGTERM at the start."""
-        for turns in range(12):
-            settings = evolve(_SETTINGS, url=self.url)
-            database = PostgresDatabase(reactor, settings, self.taken.append)
-            opening = Deferred.fromCoroutine(database.open())
-            for _ in range(turns):
-                await sleep(reactor, 0.0)
-            opening.addErrback(lambda failure: failure.trap(CancelledError, SchemaError))
-            opening.cancel()
-            await opening
-            await database.close()
 
 
 class OpeningTests(_PostgresCase):
@@ -566,45 +511,6 @@ class WaitingTests(_FaultCase):
         self.assertEqual([(await each).status for each in stuck], [202, 202])
         self.assertEqual((await tenant.ask("GET", "/clusters")).status, 200)
         self.assertEqual(set(await self.sources(tenant)), {"s0", "s1"})
-        await self.clean()
-
-    async def test_clients_hang_up(self) -> None:
-        """In their request, and while it is worked on: no connection of the database suffers."""
-        tenant = await self.begin(database__connections="4")
-        where = urlsplit(self.api["api"])
-        path = f"/v1.1/{tenant.tenant}"
-        for number in range(60):
-            content = str(body(f"s{number}")).replace("'", '"').encode()
-            lines = [
-                f"POST {path}/data-sources HTTP/1.1",
-                f"Host: {where.netloc}",
-                "Content-Type: application/json",
-                f"Content-Length: {len(content)}",
-            ]
-            request = "\r\n".join(lines).encode() + b"\r\n\r\n" + content
-            if number % 3 == 0:
-                request = request[:-10]
-            elif number % 3 == 1:
-                head = f"PUT {path}/job-binary-internals/b{number} HTTP/1.1\r\n{lines[1]}\r\n"
-                request = f"{head}Content-Length: 2000000\r\n\r\n".encode() + bytes(700_000)
-            with socket.create_connection((where.hostname or "", where.port or 0), 30) as peer:
-                peer.sendall(request)
-            await sleep(reactor, 0.0)
-
-        async def resting() -> bool:
-            shown = await self.metrics()
-            return shown['svcd_database_connections{state="busy"}'] == 0.0
-
-        await until(resting, "all has ended", 30.0)
-        self.assertEqual((await self.metrics())["svcd_database_connections_lost_total"], 0.0)
-        await tenant.done("POST", "/data-sources", body("last"))
-        found = await self.sources(tenant)
-        self.assertLessEqual(set(found) - {"last"}, {f"s{n}" for n in range(2, 60, 3)})
-
-        async def swept() -> bool:
-            return bool(execute(self.url, _ORPHANS)[0][0] == 0)
-
-        await until(swept, "pieces without an owner are gone", 10.0)
         await self.clean()
 
 

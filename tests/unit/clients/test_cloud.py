@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import Any
 
 from attrs import evolve
@@ -17,7 +16,6 @@ from svcd.model.job import Credentials
 from svcd.ports.cloud import Access, CloudError
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Location, ProbeError
-from svcd.runtime.tasks import gather
 from tests.unit.embedded.cloud.rig import ORIGIN, PLAIN_IMAGE_ID, Rig
 
 SSH = Opening(22, "0.0.0.0/0")
@@ -83,21 +81,6 @@ class ClientTests(SynchronousTestCase):
         self.answer("network", "/networks", {"networks": nets[2:]})
         other = self.cloud.session(Access(tenant_id=TenantId("demo")))
         self.rig.run(other.create_server(self.new))
-
-    def test_servers_that_are_made_at_once_ask_once_for_the_network(self) -> None:
-        """And each one after them not at all."""
-        names = [f"s{number}" for number in range(5)]
-
-        async def make() -> None:
-            made = [partial(self.session.create_server, evolve(self.new, name=n)) for n in names]
-            self.assertEqual([r for r in await gather(made, 5) if isinstance(r, Exception)], [])
-
-        self.rig.faults.add(FaultRule(where="network", effect="delay", delay_s=1.0))
-        self.rig.run(make())
-        self.rig.run(self.session.create_server(self.new))
-        calls = self.rig.cloud.calls
-        self.assertEqual(calls["compute POST /v2.1/servers"], 6)
-        self.assertEqual(calls["network GET /v2.0/networks"], 1)
 
     def test_answers_of_another_shape_are_server_errors(self) -> None:
         """Whatever is missing."""

@@ -12,7 +12,6 @@ from twisted.internet.testing import (
 )
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.client import Agent
-from twisted.web.error import SchemeNotSupported
 from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
 
@@ -157,10 +156,4 @@ class AgentTests(SynchronousTestCase):
             asked = Deferred.fromCoroutine(http.request("GET", url))
             error = self.failureResultOf(asked, PortError).value
             self.assertEqual(error.kind, Fault.UNREACHABLE, url)
-        self.assertEqual(self.reactor.tcpClients, [])
-
-    def test_another_scheme_is_refused(self) -> None:
-        """Without a connection."""
-        asked = self.agent.request(b"GET", b"ftp://127.0.0.1/x")
-        self.failureResultOf(asked, SchemeNotSupported)
         self.assertEqual(self.reactor.tcpClients, [])

@@ -174,17 +174,3 @@ class CallerTests(SynchronousTestCase):
                 self.rig.cloud.core.state.tokens.remove(token.id)
         self.rig.clock.advance(301.0)
         self.assertEqual(self.ask(), "alpha")
-
-    def test_slow_calls_to_the_cloud_delay_no_check(self) -> None:
-        """Also when svcd's own token for the check has to be renewed."""
-        self.cloud = self.rig.client("svcd", "svcd", "service", calls_at_once=1)
-        self.identity = self.rig.identity(self.cloud)
-        session = self.cloud.session(Access(tenant_id=TenantId("service")))
-        self.rig.run(session.flavors())
-        self.rig.faults.add(FaultRule(where="compute", effect="delay", delay_s=25.0))
-        for _ in range(3):
-            Deferred.fromCoroutine(session.flavors())
-        self.rig.clock.advance(0.1)
-        caller = Deferred.fromCoroutine(self.identity.authenticate(self.token))
-        self.rig.clock.advance(1.0)
-        self.assertEqual(self.successResultOf(caller).tenant_id, "alpha")

@@ -135,28 +135,6 @@ class LoginTests(SynchronousTestCase):
         handle.remove()
         self.assertEqual(self.log_in().user_name, "alice")
 
-    def test_wrong_passwords_leave_fewer_places_for_logins_under_way(self) -> None:
-        """Four refused ones, and one that is being checked."""
-        for _ in range(4):
-            self.refused(Unauthorized, password="x")
-        self.rig.faults.add(FaultRule(where="identity", effect="timeout_before", times=1))
-        right = PasswordLogin(user="alice", domain="Default", password="alice")
-        first = Deferred.fromCoroutine(self.identity.log_in(right, ADDRESS))
-        self.assertIn("1 login of user 'alice'", self.refused(TooManyRequests))
-        self.rig.clock.advance(60.0)
-        first.addErrback(lambda failure: failure.trap(PlatformTimeout))
-        self.assertEqual(self.log_in().user_name, "alice")
-
-    def test_an_address_with_many_refusals_waits(self) -> None:
-        """Wrong passwords for many users count as wrong tokens do."""
-        identity = self.rig.identity(
-            self.rig.client("svcd", "svcd", "service"), refusals_per_minute=3
-        )
-        self.identity = identity
-        for user in ("a", "b", "c"):
-            self.refused(Unauthorized, user=user)
-        self.refused(TooManyRequests, user="d")
-
 
 class TriesTests(SynchronousTestCase):
     def test_the_spelling_of_a_name_is_no_way_around_the_limit(self) -> None:

@@ -7,24 +7,18 @@ from typing import Any
 
 from attrs import evolve
 from twisted.conch.ssh import channel, common, connection, keys
-from twisted.internet.defer import CancelledError, Deferred, fail, gatherResults
-from twisted.internet.error import ConnectError
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase, TestCase
-from twisted.web.http_headers import Headers
-from twisted.web.iweb import IAgent, IBodyProducer, IResponse
-from zope.interface import implementer
 
-from svcd.clients import ssh
-from svcd.clients.probe import HttpProbe
 from svcd.clients.ssh import SshRemote
 from svcd.clients.ssh_wire import ClientTransport
 from svcd.model.connect_rules import ConnectRules
 from svcd.model.secret import Secret
 from svcd.ports.faults import Fault
-from svcd.ports.machines import Host, Location, ProbeError, RemoteError
+from svcd.ports.machines import Host, RemoteError
 from svcd.runtime.clock import VirtualClock
 from svcd.runtime.keys import new_key_pair
 from svcd.runtime.slices import SLICE_S, Slices
@@ -128,29 +122,6 @@ class SshRemoteTest(TestCase):
         await until(lambda: self.connections() == 0, "the connection closes")
         self.assertEqual(await self.run_it("echo again"), "again\n")
 
-    async def test_an_idle_connection_needs_a_place_again(self) -> None:
-        """So that there is always one for another tenant."""
-        self.patch(ssh, "_MOST_LINKS", 8)
-        self.remote = SshRemote(reactor, self.clock, Ssh(), slices=self.slices)
-        hosts = [evolve(self.host, internal=f"10.0.0.{number}") for number in range(8)]
-        for each in hosts:
-            await self.remote.run(each, "true", timeout_s=20.0)
-        self.assertEqual(len(self.remote._open), 8)
-        names = [f"begun{number}" for number in range(8)]
-        runs = [
-            Deferred.fromCoroutine(
-                self.remote.run(
-                    each, f"touch {name}; until [ -e go ]; do sleep 0.05; done", timeout_s=20.0
-                )
-            )
-            for each, name in zip(hosts, names, strict=True)
-        ]
-        await until(lambda: sum(self.home(name).exists() for name in names) == 4, "four run")
-        other = await self.remote.run(evolve(self.host, tenant_id="b"), "touch go", timeout_s=20.0)
-        self.assertEqual(other.exit_code, 0)
-        self.assertEqual([each.exit_code for each in await gatherResults(runs)], [0] * 8)
-        self.assertEqual(self.remote._places.used(), 0)
-
     async def test_silent_server_is_given_up(self) -> None:
         """A command does not wait for ever on a connection that says nothing."""
         waiting = self.begin("echo x > begun; sleep 79", timeout_s=3600)
@@ -227,34 +198,6 @@ class SshRemoteTest(TestCase):
             self.assertEqual(await asked.answer, connection.OPEN_ADMINISTRATIVELY_PROHIBITED)
         self.assertEqual(await self.run_it("echo on"), "on\n")
 
-    async def test_new_pin_is_checked_on_an_open_connection(self) -> None:
-        """A connection whose key is not the pinned one is not used."""
-        await self.run_it("true")
-        other = "ssh-ed25519 " + "AAAAC3NzaC1lZDI1NTE5AAAAI" + "A" * 43
-        pinned = evolve(self.host, host_key=other)
-        error = await self.fault(
-            Deferred.fromCoroutine(self.remote.run(pinned, "true", timeout_s=20))
-        )
-        self.assertEqual(error.kind, Fault.HOST_KEY)
-
-
-@implementer(IAgent)
-class _Unreachable:
-    """An agent that notes each request, and connects to nothing."""
-
-    def __init__(self) -> None:
-        self.asked: list[bytes] = []
-
-    def request(
-        self,
-        method: bytes,
-        uri: bytes,
-        headers: Headers | None = None,
-        bodyProducer: IBodyProducer | None = None,
-    ) -> Deferred[IResponse]:
-        self.asked.append(uri)
-        return fail(ConnectError())
-
 
 class FaultTest(TestCase):
     """Servers that are not there or not SSH."""
@@ -290,17 +233,6 @@ class FaultTest(TestCase):
             await listening.stopListening()
         self.assertEqual(error.kind, Fault.UNREACHABLE)
         self.assertIn("not logged in within 0.2 s", error.text)
-
-    async def test_a_request_through_a_silent_machine_names_the_machine(self) -> None:
-        """Before the service that the request was for."""
-        port = free_port(ADDRESS)
-        self.remote = SshRemote(reactor, reactor, Ssh())
-        probe = HttpProbe(_Unreachable(), reactor, self.remote)
-        with self.assertRaises(ProbeError) as raised:
-            await probe.get(Location(f"http://{ADDRESS}:9870/", host(ADDRESS, port)), 5.0)
-        text = raised.exception.text
-        self.assertTrue(text.startswith(f"ssh sam@{ADDRESS}:{port}: "), text)
-        self.assertTrue(text.endswith(f" (for GET http://{ADDRESS}:9870/)"), text)
 
     async def test_an_address_of_this_host_is_refused(self) -> None:
         """Nova would name it; nothing is dialled."""
@@ -386,9 +318,3 @@ class UnreadTest(SynchronousTestCase):
         self.ask(100_000)
         self.assertIn("does not read", self.fault())
         self.assertLess(self.wire.held, 2 << 20)
-
-    def test_a_key_exchange_without_end(self) -> None:
-        """Replies wait for its end, a bounded number of them."""
-        self.client._keyExchangeState = self.client._KEY_EXCHANGE_PROGRESSING
-        self.ask(100_000)
-        self.assertIn("does not read", self.fault())

@@ -26,19 +26,6 @@ class OccupiedTests(SynchronousTestCase):
         occupied = HostAddresses(Clock(), 2222).occupied()
         self.assertEqual((occupied(OWN), occupied(OTHER)), (True, False))
 
-    def test_a_burst_looks_once(self) -> None:
-        """A listener that begins meanwhile is seen after a second, and at once by a conflict."""
-        clock = Clock()
-        addresses = HostAddresses(clock, 2222)
-        addresses.occupied()
-        self.listen(OWN)
-        self.assertFalse(addresses.occupied()(OWN))
-        clock.advance(1.1)
-        self.assertTrue(addresses.occupied()(OWN))
-        self.listen(OTHER)
-        addresses.conflict(OTHER)
-        self.assertTrue(addresses.occupied()(OTHER))
-
 
 class ConflictTests(SynchronousTestCase):
     def test_texts(self) -> None:

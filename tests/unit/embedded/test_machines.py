@@ -9,20 +9,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve
 from twisted.internet.defer import Deferred
-from twisted.internet.error import ConnectError
-from twisted.internet.protocol import Factory, ProcessProtocol, Protocol
+from twisted.internet.protocol import Factory, ProcessProtocol
 from twisted.internet.utils import getProcessOutputAndValue
 from twisted.trial.unittest import SkipTest, TestCase
 
 import tests
 from svcd.clients.ssh import SshRemote
-from svcd.clients.ssh_forward import ForwardedEndpoint
 from svcd.embedded import machine_ssh
 from svcd.embedded.cloud.guests import GuestError
 from svcd.ports.faults import Fault
-from svcd.ports.machines import CommandResult, Host, RemoteError
+from svcd.ports.machines import CommandResult, RemoteError
 from svcd.runtime.keys import new_key_pair
 from svcd.runtime.tasks import gather
 from svcd.settings import Ssh
@@ -77,17 +74,6 @@ class _Daemon(ProcessProtocol):
         if not self.ready.called:
             self.ready.errback(reason)
         self.ended.callback(None)
-
-
-class _Deaf(Protocol):
-    """A service that reads nothing."""
-
-    factory: Any
-    transport: Any
-
-    def connectionMade(self) -> None:
-        self.transport.pauseProducing()
-        self.factory.served.append(self)  # the reactor forgets a connection that it does not read
 
 
 class MachinesCase(TestCase):
@@ -177,13 +163,6 @@ class CommandTest(MachinesCase):
         else:
             self.fail("it was run")
 
-    async def test_daemon_outlives_connection_and_command(self) -> None:
-        """What left the command's session is not touched."""
-        pid = await self.daemon()
-        self.machines.abort_connections("m1")
-        await until(lambda: self.machines.connections("m1") == 0, "the connection breaks")
-        self.assertTrue(running(pid))
-
     async def test_broken_connection_kills_what_is_attached(self) -> None:
         """The command and its children."""
         work = gather([lambda: self.run_on(A, "sleep 999 & echo $! > pid; wait")], 1)
@@ -200,20 +179,6 @@ class CommandTest(MachinesCase):
 
 class LoginTest(MachinesCase):
     """Who may log in."""
-
-    async def test_machine_keeps_its_host_key(self) -> None:
-        """Also over a restart of the daemon."""
-        await self.machines.boot(spec("m1", A))
-        first = (await self.run_on(A, "true")).host_key
-        await self.machines.shutdown()
-        again = machines(str(self.root), self.port)
-        await again.boot(spec("m1", A))
-        try:
-            pinned = evolve(host(A, self.port), host_key=first)
-            result = await self.remote.run(pinned, "true", timeout_s=20)
-        finally:
-            await again.shutdown()
-        self.assertEqual(result.host_key, first)
 
     async def test_the_usual_client_works(self) -> None:
         """OpenSSH's `ssh` runs commands and a shell, with an RSA key too; passwords are out."""
@@ -263,13 +228,6 @@ class LoginTest(MachinesCase):
 class FloodTest(MachinesCase):
     """Strangers and greedy users of one machine."""
 
-    async def setUp(self) -> None:
-        await super().setUp()
-        deaf: Any = Factory.forProtocol(_Deaf)
-        deaf.served = []
-        self.service: Any = reactor.listenTCP(0, deaf, interface=A)
-        self.addCleanup(self.service.stopListening)
-
     async def test_strangers_lock_no_user_out(self) -> None:
         """Silent connections make place for newcomers, and never for those that have logged in."""
         await self.machines.boot(spec("m1", A))
@@ -291,40 +249,6 @@ class FloodTest(MachinesCase):
         finally:
             for each in strangers:
                 each.close()
-
-    async def test_forwards_to_a_deaf_service_end_with_the_connection(self) -> None:
-        """They keep their place while bytes wait for the service, and no longer."""
-        await self.machines.boot(spec("m1", A))
-        me = host(A, self.port)
-        greedy = SshRemote(reactor, reactor, Ssh())
-        self.assertEqual(await self.forwards(greedy, me, 3, b"x" * 8_000_000), 3)
-        self.assertEqual(self.relays(), 3)
-        await greedy.close()
-        await until(lambda: self.relays() == 0, "the forwards end")
-
-    def server(self) -> Any:
-        return self.machines._machines["m1"]._server
-
-    def relays(self) -> int:
-        used: int = self.server().relays.used
-        return used
-
-    async def forwards(self, remote: SshRemote, to: Host, count: int, data: bytes = b"x") -> int:
-        """How many of `count` forwards to a service of the machine are open at once."""
-        link = remote._link(to)
-        link.users += 1
-        await link.ready()
-        opened = 0
-        port = self.service.getHost().port
-        for _ in range(count):
-            endpoint = ForwardedEndpoint(link.transport.connection, A, port, reactor)
-            try:
-                made: Any = await endpoint.connect(Factory.forProtocol(Protocol))
-                made.transport.write(data)
-                opened += 1
-            except ConnectError as error:
-                self.assertIn("too many forwards", str(error))
-        return opened
 
 
 class UserDataTest(MachinesCase):
@@ -445,22 +369,6 @@ class AddressTest(MachinesCase):
         await self.machines.boot(spec("m1", A))
         self.assertEqual((await self.run_on(A, "true")).exit_code, 0)
 
-    async def test_machine_that_answers_keeps_its_address(self) -> None:
-        """Also when another of its addresses is taken: programs that run there go on."""
-        taken = reactor.listenTCP(self.port, Factory(), interface=FLOATING)
-        both = evolve(spec("m1", A), addresses=(A, FLOATING))
-        try:
-            await self.wrong(self.machines.boot(both))
-            self.assertEqual(await self.refused(A), Fault.UNREACHABLE)
-            await self.machines.boot(spec("m1", A))
-            await self.run_on(A, "true")
-            await self.wrong(self.machines.boot(both))
-            self.assertEqual(self.machines.connections("m1"), 1)
-        finally:
-            await taken.stopListening()
-        await self.machines.boot(both)
-        self.assertEqual((await self.run_on(FLOATING, "true")).exit_code, 0)
-
     async def test_odd_id_and_outer_address_are_refused(self) -> None:
         """A machine never leaves its folder, and never answers to the outside."""
         text = await self.wrong(self.machines.boot(spec("m1", "0.0.0.0")))
@@ -471,18 +379,6 @@ class AddressTest(MachinesCase):
 
 class VolumeTest(MachinesCase):
     """Volumes are folders that a machine sees below dev."""
-
-    async def test_attached_again_the_device_stays(self) -> None:
-        """A daemon that starts again takes no file from a program for a moment."""
-        await self.machines.boot(spec("m1", A))
-        await self.machines.attach("m1", "v1", "/dev/vdb")
-        device = self.folder() / "dev" / "vdb"
-        os.link(device, self.root / "kept", follow_symlinks=False)  # its number is not used again
-        await self.machines.attach("m1", "v1", "/dev/vdb")
-        self.assertEqual(device.lstat().st_ino, (self.root / "kept").lstat().st_ino)
-        await self.machines.attach("m1", "v2", "/dev/vdb")
-        self.assertEqual(device.readlink(), self.root / "volumes" / "v2")
-        self.assertEqual(os.listdir(device.parent), ["vdb"])
 
     async def test_volume_moves_between_machines(self) -> None:
         """With its content, until it is destroyed."""

@@ -89,11 +89,6 @@ class Shape(Case):
         real["externalId"] = None
         self.same_shape(mine, real)
 
-    def test_a_success(self) -> None:
-        job_id = self.submit()
-        self.clock.advance(6)
-        self.same_shape(self.info(job_id), record("job-succeeded-mapreduce"))
-
     def test_the_batch_list(self) -> None:
         ids = [self.submit(), self.submit()]
         query = "%3B".join(f"id%3D{each}" for each in [*ids, "nothing-W"])

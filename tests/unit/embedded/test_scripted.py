@@ -38,14 +38,6 @@ class ScriptedRemoteTest(SynchronousTestCase):
     def kind(self, waiting: Deferred[CommandResult]) -> Fault:
         return self.failureResultOf(waiting, RemoteError).value.kind
 
-    def test_facts_are_those_of_a_server(self) -> None:
-        """The preparing step gets what it asks for."""
-        result = self.successResultOf(self.begin(": svcd-facts\necho"))
-        self.assertEqual(
-            result.stdout,
-            "home=/home/ubuntu\nroot=\nprefix=/opt/svcd/vanilla\ncores=4\nmemory_mib=8192\n",
-        )
-
     def test_newest_script_answers(self) -> None:
         """A script is data or a function of host, command and stdin."""
         self.remote.script("start", Said(exit_code=1, stderr="old"))

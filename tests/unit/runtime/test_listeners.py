@@ -66,19 +66,6 @@ class ListenersTests(SynchronousTestCase):
             ],
         )
 
-    def test_listeners_exclude_others(self) -> None:
-        """One at the same address and port, or at all addresses of the port."""
-        for listener, host, excluded in (
-            (Listener("127.1.0.1", 9, ""), "127.1.0.1", True),
-            (Listener("127.1.0.1", 9, ""), "127.1.0.2", False),
-            (Listener("127.1.0.1", 9, ""), "0.0.0.0", True),
-            (Listener("0.0.0.0", 9, ""), "127.1.0.1", True),
-            (Listener("::", 9, ""), "127.1.0.1", True),
-            (Listener("::1", 9, ""), "127.1.0.1", False),
-            (Listener("127.1.0.1", 8, ""), "127.1.0.1", False),
-        ):
-            self.assertEqual(listener.excludes(host, 9), excluded, (listener, host))
-
     def test_processes_are_found_and_described(self) -> None:
         """By the socket; the command line shows no secret."""
         proc = self.proc()

@@ -157,17 +157,6 @@ class LinesTests(SynchronousTestCase):
                     messages, ["first", "2 log lines could not be written", "second", "third"]
                 )
 
-    def test_level(self) -> None:
-        """Less important lines are left out."""
-        stream, publisher = self.said(level="warn")
-        log = Logger("svcd.x", observer=publisher)
-        log.debug("debug")
-        log.info("info")
-        log.warn("warn")
-        log.error("error")
-        words = [line.split()[1] for line in stream.getvalue().splitlines()]
-        self.assertEqual(words, ["warn", "error"])
-
     def test_chatter_of_twisted_is_for_debug(self) -> None:
         """Its warnings are not left out."""
         for level, words in (("info", ["warn"]), ("debug", ["info", "warn"])):

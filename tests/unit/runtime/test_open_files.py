@@ -50,11 +50,6 @@ class FittedTests(SynchronousTestCase):
         for wanted, levels in ((19_000, ["warn"]), (20_000, ["debug"])):
             self.assertEqual(self.results(20_000, 20_000, wanted, "embedded")[2:], levels)
 
-    def test_connections_are_fewer_where_the_hard_limit_is_low(self) -> None:
-        """Files of the daemon's own are kept free, half of very few."""
-        self.assertEqual(self.fitted(1024, 1024, 20_000), (512, 1024))
-        self.assertEqual(self.fitted(100, 256, 20_000), (128, 256))
-
     def test_the_machines_of_the_embedded_cloud_have_files_of_their_own(self) -> None:
         """A flood of their forwards leaves the API its connections."""
         self.assertEqual(self.fitted(256, 9000, 1000, "embedded"), (1000, 6632))

@@ -4,7 +4,6 @@ import errno
 import fcntl
 import json
 import os
-import shutil
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -43,20 +42,6 @@ class StateFolderTests(SynchronousTestCase):
         folder.remove_endpoints()
         self.assertEqual([p.name for p in self.path.iterdir()], ["lock"])
         folder.release()
-
-    def test_place_is_the_same_for_whoever_holds_the_folder(self) -> None:
-        """And another one for a copy of it."""
-        folder = StateFolder(self.path)
-        first = folder.place
-        folder.release()
-        again = StateFolder(self.path)
-        self.addCleanup(again.release)
-        copy = Path(self.mktemp())
-        shutil.copytree(self.path, copy)
-        other = StateFolder(copy)
-        self.addCleanup(other.release)
-        self.assertEqual((again.place, len(first)), (first, 16))
-        self.assertNotEqual(other.place, first)
 
     def test_endpoints_of_another_process_are_kept(self) -> None:
         """A cloud and a daemon in one folder: the file tells of both, and then of who is left."""

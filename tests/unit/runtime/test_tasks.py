@@ -1,6 +1,5 @@
 """Timers, loops and owned coroutines."""
 
-from contextvars import ContextVar
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -244,24 +243,6 @@ class ParkedWorkTests(SynchronousTestCase):
         tasks.rest("a")
         tasks.rest("b")
         self.assertEqual((list(tasks.active()), list(self.clock.getDelayedCalls())), ([], []))
-
-    def test_loop_is_not_named_by_who_wakes_it(self) -> None:
-        """Nor does it run under the lease of that work."""
-        seen: list[str] = []
-        name: ContextVar[str] = ContextVar("name", default="nobody")
-
-        async def turn() -> None:
-            seen.append(name.get())
-
-        async def wake() -> None:
-            name.set("somebody")
-            loop.wake()
-
-        loop = Loop(self.clock, "test", 10, turn)
-        loop.start(now=False)
-        self.successResultOf(Deferred.fromCoroutine(wake()))
-        self.assertEqual(seen, ["nobody"])
-        self.successResultOf(Deferred.fromCoroutine(loop.stop()))
 
 
 class StubbornWorkTests(SynchronousTestCase):

@@ -18,7 +18,7 @@ from svcd.ports.cloud import Access, CloudError, CloudSession
 from svcd.ports.faults import Fault
 from svcd.runtime.clock import VirtualClock
 from svcd.settings import Embedded
-from tests.unit.embedded.cloud.rig import PLAIN_IMAGE_ID, VANILLA_IMAGE_ID, Rig
+from tests.unit.embedded.cloud.rig import PLAIN_IMAGE_ID, Rig
 
 C = ClusterId("c")
 
@@ -121,20 +121,6 @@ class EnvelopeTests(CloudCase):
             answer = rig.raw("GET", path)
             self.assertEqual(answer.status, 401, path)
             self.assertIn("Keystone uri=", answer.header("www-authenticate"))
-
-    def test_without_a_scope_the_token_has_no_project(self) -> None:
-        """Services show nothing for it."""
-        rig, _ = self.rig_of()
-        who = {"name": "alice", "password": "alice", "domain": {"id": "default"}}
-        auth = {"identity": {"methods": ["password"], "password": {"user": who}}}
-        answer = rig.raw("POST", "/identity/v3/auth/tokens", {"auth": auth})
-        self.assertNotIn("project", answer.json()["token"])
-        token = answer.header("x-subject-token")
-        projects = rig.raw("GET", "/identity/v3/auth/projects", token=token).json()["projects"]
-        self.assertEqual([project["id"] for project in projects], ["alpha"])
-        self.assertEqual(
-            rig.raw("GET", "/compute/v2.1/servers", token=token).json(), {"servers": []}
-        )
 
 
 class DelegationTests(CloudCase):
@@ -317,40 +303,6 @@ class LifeTests(CloudCase):
         ports = rig.cloud.core.state.ports.values()
         self.assertEqual([(p.address, p.mac) for p in ports], [("127.1.0.12", "fa:16:7f:01:00:0c")])
 
-    def test_a_floating_address_that_was_taken_is_an_error_of_the_server(self) -> None:
-        """Until it is free; the fixed address stays."""
-        guests = RecordingGuests()
-        guests.late = {"127.2.0.10"}
-        rig, session = self.rig_of(guests=guests)
-        server_id = rig.run(session.create_server(plain()))
-        rig.clock.run_due()
-        ip = rig.run(session.create_floating_ip("public", ""))
-        rig.run(session.associate_floating_ip(ip.id, server_id))
-        rig.clock.advance(60.0)
-        server = rig.run(session.server(server_id))
-        self.assertEqual((server.status, server.fault), ("ERROR", "127.2.0.10 is taken"))
-        guests.late = set()
-        rig.clock.advance(5.0)
-        server = rig.run(session.server(server_id))
-        self.assertEqual((server.status, server.fault), ("ACTIVE", ""))
-        self.assertEqual([a for a, _ in server.addresses], ["127.1.0.10", "127.2.0.10"])
-
-    def test_floating_addresses_lie_beside_the_network(self) -> None:
-        """Of its size; where that is no loopback address, in its upper half."""
-        for network, address, shown in (
-            ("127.1.0.0/16", "127.2.0.10", "127.2.0.0/16"),
-            ("127.77.3.0/24", "127.77.4.10", "127.77.4.0/24"),
-            ("127.255.0.0/16", "127.254.0.10", "127.254.0.0/16"),
-            ("127.0.0.0/8", "127.128.0.10", "127.128.0.0/9"),
-            ("10.1.0.0/26", "10.1.0.42", "10.1.0.32/27"),
-        ):
-            rig, session = self.rig_of(embedded=Embedded(network=network))
-            ip = rig.run(session.create_floating_ip("public", ""))
-            self.assertEqual(ip.address, address)
-            token = rig.token("demo", "demo", "demo").reveal()
-            subnets = rig.raw("GET", "/network/v2.0/subnets", token=token).json()["subnets"]
-            self.assertEqual([s["cidr"] for s in subnets], [network, shown])
-
     def test_quotas_are_refused_in_the_services_words(self) -> None:
         """Servers, volumes, floating IPs."""
         rig, session = self.rig_of(
@@ -379,16 +331,6 @@ class LifeTests(CloudCase):
             error = self.assertRaises(CloudError, rig.run, each.create_server(plain()))
             self.assertEqual(error.kind, Fault.QUOTA)
             self.assertIn("Requested 1, but already used 1 of 1 instances", error.text)
-
-    def test_an_image_whose_software_is_missing_is_not_active(self) -> None:
-        """It says what to do, and heals by itself."""
-        rig, session = self.rig_of()
-        rig.problem = "run `svcd image build vanilla`"
-        image = rig.run(session.image(VANILLA_IMAGE_ID))
-        self.assertEqual(image.status, "QUEUED")
-        self.assertEqual(image.properties["_svc_problem"], rig.problem)
-        rig.problem = ""
-        self.assertEqual(rig.run(session.image(VANILLA_IMAGE_ID)).status, "ACTIVE")
 
     def test_lists_are_complete_beyond_a_page(self) -> None:
         """1,000 servers a page."""
@@ -434,18 +376,6 @@ class RestartTests(CloudCase):
         private = (folder / "cloud" / "keys" / "demo").read_text(encoding="ascii")
         self.assertTrue(private.startswith("-----BEGIN OPENSSH PRIVATE KEY-----"))
         self.assertEqual((folder / "cloud" / "keys" / "demo").stat().st_mode & 0o777, 0o600)
-
-    def test_an_image_that_was_registered_has_the_ssh_port_of_this_run(self) -> None:
-        """What callers have set is kept."""
-        folder = Path(self.mktemp())
-        rig, session = self.rig_of(state=folder, embedded=Embedded(ssh_port=2222))
-        rig.run(session.set_image_properties(PLAIN_IMAGE_ID, {"_svc_username": "u"}, []))
-        rig.cloud.core.state.close()
-        rig, session = self.rig_of(state=folder, embedded=Embedded(ssh_port=3333))
-        wanted = {"_svc_username": "u", "_svc_ssh_port": "3333", "os_admin_user": "svcd"}
-        self.assertEqual(rig.run(session.image(PLAIN_IMAGE_ID)).properties, wanted)
-        shown = {i.id: i.properties for i in rig.run(session.images())}
-        self.assertEqual(shown[PLAIN_IMAGE_ID], wanted)
 
     def test_a_machine_that_cannot_be_adopted_is_an_error(self) -> None:
         """At once, with its address, also in a later process, and until its port is free."""

@@ -30,20 +30,6 @@ class ObjectStoreTests(SynchronousTestCase):
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         return self.rig.raw(method, path, body, token=self.token, headers=sent)
 
-    def test_containers(self) -> None:
-        """201 then 202; not empty 409; gone 404."""
-        self.assertEqual(self.call("PUT", f"{A}/d").status, 201)
-        self.assertEqual(self.call("PUT", f"{A}/d").status, 202)
-        self.call("PUT", f"{A}/d/o", b"x")
-        self.assertEqual(self.call("DELETE", f"{A}/d").status, 409)
-        self.call("DELETE", f"{A}/d/o")
-        self.assertEqual(self.call("DELETE", f"{A}/d").status, 204)
-        self.assertEqual(self.call("GET", f"{A}/d").status, 404)
-        self.assertEqual(self.call("PUT", f"{A}/d/o", b"x").status, 404)
-        self.assertEqual(
-            self.rig.raw("GET", "/object-store/v1/AUTH_beta", token=self.token).status, 403
-        )
-
     def test_a_project_with_a_slash_reads_nothing_of_another(self) -> None:
         """400: project `alpha/c` with container `o` would have the key of an object in `alpha`."""
         self.call("PUT", f"{A}/c/o/x", b"of alpha")
@@ -134,16 +120,6 @@ class ObjectStoreTests(SynchronousTestCase):
         self.assertEqual(self.call("GET", f"{A}/s").status, 204)
         wrong = json.dumps([{"path": "/s/none"}]).encode()
         self.assertEqual(self.call("PUT", f"{A}/c/x?multipart-manifest=put", wrong).status, 400)
-
-    def test_a_dynamic_large_object(self) -> None:
-        """All objects below its prefix, in order of their names."""
-        self.call("PUT", f"{A}/s")
-        for number in (1, 0):
-            self.call("PUT", f"{A}/s/o/{number}", f"part{number}".encode())
-        self.call("PUT", f"{A}/c/o", b"", X_Object_Manifest="s/o/")
-        answer = self.call("GET", f"{A}/c/o")
-        self.assertEqual(answer.body, b"part0part1")
-        self.assertEqual(answer.header("x-object-manifest"), "s/o/")
 
 
 class ObjectFilesTests(ObjectStoreTests):
