@@ -19,7 +19,6 @@ from svcd.model.cloud import (
     Caller,
     NewServer,
     Opening,
-    Quota,
 )
 from svcd.model.ids import ClusterId, TenantId
 from svcd.model.secret import Secret
@@ -85,15 +84,6 @@ class IdentityTests(RecordedCase):
             error = self.fault(self.keystone(name, **settings).own(Scope()))
             self.assertEqual((name, error.kind), (name, kind))
 
-    def test_tokens(self) -> None:
-        """One of svcd's own, and one of a trust: it is the member's, and says what it is."""
-        token = self.got(self.keystone().own(Scope()))
-        self.assertEqual((token.text.reveal(), token.user_name), ("TOKEN", "svcd"))
-        self.assertEqual((token.expires_at - token.issued_at, token.is_trust), (86400.0, False))
-        token = self.got(self.keystone("token-trust").own(Scope(trust_id="t")))
-        self.assertEqual((token.user_name, token.project_id), ("alpha-user", PROJECT))
-        self.assertEqual((token.is_trust, sorted(token.roles)), (True, ["member", "reader"]))
-
     def test_a_callers_token(self) -> None:
         """A garbled one is the caller's 401; svcd may lack the role to ask."""
         self.played = Played("validate-unknown")
@@ -153,30 +143,6 @@ class IdentityTests(RecordedCase):
 
 
 class ComputeTests(RecordedCase):
-    def test_what_is_left(self) -> None:
-        """Of servers, volumes and floating IPs."""
-        self.assertEqual(
-            self.got(self.session("limits", "volume-limits", "network-quota-detail").quota()),
-            Quota(
-                instances=2000,
-                cores=8000,
-                ram_mib=16_000_000,
-                volumes=4000,
-                volume_gib=1_000_000,
-                floating_ips=1000,
-            ),
-        )
-
-    def test_a_server_that_is_active_or_deleted(self) -> None:
-        """With its addresses, the floating one too; the task tells of the deletion."""
-        found = self.got(self.session("server-floating").server(SERVER))
-        self.assertEqual((found.status, found.task_state), ("ACTIVE", None))
-        self.assertEqual([kind for _, kind in found.addresses], ["fixed", "floating"])
-        self.assertEqual([address.split(".")[0] for address, _ in found.addresses], ["10", "172"])
-        self.assertEqual(len(found.host_id), 56)
-        found = self.got(self.session("server-deleting").server(SERVER))
-        self.assertEqual((found.status, found.task_state), ("ACTIVE", "deleting"))
-
     def test_the_servers_of_a_cluster(self) -> None:
         """Those with its metadata; why one has no host says the server, and not the list."""
         for cluster, expected in (("c", [SERVER]), ("another", [])):

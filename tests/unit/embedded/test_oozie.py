@@ -121,27 +121,6 @@ class Shape(Case):
             self.assertEqual(bool(mine.body), bool(real.get("json")), name)
 
 
-class Life(Case):
-    def states(self, job_id: str, *seconds: float) -> list[str]:
-        found = []
-        for each in seconds:
-            self.clock.advance(each)
-            found.append(self.info(job_id)["status"])
-        return found
-
-    def test_outcomes(self) -> None:
-        expected = {
-            "succeed": ["RUNNING", "SUCCEEDED"],
-            "fail": ["RUNNING", "KILLED"],
-            "silent": ["RUNNING", "KILLED"],
-            "error": ["RUNNING", "FAILED"],
-            "suspend": ["RUNNING", "SUSPENDED"],
-            "hang": ["RUNNING", "RUNNING"],
-        }
-        found = {o: self.states(self.submit(outcome=o), 4.9, 0.2) for o in expected}
-        self.assertEqual(found, expected)
-
-
 class Files(SynchronousTestCase):
     def test_it_is_bounded(self) -> None:
         """A write beyond the bound is refused and leaves what was there."""

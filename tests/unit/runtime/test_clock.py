@@ -73,15 +73,6 @@ class VirtualClockTests(SynchronousTestCase):
     def note(self, text: str) -> None:
         self.seen.append((self.clock.seconds(), text))
 
-    def test_calls_run_at_their_own_moment_in_order(self) -> None:
-        """A call sees its own time, not the end of the advance."""
-        self.clock.callLater(2, self.note, "b")
-        self.clock.callLater(1, self.note, "a")
-        self.clock.callLater(2, self.note, "c")
-        self.clock.advance(5)
-        self.assertEqual(self.seen, [(101.0, "a"), (102.0, "b"), (102.0, "c")])
-        self.assertEqual(self.clock.seconds(), 105.0)
-
     def test_cancelled_calls_are_not_kept(self) -> None:
         """A daemon cancels a deadline of minutes for each call of milliseconds."""
         ran: list[str] = []

@@ -16,55 +16,14 @@ class PlacesTests(SynchronousTestCase):
         self.places = Places(16, lambda call: self.clock.callLater(0.0, call))
         self.taken: list[str] = []
 
-    def take(self, tenant: str, thing: str, *cluster: str) -> Deferred[None]:
+    def take(self, tenant: str, thing: str, cluster: str) -> Deferred[None]:
         """The words in `taken` are those of the things that have a place."""
 
         async def take() -> None:
-            await self.places.take((tenant, *cluster), thing)
+            await self.places.take((tenant, cluster), thing)
             self.taken.append(thing)
 
         return Deferred.fromCoroutine(take())
-
-    def number(self, tenant: str, most: int) -> int:
-        """How many of so many things of a tenant get a place at once."""
-        before = len(self.taken)
-        for number in range(most):
-            self.take(tenant, f"{tenant}{number}")
-        return len(self.taken) - before
-
-    def leave(self, *things: str) -> None:
-        """Give back the places of things, then let as many turns pass."""
-        self.taken.clear()
-        for thing in things:
-            self.places.leave((thing[0],), thing)
-        for _ in range(len(things) + 1):
-            turn(self.clock)
-
-    def test_a_tenant_gets_half_of_the_rest(self) -> None:
-        """There is a place for several tenants that have none."""
-        numbers = [self.number(tenant, 30) for tenant in "abcde"]
-        self.assertEqual(numbers, [8, 4, 2, 1, 1])
-        self.assertEqual((self.places.used(), self.places.used_by(("a",))), (16, 8))
-
-    def test_tenants_that_wait_take_turns(self) -> None:
-        """The things of each in their order."""
-        self.number("a", 11)
-        self.number("b", 6)
-        self.leave("a0", "a1", "a2", "a3")
-        self.assertEqual(self.taken, ["a8", "b4", "a9"])
-
-    def test_a_thing_has_one_place_for_all_its_callers(self) -> None:
-        """The last one of them frees it."""
-        self.number("a", 8)
-        for thing in ("a0", "a8", "a8"):
-            self.take("a", thing)
-        self.assertEqual((self.taken[8:], self.places.used()), (["a0"], 8))
-        self.leave("a0")
-        self.assertEqual(self.taken, [])
-        self.leave("a0")
-        self.assertEqual((self.taken, self.places.used()), (["a8", "a8"], 8))
-
-    # ---- the owner of a place is a cluster of a tenant ----
 
     def of(self, owner: str, most: int) -> int:
         """How many of so many things of a cluster, such as `a1`, get a place at once."""
@@ -95,3 +54,12 @@ class PlacesTests(SynchronousTestCase):
             self.of(owner, 8)
         things = ["a1.0", "a1.1", "a1.2", "a1.3", "a2.0", "b1.0", "b1.1"]
         self.assertEqual(self.left(*things), ["a1.6", "b1.3", "a2.2", "b1.4", "a3.0", "b1.5"])
+
+    def test_a_thing_has_one_place_for_all_its_callers(self) -> None:
+        """The last one of them frees it."""
+        self.of("a1", 6)
+        for thing in ("a1.0", "a1.6", "a1.6"):
+            self.take("a", thing, "1")
+        self.assertEqual((self.taken[6:], self.places.used()), (["a1.0"], 6))
+        self.assertEqual(self.left("a1.0"), [])
+        self.assertEqual((self.left("a1.0"), self.places.used()), (["a1.6", "a1.6"], 6))

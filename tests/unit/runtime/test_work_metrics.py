@@ -7,11 +7,11 @@ import itertools
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.model.cluster import ClusterEvent, ClusterStatus
+from svcd.model.cluster import ClusterEvent
 from svcd.model.job import Execution, ExecutionStatus, Failure
 from svcd.runtime.metrics import Metrics
 from svcd.testing import FakeService
-from tests.contract.store.rows import at, cluster, execution
+from tests.contract.store.rows import at, execution
 from tests.support.promlint import problems
 
 
@@ -34,42 +34,6 @@ class _Tests(SynchronousTestCase):
 
 
 class ClusterTests(_Tests):
-    def test_a_change_of_status_ends_a_phase(self) -> None:
-        """Active and Error are rests, and no phases."""
-        starting = evolve(cluster(), status=ClusterStatus.STARTING, status_since=at(2))
-        active = evolve(starting, status=ClusterStatus.ACTIVE, status_since=at(9))
-        self.work.cluster_written(starting, active, ())
-        self.work.cluster_written(active, active, ())
-        deleting = evolve(active, status=ClusterStatus.DELETING, status_since=at(90))
-        self.work.cluster_written(active, deleting, ())
-        self.assertEqual(
-            self.lines("svcd_cluster_phase"),
-            [
-                'svcd_cluster_phase_duration_seconds_count{status="Starting"} 1.0',
-                'svcd_cluster_phase_duration_seconds_sum{status="Starting"} 7.0',
-            ],
-        )
-
-    def test_only_ended_attempts_of_steps_count(self) -> None:
-        """A step that goes on has no duration."""
-        self.work.cluster_events(
-            [
-                event("create server", "done", machine="m", began=at(1), ended=at(4)),
-                event("create server", "retry", machine="n", began=at(1), ended=at(2)),
-                event("start daemons", "started", began=at(4)),
-            ]
-        )
-        name = "svcd_cluster_step_duration_seconds"
-        self.assertEqual(
-            self.lines(name),
-            [
-                f'{name}_count{{outcome="done",step="create server"}} 1.0',
-                f'{name}_sum{{outcome="done",step="create server"}} 3.0',
-                f'{name}_count{{outcome="retry",step="create server"}} 1.0',
-                f'{name}_sum{{outcome="retry",step="create server"}} 1.0',
-            ],
-        )
-
     def test_a_failure_counts_once(self) -> None:
         """The failed step has an event of its own."""
         self.work.cluster_events(
