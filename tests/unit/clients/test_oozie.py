@@ -85,6 +85,10 @@ class Recorded(Case):
             ],
         )
 
+    def test_no_ids_ask_nothing(self) -> None:
+        self.assertEqual(self.result(self.client("jobs-none").lines(AT, [])), [])
+        self.assertEqual(self.http.asked, [])
+
     def test_recorded_errors(self) -> None:
         """By the headers; a 500 has none; a kill of an unknown id has its own code."""
         expected = {

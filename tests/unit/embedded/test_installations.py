@@ -57,13 +57,6 @@ class ReadTest(SynchronousTestCase):
         self.assertEqual(list(found), sorted(found))
         self.assertEqual((gone.state, here.state), ("folder deleted", "no daemon"))
 
-    def test_a_mark_that_is_no_usable_path_is_a_folder_that_is_gone(self) -> None:
-        """Any process may carry any mark, and none may end a command or a start."""
-        root = f"/{'x' * 5000}/cloud/machines/m"
-        self.process(10, root, 1)
-        (found,) = running(self.proc)
-        self.assertEqual((found.state, found.daemon), ("folder deleted", 0))
-
     def test_the_daemon_of_a_folder_holds_its_lock(self) -> None:
         """A lock of another kind, a waiting process, and a deleted lock beside another are none."""
         self.process(10, f"{self.state}/cloud/machines/m", 1)

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.embedded.watchdog import Watchdog
-
 _OWNER = """
 import os, subprocess, sys
 from pathlib import Path
@@ -85,13 +83,3 @@ class WatchdogTest(SynchronousTestCase):
             owner, handles = self.owner()
             os.killpg(owner.pid, number)
             self.assertEqual([ended(handle) for handle in handles], [True] * 3)
-
-    def test_an_owner_ends_all_at_once(self) -> None:
-        """A process is asked first, and a machine is killed."""
-        watchdog = Watchdog()
-        child = self.started()
-        machine = self.started(SVCD_MACHINE_ROOT=f"{self.state}/cloud/machines/m")
-        watchdog.process(child.pid)
-        watchdog.machines(self.state)
-        self.assertTrue(watchdog.end())
-        self.assertEqual((child.wait(5), machine.wait(5)), (-signal.SIGTERM, -signal.SIGKILL))

@@ -37,14 +37,6 @@ class FirstCommandTests(SynchronousTestCase):
                 f". /home/ann/svcd/.venv/bin/activate; svcd --state-dir {path} {CREATE}",
             )
 
-    def test_environment_elsewhere_or_none(self) -> None:
-        """An installed svcd is on the path."""
-        self.assertEqual(
-            self.command(activate=Path("/opt/svcd/bin/activate")),
-            f"cd /home/ann/svcd; . /opt/svcd/bin/activate; svcd {CREATE}",
-        )
-        self.assertEqual(self.command(activate=None), f"cd /home/ann/svcd; svcd {CREATE}")
-
     def test_a_real_cloud(self) -> None:
         """It needs a login, for which the caller names a cloud of clouds.yaml."""
         self.assertEqual(
