@@ -46,17 +46,6 @@ class PaceTests(SynchronousTestCase):
         self.clock.advance(1.0)
         self.assertEqual(self.states(), ["producing", "producing", "producing"])
 
-    def test_a_closed_connection_has_read_all(self) -> None:
-        """What came before the end is read before it, once, and no timer is left."""
-        for name in "abc":
-            self.come(name, b"1")
-        for name in "abc":
-            self.paces[name].catch_up()
-        self.assertEqual(self.read, ["a 1", "b 1", "c 1"])
-        turn(self.clock)
-        turn(self.clock)
-        self.assertEqual((self.read[3:], self.clock.calls), ([], []))
-
     def test_a_failure_in_a_later_turn_aborts_the_connection(self) -> None:
         """As Twisted does when it happens at once."""
         self.come("a", b"1")

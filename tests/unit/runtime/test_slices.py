@@ -53,20 +53,6 @@ class SlicesTests(SynchronousTestCase):
             counts.append(len(self.done) - before)
         self.assertEqual(counts, [3, 31, 52, 3])
 
-    def test_a_caller_works_in_its_slice(self) -> None:
-        """Its time counts, up to its next wait."""
-
-        async def caller(number: int) -> None:
-            await self.slices.turn()
-            self.work(number)()
-
-        for number in range(4):
-            Deferred.fromCoroutine(caller(number))
-        turn(self.clock)
-        self.assertEqual(self.done, [0, 1, 2])
-        turn(self.clock)
-        self.assertEqual(self.done, [0, 1, 2, 3])
-
     def test_steps_run_in_slices(self) -> None:
         """Three steps of 1 ms a turn; short work needs one turn."""
 
@@ -85,10 +71,3 @@ class SlicesTests(SynchronousTestCase):
 
     def ran(self, steps: Generator[None, None, str]) -> Deferred[str]:
         return Deferred.fromCoroutine(self.slices.run(steps))
-
-    def test_work_that_raises_does_not_hold_up_the_rest(self) -> None:
-        self.slices.later(lambda: [].pop())
-        self.slices.later(self.work(1))
-        self.assertRaises(IndexError, turn, self.clock)
-        turn(self.clock)
-        self.assertEqual(self.done, [1])

@@ -38,11 +38,6 @@ _FIRST = migrations.oldest()
 class TwoStepTests(SynchronousTestCase):
     """Files that leave the releases before them at work."""
 
-    def test_what_a_file_serves(self) -> None:
-        """By its first line; without it only releases that know the file itself."""
-        self.assertEqual(migrations.serves(21, "-- serves: 0019\nselect 1;"), 19)
-        self.assertEqual(migrations.serves(21, "-- It serves: 0019\nselect 1;"), 21)
-
     def test_a_later_file_serves_no_older_release(self) -> None:
         """Else a release that the file before has shut out would begin again."""
         served = [migrations.serves(*step) for step in migrations.steps()]
@@ -74,27 +69,6 @@ class TwoStepTests(SynchronousTestCase):
         for number, text in migrations.steps():
             if migrations.serves(number, text) < number:
                 self.assertEqual(hindering(text), [])
-
-    def test_what_hinders_older_releases(self) -> None:
-        """Statement by statement."""
-        for text in (
-            "alter table clusters add column more text;",
-            "alter table clusters add column more text {c} not null default '';",
-            "create table more (id integer primary key, name text not null);\n-- of a table\n",
-            "create index more on clusters (name) where name > '';",
-        ):
-            self.assertEqual(hindering(f"-- serves: 0019\n{text}"), [], text)
-        for text in (
-            "alter table clusters add column more text not null",
-            "alter table clusters add column more text references jobs (id)",
-            "alter table clusters drop column used",
-            "alter table seals rename column sealed to text",
-            "create unique index more on clusters (name)",
-            "create table more (id text references clusters (id))",
-            "drop table seals",
-            "update clusters set used = 1",
-        ):
-            self.assertEqual(hindering(f"-- serves: 0019\n{text};\n"), [text], text)
 
     def test_what_releases_write_into_records(self) -> None:
         """A release loses the fields that it does not know, so a field needs a file of its own.
