@@ -1,9 +1,10 @@
-"""Accessibility of all views, as axe-core judges it, in light and dark."""
+"""Accessibility of all views, as axe-core judges it: WCAG AA and its best practices."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping
+from functools import partial, wraps
 from typing import Any
 from unittest import SkipTest
 
@@ -11,13 +12,39 @@ from svcd.testing import FaultRule
 from tests.support.console import HOSTILE, ConsoleCase
 
 WINDOW = {"width": 1280, "height": 900}
+VIOLATIONS = "async (options) => (await axe.run(options)).violations"
 Look = Callable[[str], None]
 """Lets axe-core look at what the page shows, under that name."""
 
 
-class AxeCase(ConsoleCase):
-    """axe-core's rules: WCAG AA and its best practices."""
+def judged(show: Callable[[Any, Any, Look], None]) -> Any:
+    """A test that shows the page; axe-core looks at it, and at its colours in the dark."""
 
+    @wraps(show)
+    async def test(case: AxeCase) -> None:
+        from axe_playwright_python.base import AXE_SCRIPT
+
+        found: list[str] = []
+
+        def look(page: Any, at: str) -> None:
+            for scheme, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
+                page.emulate_media(color_scheme=scheme)
+                for each in page.evaluate(VIOLATIONS, {"resultTypes": ["violations"], **rules}):
+                    places = "; ".join(node["html"][:120] for node in each["nodes"][:3])
+                    found.append(f"{at}, {scheme}: {each['id']}: {each['help']}: {places}")
+            page.emulate_media(color_scheme="light")
+
+        def walked(page: Any) -> None:
+            page.add_init_script(AXE_SCRIPT)
+            show(case, page, partial(look, page))
+
+        await case.walk(walked, viewport=WINDOW)
+        case.assertEqual(found, [])
+
+    return test
+
+
+class AxeCase(ConsoleCase):
     timeout = 110
 
     def setUp(self) -> None:
@@ -25,48 +52,11 @@ class AxeCase(ConsoleCase):
             raise SkipTest("no axe-core: pip install axe-playwright-python")
         super().setUp()
 
-    async def judge(self, colours: str, show: Callable[[Any, Look], None]) -> None:
-        """Show the page in light or dark."""
-        from axe_playwright_python.sync_playwright import Axe
-
-        axe = Axe()
-        found: list[str] = []
-
-        def walk(page: Any) -> None:
-            def look(at: str) -> None:
-                for each in axe.run(page).response["violations"]:
-                    places = "; ".join(node["html"][:120] for node in each["nodes"][:3])
-                    found.append(f"{at}: {each['id']}: {each['help']}: {places}")
-
-            show(page, look)
-
-        await self.walk(walk, color_scheme=colours, viewport=WINDOW)
-        self.assertEqual(found, [])
-
 
 class ViewTests(AxeCase):
-    """A project with clusters and runs that are well, that failed and that go on."""
-
-    async def test_axe_finds_nothing_in_the_views_in_light(self) -> None:
-        await self.judge("light", self.views)
-
-    async def test_axe_finds_nothing_in_the_views_in_dark(self) -> None:
-        await self.judge("dark", self.views)
-
-    async def test_axe_finds_nothing_in_forms_in_light(self) -> None:
-        await self.judge("light", self.forms)
-
-    async def test_axe_finds_nothing_in_forms_in_dark(self) -> None:
-        await self.judge("dark", self.forms)
-
-    async def test_axe_finds_nothing_in_questions_in_light(self) -> None:
-        await self.judge("light", self.questions)
-
-    async def test_axe_finds_nothing_in_questions_in_dark(self) -> None:
-        await self.judge("dark", self.questions)
-
-    def views(self, page: Any, look: Look) -> None:
-        """Empty ones, too."""
+    @judged
+    def test_axe_finds_nothing_in_views(self, page: Any, look: Look) -> None:
+        """Empty ones, too; clusters and runs that are well, that failed and that go on."""
         empty = {
             "": "No clusters yet",
             "runs": "No job has run yet",
@@ -97,7 +87,8 @@ class ViewTests(AxeCase):
             page.get_by_text(text).first.wait_for()
             look(f"#/{address}")
 
-    def forms(self, page: Any, look: Look) -> None:
+    @judged
+    def test_axe_finds_nothing_in_forms(self, page: Any, look: Look) -> None:
         """With the faults of what was typed, and with the plan."""
         ids = self.seed()
         forms = {
@@ -128,7 +119,8 @@ class ViewTests(AxeCase):
         page.get_by_role("button", name="Register the image").wait_for()
         look("an image")
 
-    def questions(self, page: Any, look: Look) -> None:
+    @judged
+    def test_axe_finds_nothing_in_questions(self, page: Any, look: Look) -> None:
         """Each kind of them."""
         ids = self.seed()
         questions = {
@@ -163,13 +155,8 @@ class LoginTests(AxeCase):
     settings = {"auth.mode": "keystone", "embedded.token_ttl_s": "240"}
     speed = 1.0
 
-    async def test_axe_finds_nothing_in_the_login_in_light(self) -> None:
-        await self.judge("light", self.login)
-
-    async def test_axe_finds_nothing_in_the_login_in_dark(self) -> None:
-        await self.judge("dark", self.login)
-
-    def login(self, page: Any, look: Look) -> None:
+    @judged
+    def test_axe_finds_nothing_in_the_login(self, page: Any, look: Look) -> None:
         """With a password, a token, a choice of projects; and above a view, with its warning."""
         self.svcd.cloud.core.users_by_name["alice"].roles["beta"] = ("member",)
         page.goto("/console/")

@@ -1,104 +1,72 @@
-"""The console in a real browser when something fails: a machine, an answer, a clock."""
+"""The console in a real browser when something fails: a stream, an answer, a clock."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from svcd.testing import CLOUD_URL, FaultRule
-from tests.support.console import ConsoleCase
+from twisted.internet.defer import Deferred
 
-DISK = "no space left on device"
+from tests.support.console import OF_HOME, ConsoleCase, Held, chosen, walk
+
 NEGATIVE = re.compile(r"(?<!\w)[-\u2212]\s?\d+(\.\d+)? ?(s|min|h|d)\b")
 LATE = re.compile(r"\b(\d+ [hd]|\d\d+ min)\b")
 """Durations that nothing in these walks reaches."""
 
 
-class MachineTests(ConsoleCase):
-    async def test_a_provision_fails_on_one_machine(self) -> None:
-        """Which machine, at which step, code and cause; mended, it is tried again."""
-        seen: list[str] = []
-        full = [True]
+class StreamTests(ConsoleCase):
+    @walk()
+    def test_a_lost_stream_goes_on_where_it_was(self, page: Any) -> None:
+        """At another daemon too. The page says that it is not live, and lists nothing anew."""
+        self.active(name="first")
+        page.goto("/console/")
+        page.get_by_text("Live", exact=True).wait_for()
+        page.get_by_role("link", name="first").wait_for()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        self.in_reactor(lambda: Deferred.fromCoroutine(self.deaf()))
+        page.get_by_text("Reconnecting").wait_for()
+        page.get_by_text("No live connection").wait_for()
+        self.in_reactor(self.svcd.restart)
+        self.make(name="second")
+        self.in_reactor(self.listen)
+        page.get_by_role("link", name="second").wait_for()
+        page.get_by_text("Live", exact=True).wait_for()
+        self.assertEqual(
+            {url.partition("?")[0] for url in asked if not url.endswith(OF_HOME)},
+            {f"{self.base}/v1.1/demo/watch"},
+        )
 
-        def third(where: str, method: str, path: str) -> FaultRule | None:
-            address, _, command = path.partition(" ")
-            if where != "ssh":
-                return None
-            if address not in seen:
-                seen.append(address)
-            if full and seen.index(address) == 2 and "cp processes running" in command:
-                return FaultRule(where="ssh", status=1, body=DISK)
-            return None
+    @walk()
+    def test_lists_that_cannot_be_read_are_read_again(self, page: Any) -> None:
+        """The page says why it shows nothing, and shows the project as soon as it can."""
+        fault = {"error_code": 503, "error_name": "X", "error_message": "the database is away"}
+        self.make(name="first")
+        page.route("**/v1.1/demo/jobs", lambda r: r.fulfill(status=503, json=fault), times=1)
+        page.goto("/console/")
+        page.get_by_text("the database is away").wait_for()
+        page.get_by_role("link", name="first").wait_for()
 
-        self.svcd.faults.listen(third)
-
-        def walk(page: Any) -> None:
-            made = self.make()
-            page.goto(f"/console/#/clusters/{made}")
-            page.locator(".facts", has_text="Error").wait_for()
-            groups = self.call("GET", f"/clusters/{made}").json["cluster"]["node_groups"]
-            machines = [each for group in groups for each in group["instances"]]
-            (ill,) = (m["instance_name"] for m in machines if m["management_ip"] == seen[2])
-            alert = page.get_by_role("alert").inner_text()
-            for part in ("COMMAND_FAILED", f"start on {ill}", DISK):
-                self.assertIn(part, alert)
-            page.locator(".failures li").wait_for()
-            (failure,) = page.locator(".failures li").all_inner_texts()
-            self.assertIn(f"start on {ill.removeprefix('etl-')}", failure)
-            self.assertIn(DISK, failure)
-            bar = page.locator(".bar.failed")
-            self.assertEqual(bar.count(), 1)
-            self.assertIn(f"on {ill}", bar.get_attribute("aria-label"))
-            bar.click()
-            self.assertIn("failed COMMAND_FAILED", page.locator(".detail").inner_text())
-            self.assertEqual(
-                page.locator("tr", has_text="unwell").locator("th").all_inner_texts(), [ill]
-            )
-            full.clear()
-            page.get_by_role("button", name="Try again").click()
-            page.get_by_role("dialog").get_by_role("button", name="Try again").dblclick()
-            page.locator(".facts", has_text="Active").wait_for()
-            self.assertEqual(page.get_by_role("alert").count(), 0)
-            self.assertEqual(page.locator("tr", has_text="unwell").count(), 0)
-
-        await self.walk(walk)
-
-
-class UnwellTests(ConsoleCase):
-    async def test_an_unwell_cluster_from_its_first_sign_to_its_end(self) -> None:
-        """A server is deleted in the cloud: Home tells, a button replaces it, the cluster goes."""
-
-        def cloud_deletes(server_id: str) -> None:
-            path = f"{CLOUD_URL}/compute/v2.1/servers/{server_id}"
-            answer = self.svcd.call("DELETE", path, headers={"X-Auth-Token": self.svcd.token()})
-            self.assertEqual(answer.status, 204)
-            self.svcd.advance(400)  # until the next look at the health
-
-        def walk(page: Any) -> None:
-            made = self.active()
-            groups = self.call("GET", f"/clusters/{made}").json["cluster"]["node_groups"]
-            lost = groups[1]["instances"][-1]
-            page.goto("/console/")
-            page.get_by_text("All well").wait_for()
-            self.in_reactor(lambda: cloud_deletes(lost["server_id"]))
-            page.locator(".attention .card", has_text=lost["instance_name"]).click()
-            page.locator("h1", has_text="etl").wait_for()
-            alert = page.get_by_role("alert")
-            alert.get_by_text("Try again replaces a lost worker").wait_for()
-            self.assertNotIn("empty resize", alert.inner_text())
-            page.locator("tr", has_text=lost["instance_name"]).get_by_text("DELETED").wait_for()
-            page.get_by_role("button", name="Try again").click()
-            dialog = page.get_by_role("dialog")
-            dialog.get_by_text("replaces the machines that the cloud has no more").wait_for()
-            dialog.get_by_role("button", name="Try again").dblclick()
-            alert.wait_for(state="hidden")
-            page.locator(".facts", has_text="Active").filter(has_text="3 machines").wait_for()
-            page.get_by_role("button", name="Delete", exact=True).click()
-            dialog.get_by_label("Type etl").fill("etl")
-            page.keyboard.press("Enter")
-            page.get_by_text("The cluster etl is deleted.").wait_for()
-
-        await self.walk(walk)
+    @walk()
+    def test_a_reset_lists_anew_also_what_was_refused(self, page: Any) -> None:
+        """A restored database may hold what the page was refused before."""
+        fault = {"error_code": 403, "error_name": "FORBIDDEN", "error_message": "not for you"}
+        reset = 'id: lost\nevent: reset\ndata: {"reason": "restored"}\n\n'
+        page.route("**/v1.1/demo/jobs", lambda r: r.fulfill(status=403, json=fault), times=1)
+        page.goto("/console/")
+        page.get_by_text("not for you").wait_for()
+        self.make(name="first")
+        page.route(
+            "**/watch?since=*",
+            lambda r: r.fulfill(body=reset, content_type="text/event-stream"),
+            times=1,
+        )
+        self.in_reactor(lambda: Deferred.fromCoroutine(self.deaf()))
+        self.in_reactor(self.listen)
+        page.get_by_role("link", name="first").wait_for()
+        page.get_by_text("Live", exact=True).wait_for()
+        self.make(name="second")
+        page.get_by_role("link", name="second").wait_for()
 
 
 class LostAnswerTests(ConsoleCase):
@@ -124,89 +92,94 @@ class LostAnswerTests(ConsoleCase):
         page.route(url, answer)
         return keys
 
-    async def test_a_second_press_after_a_lost_answer_does_nothing_twice(self) -> None:
+    @walk()
+    def test_a_second_press_after_a_lost_answer_does_nothing_twice(self, page: Any) -> None:
         """It has the key of the first; or the page has seen the change, and offers no second."""
+        page.goto("/console/#/launch")
+        page.get_by_label("Name", exact=True).fill("etl")
+        page.locator(".plan").get_by_text("Create 3 machines").wait_for()
+        keys = self.lose(page, "**/clusters*", "POST")
+        create = page.get_by_role("button", name="Create the cluster")
+        create.click()
+        page.get_by_role("alert").get_by_text("the daemon does not answer").wait_for()
+        create.dblclick()
+        page.locator("h1", has_text="etl").wait_for()
+        self.assertEqual((len(keys), len(set(keys))), (2, 1))
+        (cluster,) = self.call("GET", "/clusters").json["clusters"]
+        page.locator(".facts", has_text="Active").wait_for()
 
-        def walk(page: Any) -> None:
-            page.goto("/console/#/launch")
-            page.get_by_label("Name", exact=True).fill("etl")
-            page.locator(".plan").get_by_text("Create 3 machines").wait_for()
-            keys = self.lose(page, "**/clusters*", "POST")
-            create = page.get_by_role("button", name="Create the cluster")
-            create.click()
-            page.get_by_role("alert").get_by_text("the daemon does not answer").wait_for()
-            create.dblclick()
-            page.locator("h1", has_text="etl").wait_for()
-            self.assertEqual((len(keys), len(set(keys))), (2, 1))
-            (cluster,) = self.call("GET", "/clusters").json["clusters"]
-            page.locator(".facts", has_text="Active").wait_for()
+        dialog = page.get_by_role("dialog")
+        keys = self.lose(page, f"**/clusters/{cluster['id']}*", "PUT")
+        page.get_by_role("button", name="Scale", exact=True).click()
+        dialog.get_by_label("worker").fill("3")
+        dialog.get_by_role("button", name="Change the size").click()
+        dialog.get_by_role("alert").get_by_text("the daemon does not answer").wait_for()
+        dialog.get_by_text("now 3").wait_for()  # the page has seen it, so there is no second
+        self.assertTrue(dialog.get_by_role("button", name="Change the size").is_disabled())
+        page.keyboard.press("Escape")
+        page.locator(".facts", has_text="4 machines").wait_for()
+        self.assertEqual(len(keys), 1)
 
-            dialog = page.get_by_role("dialog")
-            keys = self.lose(page, f"**/clusters/{cluster['id']}*", "PUT")
-            page.get_by_role("button", name="Scale", exact=True).click()
-            dialog.get_by_label("worker").fill("3")
-            dialog.get_by_role("button", name="Change the size").click()
-            dialog.get_by_role("alert").get_by_text("the daemon does not answer").wait_for()
-            dialog.get_by_text("now 3").wait_for()  # the page has seen it, so there is no second
-            self.assertTrue(dialog.get_by_role("button", name="Change the size").is_disabled())
-            page.keyboard.press("Escape")
-            page.locator(".facts", has_text="4 machines").wait_for()
-            self.assertEqual(len(keys), 1)
+        run = self.run_job(self.job("report"), cluster["id"])
+        page.goto(f"/console/#/runs/{run}")
+        page.locator(".facts", has_text="SUCCEEDED").wait_for()
+        keys = self.lose(page, "**/execute", "POST")
+        page.get_by_role("button", name="Run again", exact=True).click()
+        again = dialog.get_by_role("button", name="Run again")
+        again.click()
+        dialog.get_by_role("alert").get_by_text("the daemon does not answer").wait_for()
+        again.dblclick()
+        dialog.wait_for(state="hidden")
+        self.assertEqual((len(keys), len(set(keys))), (2, 1))
+        self.assertEqual(len(self.call("GET", "/job-executions").json["job_executions"]), 2)
 
-            run = self.run_job(self.job("report"), cluster["id"])
-            page.goto(f"/console/#/runs/{run}")
-            page.locator(".facts", has_text="SUCCEEDED").wait_for()
-            keys = self.lose(page, "**/execute", "POST")
-            page.get_by_role("button", name="Run again", exact=True).click()
-            again = dialog.get_by_role("button", name="Run again")
-            again.click()
-            dialog.get_by_role("alert").get_by_text("the daemon does not answer").wait_for()
-            again.dblclick()
-            dialog.wait_for(state="hidden")
-            self.assertEqual((len(keys), len(set(keys))), (2, 1))
-            self.assertEqual(len(self.call("GET", "/job-executions").json["job_executions"]), 2)
+        page.goto(f"/console/#/clusters/{cluster['id']}")
+        keys = self.lose(page, f"**/clusters/{cluster['id']}", "DELETE")
+        page.get_by_role("button", name="Delete", exact=True).click()
+        dialog.get_by_label("Type etl").fill("etl")
+        page.keyboard.press("Enter")
+        page.get_by_text("The cluster etl is deleted.").wait_for()
+        self.assertEqual(len(keys), 1)
 
-            page.goto(f"/console/#/clusters/{cluster['id']}")
-            keys = self.lose(page, f"**/clusters/{cluster['id']}", "DELETE")
-            page.get_by_role("button", name="Delete", exact=True).click()
-            dialog.get_by_label("Type etl").fill("etl")
-            page.keyboard.press("Enter")
-            page.get_by_text("The cluster etl is deleted.").wait_for()
-            self.assertEqual(len(keys), 1)
-
-        await self.walk(walk)
-
-    async def test_a_second_press_after_a_fault_does_nothing_twice(self) -> None:
+    @walk()
+    def test_a_second_press_after_a_fault_does_nothing_twice(self, page: Any) -> None:
         """A database whose connection breaks at a commit does not tell whether it was made."""
         text = "it is not known whether the change was made"
         fault = {"error_code": 503, "error_name": "SERVICE_UNAVAILABLE", "error_message": text}
+        page.goto("/console/#/jobs?show=sources&new=1")
+        page.get_by_label("Name").fill("words")
+        page.get_by_label("URL").fill("hdfs:///words")
+        keys = self.lose(page, "**/data-sources", "POST", fault)
+        create = page.get_by_role("button", name="Create the data source")
+        create.click()
+        page.get_by_role("alert").get_by_text(text).wait_for()
+        create.click()
+        page.get_by_role("link", name="New data source").wait_for()
+        self.assertEqual((len(keys), len(set(keys))), (2, 1))
 
-        def walk(page: Any) -> None:
-            page.goto("/console/#/jobs?show=sources&new=1")
-            page.get_by_label("Name").fill("words")
-            page.get_by_label("URL").fill("hdfs:///words")
-            keys = self.lose(page, "**/data-sources", "POST", fault)
-            create = page.get_by_role("button", name="Create the data source")
-            create.click()
-            page.get_by_role("alert").get_by_text(text).wait_for()
-            create.click()
-            page.get_by_role("link", name="New data source").wait_for()
-            self.assertEqual((len(keys), len(set(keys))), (2, 1))
-
-            run = self.run_job(self.job("report"), self.make(name="etl"))
-            page.goto(f"/console/#/runs/{run}")
-            keys = self.lose(page, "**/execute", "POST", fault)
-            page.get_by_role("button", name="Run again", exact=True).click()
-            dialog = page.get_by_role("dialog")
-            again = dialog.get_by_role("button", name="Run again")
-            again.click()
-            dialog.get_by_role("alert").get_by_text(text).wait_for()
-            again.click()
-            dialog.wait_for(state="hidden")
-            self.assertEqual((len(keys), len(set(keys))), (2, 1))
-            self.assertEqual(len(self.call("GET", "/job-executions").json["job_executions"]), 2)
-
-        await self.walk(walk)
+    @walk()
+    def test_a_request_and_an_upload_without_an_answer_end(self, page: Any) -> None:
+        """After 75 seconds; the page says so, and offers another try."""
+        page.clock.install()
+        urls = ("**/data-sources", "**/job-binary-internals/*")
+        held = [Held(page, url, "POST", "PUT") for url in urls]
+        page.goto("/console/#/jobs?show=sources&new=1")
+        page.get_by_label("Name").fill("in")
+        page.get_by_label("URL").fill("hdfs:///in")
+        with page.expect_request(lambda r: r.method == "POST"):
+            page.keyboard.press("Enter")
+        page.clock.fast_forward(76_000)
+        page.get_by_text("svcd has not answered for 75 seconds: try again").wait_for()
+        self.assertTrue(page.get_by_role("button", name="Create the data").is_enabled())
+        page.goto("/console/#/jobs?show=binaries&new=1")
+        page.get_by_text("at most").wait_for()
+        with page.expect_request(lambda r: r.method == "PUT"):
+            page.get_by_label("Upload").set_input_files([chosen("a.pig")])
+        page.clock.fast_forward(76_000)
+        page.get_by_text("nothing has moved for 75 seconds").wait_for()
+        page.get_by_role("button", name="Upload again").wait_for()
+        for each in held:
+            each.answer(status=503)
 
 
 class ClockTests(ConsoleCase):

@@ -9,7 +9,7 @@ from typing import Any
 from twisted.web.resource import Resource
 from twisted.web.server import Site
 
-from tests.support.console import HOSTILE, IGNORED, ConsoleCase
+from tests.support.console import HOSTILE, IGNORED, ConsoleCase, walk
 from tests.support.processes import reactor
 
 TEXT = (
@@ -77,50 +77,54 @@ class TextTests(ConsoleCase):
 
         page.route(re.compile("/v1.1/demo/(?!plugins|.*/log)"), answer)
 
-    async def test_texts_of_others_are_shown_as_texts(self) -> None:
+    @walk(viewport={"width": 360, "height": 780})
+    def test_texts_of_others_are_shown_as_texts(self, page: Any) -> None:
         """In each view, at a phone too: no element, no link, no sign that acts, no request."""
+        cluster, job = self.active(), self.job("report")
+        run = self.run_job(job, cluster, svcd__fake__outcome="fail", svcd__fake__error=HOSTILE)
+        self.in_reactor(lambda: self.svcd.advance(30))
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        self.poison(page)
+        views = {
+            "": ".table",
+            f"clusters/{cluster}": ".gantt",
+            "runs": ".grid",
+            f"runs/{run}": ".log",
+            "jobs": ".table",
+            "jobs?show=sources": ".table",
+            "jobs?show=binaries": ".table",
+            f"jobs/{job}?run=1": ".sheet",
+            "events": ".events",
+            "images": ".sheet",
+        }
+        for view, shown in views.items():
+            page.goto(f"/console/#/{view}")
+            page.locator(shown).first.wait_for()
+            page.locator("main", has_text="<img src=/x").wait_for()
+            self.assertEqual(page.locator(ACTIVE).count(), 0, view)
+            links = page.evaluate("[...document.links].map((each) => each.protocol)")
+            self.assertEqual(set(links), {"http:"}, view)
+            text = page.evaluate("document.title + document.body.outerHTML")
+            signs = [text[f.start() - 80 : f.end()] for f in SIGNS.finditer(text)]
+            self.assertEqual(signs, [], view)
+            wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            self.assertLessEqual(wide, 0, view)
+        for view in ("launch", "nope"):
+            page.goto(f"/console/#/{view}")
+            page.locator("main :is(section, .empty, .plan)").first.wait_for()
+            wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            self.assertLessEqual(wide, 0, view)
+        self.assertEqual(page.title(), "Not found · svcd")
+        page.goto(f"/console/#/clusters/{cluster}")
+        out = page.locator("a[target]")
+        out.first.wait_for()
+        self.assertEqual(out.get_attribute("href"), "http://10.0.0.1:8088/")
+        self.assertEqual(out.get_attribute("rel"), "noopener noreferrer")
+        self.assertEqual([each for each in asked if not each.startswith(self.base)], [])
 
-        def walk(page: Any) -> None:
-            cluster, job = self.active(), self.job("report")
-            run = self.run_job(job, cluster, svcd__fake__outcome="fail", svcd__fake__error=HOSTILE)
-            self.in_reactor(lambda: self.svcd.advance(30))
-            asked: list[str] = []
-            page.on("request", lambda request: asked.append(request.url))
-            self.poison(page)
-            views = {
-                "": ".table",
-                f"clusters/{cluster}": ".gantt",
-                "runs": ".grid",
-                f"runs/{run}": ".log",
-                "jobs": ".table",
-                "jobs?show=sources": ".table",
-                "jobs?show=binaries": ".table",
-                f"jobs/{job}?run=1": ".sheet",
-                "events": ".events",
-                "images": ".sheet",
-            }
-            for view, shown in views.items():
-                page.goto(f"/console/#/{view}")
-                page.locator(shown).first.wait_for()
-                page.locator("main", has_text="<img src=/x").wait_for()
-                self.assertEqual(page.locator(ACTIVE).count(), 0, view)
-                links = page.evaluate("[...document.links].map((each) => each.protocol)")
-                self.assertEqual(set(links), {"http:"}, view)
-                text = page.evaluate("document.title + document.body.outerHTML")
-                signs = [text[f.start() - 80 : f.end()] for f in SIGNS.finditer(text)]
-                self.assertEqual(signs, [], view)
-                wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-                self.assertLessEqual(wide, 0, view)
-            page.goto(f"/console/#/clusters/{cluster}")
-            out = page.locator("a[target]")
-            out.first.wait_for()
-            self.assertEqual(out.get_attribute("href"), "http://10.0.0.1:8088/")
-            self.assertEqual(out.get_attribute("rel"), "noopener noreferrer")
-            self.assertEqual([each for each in asked if not each.startswith(self.base)], [])
-
-        await self.walk(walk, viewport={"width": 360, "height": 780})
-
-    async def test_a_log_of_endless_lines_is_drawn_within_bounds(self) -> None:
+    @walk()
+    def test_a_log_of_endless_lines_is_drawn_within_bounds(self, page: Any) -> None:
         """Each line of 1 MiB is cut, with its length; escape codes are shown or left out."""
         lines = [
             f"==> x application_1_1 stdout <==\n{'=' * LONG}",
@@ -130,27 +134,23 @@ class TextTests(ConsoleCase):
             f"{TEXT}\x1b]0;title\x07",
         ]
         headers = {"X-Log-Start": "0", "X-Log-Offset": "9", "X-Log-Complete": "true"}
-
-        def walk(page: Any) -> None:
-            run = self.run_job(self.job("report"), self.active())
-            page.route(
-                re.compile("/log"),
-                lambda route: route.fulfill(body="\n".join(lines), headers=headers),
-            )
-            page.goto(f"/console/#/runs/{run}?all=1")
-            page.locator("pre.log", has_text="\u241b]0;title\u2407").wait_for()
-            drawn = page.locator("pre.log").inner_text()
-            self.assertEqual(SIGNS.findall(drawn), [])
-            self.assertIn(f"… ({LONG} characters)", drawn)
-            self.assertIn("red red red", drawn)
-            self.assertLess(len(drawn), 10_000)
-            self.assertEqual(page.locator(f"main {ACTIVE}").count(), 0)
-            page.get_by_label("Find in the log").fill("egpj")
-            page.get_by_text("0 of 5 lines").wait_for()
-            page.get_by_label("Find in the log").fill("gpj")
-            page.get_by_text("1 of 5 lines").wait_for()
-
-        await self.walk(walk)
+        run = self.run_job(self.job("report"), self.active())
+        page.route(
+            re.compile("/log"),
+            lambda route: route.fulfill(body="\n".join(lines), headers=headers),
+        )
+        page.goto(f"/console/#/runs/{run}?all=1")
+        page.locator("pre.log", has_text="\u241b]0;title\u2407").wait_for()
+        drawn = page.locator("pre.log").inner_text()
+        self.assertEqual(SIGNS.findall(drawn), [])
+        self.assertIn(f"… ({LONG} characters)", drawn)
+        self.assertIn("red red red", drawn)
+        self.assertLess(len(drawn), 10_000)
+        self.assertEqual(page.locator(f"main {ACTIVE}").count(), 0)
+        page.get_by_label("Find in the log").fill("egpj")
+        page.get_by_text("0 of 5 lines").wait_for()
+        page.get_by_label("Find in the log").fill("gpj")
+        page.get_by_text("1 of 5 lines").wait_for()
 
 
 class ForeignTests(ConsoleCase):
@@ -158,7 +158,8 @@ class ForeignTests(ConsoleCase):
 
     ignored = (*IGNORED, "blocked by CORS policy", "Failed to load", "Framing", "Refused to")
 
-    async def test_a_foreign_page_neither_frames_nor_reads_nor_writes(self) -> None:
+    @walk()
+    def test_a_foreign_page_neither_frames_nor_reads_nor_writes(self, page: Any) -> None:
         """No token is needed here, so only the daemon's refusal stands between."""
         made = '{"name": "foreign", "type": "hdfs", "url": "hdfs:///x", "description": "'
 
@@ -167,6 +168,7 @@ class ForeignTests(ConsoleCase):
 
             def render(self, request: Any) -> bytes:
                 request.setHeader(b"content-type", b"text/html")
+                request.setHeader(b"connection", b"close")
                 return page_text.encode()
 
         api = f"{self.base}/v1.1/{self.svcd.tenant}"
@@ -181,29 +183,25 @@ class ForeignTests(ConsoleCase):
         port = reactor.listenTCP(0, site, interface="127.0.0.1")
         self.addCleanup(port.stopListening)
         foreign = f"http://127.0.0.1:{port.getHost().port}/"
-
-        def walk(page: Any) -> None:
-            cluster = self.active(name="victim")
-            answers: dict[str, int] = {}
-            page.on("response", lambda r: answers.update({f"{r.request.method} {r.url}": r.status}))
-            with page.expect_response(f"{api}/data-sources"):
-                page.goto(foreign)
-                page.evaluate("document.forms[0].submit()")
-            self.assertEqual(page.evaluate(READ, api), [""] * TRIES)
-            for frame in page.frames[1:]:
-                self.assertNotIn("svcd", frame.title())
-                self.assertEqual(frame.get_by_role("link").count(), 0)
-            self.assertEqual(page.evaluate("document.images[0].naturalWidth"), 0)
-            own = {key: status for key, status in answers.items() if api in key}
-            self.assertEqual(set(own.values()), {403}, own)
-            self.assertEqual(self.call("GET", "/data-sources").json["data_sources"], [])
-            self.assertEqual(self.call("GET", f"/clusters/{cluster}").status, 200)
-            with page.expect_popup() as opened:
-                page.evaluate("(url) => { window.other = open(url); }", f"{self.base}/console/")
-            opened.value.get_by_role("link", name="victim").wait_for()  # as by a link
-            self.assertTrue(page.evaluate("other.closed"))  # for the foreign page there is none
-            typed = page.context.new_page()
-            typed.goto(f"{self.base}/console/")  # as a person types it
-            typed.get_by_role("link", name="victim").wait_for()
-
-        await self.walk(walk)
+        cluster = self.active(name="victim")
+        answers: dict[str, int] = {}
+        page.on("response", lambda r: answers.update({f"{r.request.method} {r.url}": r.status}))
+        with page.expect_response(f"{api}/data-sources"):
+            page.goto(foreign)
+            page.evaluate("document.forms[0].submit()")
+        self.assertEqual(page.evaluate(READ, api), [""] * TRIES)
+        for frame in page.frames[1:]:
+            self.assertNotIn("svcd", frame.title())
+            self.assertEqual(frame.get_by_role("link").count(), 0)
+        self.assertEqual(page.evaluate("document.images[0].naturalWidth"), 0)
+        own = {key: status for key, status in answers.items() if api in key}
+        self.assertEqual(set(own.values()), {403}, own)
+        self.assertEqual(self.call("GET", "/data-sources").json["data_sources"], [])
+        self.assertEqual(self.call("GET", f"/clusters/{cluster}").status, 200)
+        with page.expect_popup() as opened:
+            page.evaluate("(url) => { window.other = open(url); }", f"{self.base}/console/")
+        opened.value.get_by_role("link", name="victim").wait_for()  # as by a link
+        self.assertTrue(page.evaluate("other.closed"))  # for the foreign page there is none
+        typed = page.context.new_page()
+        typed.goto(f"{self.base}/console/")  # as a person types it
+        typed.get_by_role("link", name="victim").wait_for()

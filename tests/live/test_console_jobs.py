@@ -13,17 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from svcd.cli.job_files import with_digest
-from tests.support.console import HOSTILE, ConsoleCase
+from tests.support.console import HOSTILE, ConsoleCase, chosen, walk
 
-SCRIPT = b"A = LOAD '$INPUT';"
+SCRIPT: bytes = chosen("")["buffer"]
 
 
 class JobsTests(ConsoleCase):
     settings = {"server.max_binary_bytes": "1000"}
-
-    def file(self, name: str, data: bytes = SCRIPT) -> dict[str, Any]:
-        """A file as a browser's file chooser gets it."""
-        return {"name": name, "mimeType": "text/plain", "buffer": data}
 
     def pasted(self, command: str, program: str) -> None:
         """Run a command of the page where the file of its program is, and nothing else."""
@@ -45,6 +41,18 @@ class JobsTests(ConsoleCase):
                 cwd=folder, env={**kept, **api}, stdin=subprocess.DEVNULL, check=True, timeout=60,
             )  # fmt: skip
 
+    def drop(self, page: Any, name: str) -> None:
+        """Drop a file where the page takes it; beside that place nothing happens."""
+        data = page.evaluate_handle(
+            "(name) => { const all = new DataTransfer();"
+            " all.items.add(new File(['A = 1;'], name)); return all; }",
+            name,
+        )
+        page.locator(".drop").dispatch_event("drop", {"dataTransfer": data})
+        page.get_by_role("row", name=name).wait_for()
+        beside = "document.body.dispatchEvent(new Event('drop', {bubbles: true, cancelable: true}))"
+        self.assertFalse(page.evaluate(beside), "the browser would show the file")
+
     def crowd(self, page: Any, like: str) -> None:
         """Let the API answer with 134 clusters, four of which have 400 events each."""
         (one,) = (c for c in self.call("GET", "/clusters").json["clusters"] if c["id"] == like)
@@ -58,308 +66,207 @@ class JobsTests(ConsoleCase):
             lambda r: r.fulfill(json={"events": events}),
         )
 
-    async def test_a_job_is_made_of_files_and_run(self) -> None:
+    @walk()
+    def test_a_job_is_made_of_files_and_run(self, page: Any) -> None:
         """Each refusal stands beside its field, nothing typed is lost, two presses act once."""
+        writes: list[str] = []
+        page.on("request", lambda r: r.method != "GET" and writes.append(r.method))
+        cluster = self.active()
+        page.goto("/console/#/jobs")
+        page.get_by_text("No jobs yet").wait_for()
+        page.get_by_role("link", name="Data sources").click()
+        page.get_by_role("link", name="New data source").click()
+        page.get_by_label("Name").fill("in put")
+        page.get_by_label("Type").select_option("objstore")
+        page.get_by_label("URL").fill("objstore://box/in")
+        page.get_by_role("button", name="Create the data source").click()
+        page.get_by_text('got "in put"').wait_for()
+        self.assertEqual(page.get_by_label("Name").get_attribute("aria-invalid"), "true")
+        self.assertEqual(page.evaluate("document.activeElement.value"), "in put")
+        page.get_by_label("Name").fill("in")
+        page.keyboard.press("Enter")
+        page.locator(".field", has_text="User").get_by_text("needs user and password").wait_for()
+        page.get_by_role("link", name="Jobs").last.click()
+        page.go_back()
+        self.assertEqual(page.get_by_label("URL").input_value(), "objstore://box/in")
+        page.get_by_label("Type").select_option("hdfs")
+        page.get_by_label("URL").fill("hdfs:///in")
+        page.get_by_label("Description").fill(HOSTILE)
+        self.assertIn("svcd source add in hdfs:///in", page.locator("main").inner_text())
+        page.get_by_role("button", name="Create the data source").dblclick()
+        page.get_by_role("row", name="in hdfs hdfs:///in").wait_for()
+        self.assertEqual(writes, ["POST"] * 3)
+        self.call("POST", "/data-sources", {"name": "out", "type": "hdfs", "url": "hdfs:///out"})
 
-        def walk(page: Any) -> None:
-            writes: list[str] = []
-            page.on("request", lambda r: r.method != "GET" and writes.append(r.method))
-            cluster = self.active()
-            page.goto("/console/#/jobs")
-            page.get_by_text("No jobs yet").wait_for()
-            page.get_by_role("link", name="Data sources").click()
-            page.get_by_role("link", name="New data source").click()
-            page.get_by_label("Name").fill("in put")
-            page.get_by_label("Type").select_option("objstore")
-            page.get_by_label("URL").fill("objstore://box/in")
-            page.get_by_role("button", name="Create the data source").click()
-            page.get_by_text('got "in put"').wait_for()
-            self.assertEqual(page.get_by_label("Name").get_attribute("aria-invalid"), "true")
-            self.assertEqual(page.evaluate("document.activeElement.value"), "in put")
-            page.get_by_label("Name").fill("in")
-            page.keyboard.press("Enter")
-            page.locator(".field", has_text="User").get_by_text(
-                "needs user and password"
-            ).wait_for()
-            page.get_by_role("link", name="Jobs").last.click()
-            page.go_back()
-            self.assertEqual(page.get_by_label("URL").input_value(), "objstore://box/in")
-            page.get_by_label("Type").select_option("hdfs")
-            page.get_by_label("URL").fill("hdfs:///in")
-            page.get_by_label("Description").fill(HOSTILE)
-            self.assertIn("svcd source add in hdfs:///in", page.locator("main").inner_text())
-            page.get_by_role("button", name="Create the data source").dblclick()
-            page.get_by_role("row", name="in hdfs hdfs:///in").wait_for()
-            self.assertEqual(writes, ["POST"] * 3)
-            self.call(
-                "POST", "/data-sources", {"name": "out", "type": "hdfs", "url": "hdfs:///out"}
-            )
+        page.goto("/console/#/jobs?new=1")
+        page.get_by_label("Name").fill("report")
+        page.get_by_role("button", name="Create the job").click()
+        mains = page.get_by_role("group", name="Main binaries")
+        mains.get_by_text("a Pig job needs at least one main binary").wait_for()
+        self.assertEqual(page.get_by_label("Name").input_value(), "report")
+        page.get_by_text("at most 1000 bytes each").first.wait_for()
+        mains.get_by_label("Upload").set_input_files(
+            [chosen("_report.pig"), chosen("large.pig", b"x" * 1001)]
+        )
+        page.get_by_text("svcd takes at most 1000 bytes").wait_for()
+        page.get_by_text("Uploaded").wait_for()
+        self.assertTrue(mains.get_by_label("report.pig").first.is_checked())
+        self.assertIn('"mains":["report.pig"]', page.locator("main").inner_text())
+        (binary,) = self.call("GET", "/job-binaries").json["binaries"]
+        self.assertEqual(binary["file_name"], "_report.pig")
+        page.get_by_role("button", name="Create the job").dblclick()
+        page.locator("h1", has_text="report").wait_for()
+        self.assertEqual(len(self.call("GET", "/jobs").json["jobs"]), 1)
 
-            page.goto("/console/#/jobs?new=1")
-            page.get_by_label("Name").fill("report")
-            page.get_by_role("button", name="Create the job").click()
-            mains = page.get_by_role("group", name="Main binaries")
-            mains.get_by_text("a Pig job needs at least one main binary").wait_for()
-            self.assertEqual(page.get_by_label("Name").input_value(), "report")
-            page.get_by_text("at most 1000 bytes each").first.wait_for()
-            mains.get_by_label("Upload").set_input_files(
-                [self.file("_report.pig"), self.file("large.pig", b"x" * 1001)]
-            )
-            page.get_by_text("svcd takes at most 1000 bytes").wait_for()
-            page.get_by_text("Uploaded").wait_for()
-            self.assertTrue(mains.get_by_label("report.pig").first.is_checked())
-            self.assertIn('"mains":["report.pig"]', page.locator("main").inner_text())
-            (binary,) = self.call("GET", "/job-binaries").json["binaries"]
-            self.assertEqual(binary["file_name"], "_report.pig")
-            page.get_by_role("button", name="Create the job").dblclick()
-            page.locator("h1", has_text="report").wait_for()
-            self.assertEqual(len(self.call("GET", "/jobs").json["jobs"]), 1)
+        page.get_by_role("link", name="Run it").click()
+        page.get_by_label("Cluster").select_option("etl")
+        page.get_by_label("Input").select_option(label="in (hdfs:///in)")
+        page.get_by_label("Output").select_option(label="in (hdfs:///in)")
+        page.get_by_label("Parameters").fill("DAY=1=2\n A=")
+        check = page.get_by_role("button", name="Check only")
+        check.click()
+        page.locator(".field", has_text="Output").get_by_text("are the same folder").wait_for()
+        page.get_by_label("Output").select_option(label="out (hdfs:///out)")
+        check.click()
+        page.locator(".field", has_text="Parameters").get_by_text("cannot be written").wait_for()
+        page.get_by_label("Parameters").fill("DAY=1=2\nA=")
+        check.click()
+        page.get_by_text("svcd would accept this").wait_for()
+        self.assertEqual(self.call("GET", "/job-executions").json["job_executions"], [])
+        page.get_by_label("Options").fill("dfs.replication=1")
+        command = (
+            "svcd run _report.pig --on etl --type Pig --input hdfs:///in --output"
+            " hdfs:///out -c dfs.replication=1 -p DAY=1=2 -p A="
+        )
+        self.assertIn(command, page.locator("main").inner_text())
+        page.get_by_role("button", name="Run the job").dblclick()
+        page.locator(".facts", has_text="on etl").wait_for()
+        (run,) = self.call("GET", "/job-executions").json["job_executions"]
+        self.assertEqual(
+            (run["cluster_id"], run["job_configs"]),
+            (
+                cluster,
+                {
+                    "configs": {"dfs.replication": "1"},
+                    "args": [],
+                    "params": {"DAY": "1=2", "A": ""},
+                },
+            ),
+        )
+        self.pasted(command, "_report.pig")
+        runs = self.call("GET", "/job-executions").json["job_executions"]
+        (other,) = (each for each in runs if each["id"] != run["id"])
+        for key in ("cluster_id", "input_id", "output_id", "job_configs"):
+            self.assertEqual(other[key], run[key], key)
 
-            page.get_by_role("link", name="Run it").click()
-            page.get_by_label("Cluster").select_option("etl")
-            page.get_by_label("Input").select_option(label="in (hdfs:///in)")
-            page.get_by_label("Output").select_option(label="in (hdfs:///in)")
-            page.get_by_label("Parameters").fill("DAY=1=2\n A=")
-            check = page.get_by_role("button", name="Check only")
-            check.click()
-            page.locator(".field", has_text="Output").get_by_text("are the same folder").wait_for()
-            page.get_by_label("Output").select_option(label="out (hdfs:///out)")
-            check.click()
-            page.locator(".field", has_text="Parameters").get_by_text(
-                "cannot be written"
-            ).wait_for()
-            page.get_by_label("Parameters").fill("DAY=1=2\nA=")
-            check.click()
-            page.get_by_text("svcd would accept this").wait_for()
-            self.assertEqual(self.call("GET", "/job-executions").json["job_executions"], [])
-            page.get_by_label("Options").fill("dfs.replication=1")
-            command = (
-                "svcd run _report.pig --on etl --type Pig --input hdfs:///in --output"
-                " hdfs:///out -c dfs.replication=1 -p DAY=1=2 -p A="
-            )
-            self.assertIn(command, page.locator("main").inner_text())
-            page.get_by_role("button", name="Run the job").dblclick()
-            page.locator(".facts", has_text="on etl").wait_for()
-            (run,) = self.call("GET", "/job-executions").json["job_executions"]
-            self.assertEqual(
-                (run["cluster_id"], run["job_configs"]),
-                (
-                    cluster,
-                    {
-                        "configs": {"dfs.replication": "1"},
-                        "args": [],
-                        "params": {"DAY": "1=2", "A": ""},
-                    },
-                ),
-            )
-            self.pasted(command, "_report.pig")
-            runs = self.call("GET", "/job-executions").json["job_executions"]
-            (other,) = (each for each in runs if each["id"] != run["id"])
-            for key in ("cluster_id", "input_id", "output_id", "job_configs"):
-                self.assertEqual(other[key], run[key], key)
-
-        await self.walk(walk)
-
-    async def test_a_job_is_made_like_another(self) -> None:
-        """With its binaries and a free name. A local input needs the command line, and says so."""
-
-        def walk(page: Any) -> None:
-            self.active()
-            job = self.job("count")
-            binary = self.call("GET", f"/jobs/{job}").json["job"]["mains"][0]["id"]
-            self.call("POST", "/jobs", {"name": "count-2", "type": "Pig", "mains": [binary]})
-            page.goto(f"/console/#/jobs/{job}")
-            page.get_by_role("link", name="New from this").click()
-            page.get_by_role("form", name="New job like count").wait_for()
-            self.assertEqual(page.get_by_label("Name", exact=True).input_value(), "count-3")
-            self.assertEqual(page.get_by_label("Type").input_value(), "Pig")
-            mains = page.get_by_role("group", name="Main binaries")
-            self.assertTrue(mains.get_by_label("count.pig").is_checked())
-            page.get_by_label("Description").fill("better")
-            page.get_by_role("button", name="Create the job").click()
-            page.locator("h1", has_text="count-3").wait_for()
-            made = {each["name"]: each for each in self.call("GET", "/jobs").json["jobs"]}
-            for key in ("type", "mains", "libs"):
-                self.assertEqual(made["count-3"][key], made["count"][key])
-            self.assertEqual(made["count-3"]["description"], "better")
-            page.get_by_role("link", name="Run it").click()
-            page.get_by_text("Use a file of your computer").click()
-            page.get_by_text("svcd run count.pig --on etl --type Pig --input PATH").wait_for()
-
-        await self.walk(walk)
-
-    async def test_events_of_everything_are_seen_as_they_come(self) -> None:
+    @walk()
+    def test_events_of_everything_are_seen_as_they_come(self, page: Any) -> None:
         """The address keeps the filters, texts of tenants are text, the list is bounded."""
         message = json.dumps({"forbidden": {"message": f"Quota exceeded {HOSTILE}"}})
+        cluster, job = self.active(), self.job("report")
+        page.goto("/console/#/events")
+        page.locator(".events", has_text="etl Active").wait_for()
+        made = self.run_job(
+            job, cluster, svcd__fake__outcome="fail", svcd__fake__error=f"ERROR 1: {HOSTILE}"
+        )
+        failed = page.locator(".events li", has_text="ERROR 1: <b onclick")
+        failed.wait_for()
+        self.svcd.faults.add(
+            where="compute", method="POST", path="servers", status=403, body=message
+        )
+        self.make(name="poor")
+        page.locator(".events li", has_text="poor").filter(has_text="QUOTA").first.wait_for()
+        page.get_by_label("Failures only").check()
+        self.assertEqual(page.locator(".events", has_text="Active").count(), 0)
+        page.locator(".filters select").first.select_option("runs")
+        page.locator("h1", has_text="Events 1").wait_for()
+        page.locator(".filters select").last.select_option("poor")
+        page.get_by_text("No event fits the filters").wait_for()
+        page.go_back()
+        page.reload()
+        failed.get_by_role("link", name="report").click()
+        page.locator("section", has_text="hdfs://x/i").first.wait_for()
+        page.get_by_role("link", name="Run with changes").click()
+        page.get_by_label("Options").fill("svcd.fake.outcome=ok")
+        self.assertEqual(page.locator("select").first.input_value(), cluster)
+        self.assertIn(f"like={made}", page.url)
+        page.get_by_role("link", name="Home").click()
+        cards = page.locator(".card")
+        page.locator(".card", has_text="QUOTA").wait_for()
+        self.assertEqual(
+            [each.split("\n")[0] for each in cards.all_inner_texts()], ["Error", "KILLED"]
+        )
+        self.assertEqual(page.locator("main b").count(), 0)
+        page.locator(".card", has_text="QUOTA").click()
+        step = "create server on master-001, worker-001, worker-002, 3 times"
+        page.locator(".failures", has_text="QUOTA").filter(has_text=step).wait_for()
 
-        def walk(page: Any) -> None:
-            cluster, job = self.active(), self.job("report")
-            page.goto("/console/#/events")
-            page.locator(".events", has_text="etl Active").wait_for()
-            made = self.run_job(
-                job, cluster, svcd__fake__outcome="fail", svcd__fake__error=f"ERROR 1: {HOSTILE}"
-            )
-            failed = page.locator(".events li", has_text="ERROR 1: <b onclick")
-            failed.wait_for()
-            self.svcd.faults.add(
-                where="compute", method="POST", path="servers", status=403, body=message
-            )
-            self.make(name="poor")
-            page.locator(".events li", has_text="poor").filter(has_text="QUOTA").first.wait_for()
-            page.get_by_label("Failures only").check()
-            self.assertEqual(page.locator(".events", has_text="Active").count(), 0)
-            page.locator(".filters select").first.select_option("runs")
-            page.locator("h1", has_text="Events 1").wait_for()
-            page.locator(".filters select").last.select_option("poor")
-            page.get_by_text("No event fits the filters").wait_for()
-            page.go_back()
-            page.reload()
-            failed.get_by_role("link", name="report").click()
-            page.locator("section", has_text="hdfs://x/i").first.wait_for()
-            page.get_by_role("link", name="Run with changes").click()
-            page.get_by_label("Options").fill("svcd.fake.outcome=ok")
-            self.assertEqual(page.locator("select").first.input_value(), cluster)
-            self.assertIn(f"like={made}", page.url)
-            page.get_by_role("link", name="Home").click()
-            cards = page.locator(".card")
-            page.locator(".card", has_text="QUOTA").wait_for()
-            self.assertEqual(
-                [each.split("\n")[0] for each in cards.all_inner_texts()], ["Error", "KILLED"]
-            )
-            self.assertEqual(page.locator("main b").count(), 0)
+        self.crowd(page, cluster)
+        page.goto("/console/#/events")
+        page.reload()
+        page.get_by_text("The newest 500 of 903").wait_for()
+        page.get_by_role("button", name="Read more").click()
+        page.get_by_text("The newest 500 of 1203").wait_for()
+        self.assertEqual(page.locator(".events li").count(), 500)
 
-            self.crowd(page, cluster)
-            page.goto("/console/#/events")
-            page.reload()
-            page.get_by_text("The newest 500 of 903").wait_for()
-            page.get_by_role("button", name="Read more").click()
-            page.get_by_text("The newest 500 of 1203").wait_for()
-            self.assertEqual(page.locator(".events li").count(), 500)
+        (run,) = self.call("GET", "/job-executions").json["job_executions"]
+        wait = {"code": "NO_ENGINE", "step": "submit", "text": "the engine is away"}
+        wait |= {"since": "2026-01-01T00:00:00", "until": None}
+        waits = run | {"id": "w", "info": {"status": "RUNNING", "waiting": wait}}
+        later = run | {"id": "later", "created_at": "2099-01-01T00:00:00"}
+        runs = {"job_executions": [run, waits, later]}
+        page.route("**/job-executions", lambda r: r.fulfill(json=runs))
+        page.goto("/console/#/")
+        page.reload()
+        page.get_by_text("the engine is away").wait_for()
+        heads = [each.split("\n")[0] for each in cards.all_inner_texts()]
+        self.assertEqual(heads, ["KILLED", "waits"])
+        self.assertEqual(page.locator(".card.wait .state.wait").count(), 1)
 
-            (run,) = self.call("GET", "/job-executions").json["job_executions"]
-            wait = {"code": "NO_ENGINE", "step": "submit", "text": "the engine is away"}
-            wait |= {"since": "2026-01-01T00:00:00", "until": None}
-            waits = run | {"id": "w", "info": {"status": "RUNNING", "waiting": wait}}
-            later = run | {"id": "later", "created_at": "2099-01-01T00:00:00"}
-            runs = {"job_executions": [run, waits, later]}
-            page.route("**/job-executions", lambda r: r.fulfill(json=runs))
-            page.goto("/console/#/")
-            page.reload()
-            page.get_by_text("the engine is away").wait_for()
-            heads = [each.split("\n")[0] for each in cards.all_inner_texts()]
-            self.assertEqual(heads, ["KILLED", "waits"])
-            self.assertEqual(page.locator(".card.wait .state.wait").count(), 1)
+    @walk()
+    def test_deleting_asks_for_the_name_and_says_what_uses_it(self, page: Any) -> None:
+        """A binary goes with its data. A file whose name is taken becomes another binary.
 
-        await self.walk(walk)
-
-    async def test_deleting_asks_for_the_name_and_says_what_uses_it(self) -> None:
-        """A binary goes with its data. A file whose name is taken becomes another binary."""
-
-        def walk(page: Any) -> None:
-            self.job("report")
-            page.goto("/console/#/jobs?show=binaries&new=1")
-            page.get_by_label("Upload").set_input_files([self.file("report.pig")])
-            other = with_digest("report.pig", sha256(SCRIPT).hexdigest())
-            page.get_by_text(f"as {other}: the project has another report.pig").wait_for()
-            dialog = page.get_by_role("dialog")
-            for name, kept in (("report.pig", 2), (other, 1)):
-                page.get_by_role("button", name=f"Delete {name}").click()
-                dialog.get_by_label(f"Type {name}").fill(name)
-                self.assertIn(f"svcd binary rm {name}", dialog.inner_text())
-                dialog.get_by_role("button", name="Delete the binary").click()
-                if kept == 2:
-                    dialog.get_by_text("report").last.wait_for()
-                    page.keyboard.press("Escape")
-                dialog.wait_for(state="hidden")
-                data = self.call("GET", "/job-binary-internals").json["binaries"]
-                self.assertEqual(len(data), kept, name)
-            long = {"name": "deep", "type": "hdfs", "url": f"hdfs:///{'d/' * 500}end"}
-            self.call("POST", "/data-sources", long)
-            page.get_by_role("link", name="Data sources 1").click()
-            page.get_by_role("button", name="Show all 1011 characters").click()
-            page.get_by_text("d/end").wait_for()
-            page.get_by_role("link", name="Jobs 1").click()
-            page.get_by_label("Find a job").fill("rep")
-            page.get_by_role("link", name="report").click()
-            page.get_by_role("button", name="Delete").click()
-            dialog.get_by_label("Type report").fill("report")
-            page.keyboard.press("Enter")
-            page.get_by_text("The job report is deleted.").wait_for()
-            page.get_by_text("No jobs yet").wait_for()
-
-        await self.walk(walk)
-
-    async def test_a_dropped_file_is_uploaded_and_the_keyboard_suffices(self) -> None:
-        """All controls have labels, and the one with the focus is seen."""
-
-        def walk(page: Any) -> None:
-            page.goto("/console/#/jobs?show=binaries&new=1")
-            drop = page.locator(".drop")
-            drop.get_by_text("at most").wait_for()
-            data = page.evaluate_handle(
-                "() => { const all = new DataTransfer();"
-                " all.items.add(new File(['A = 1;'], 'dropped.pig')); return all; }"
-            )
-            drop.dispatch_event("drop", {"dataTransfer": data})
-            page.get_by_role("row", name="dropped.pig").wait_for()
-            missed = (
-                "document.body.dispatchEvent(new Event('drop', {bubbles: true, cancelable: true}))"
-            )
-            self.assertFalse(page.evaluate(missed), "the browser would show the file")
-            for view in ("?new=1", "?show=sources&new=1", "?show=binaries&new=1"):
-                page.goto(f"/console/#/jobs{view}")
-                page.get_by_role("heading", name="New").wait_for()
-                bare = page.evaluate(
-                    "[...document.querySelectorAll('input, select, textarea')]"
-                    ".filter((e) => !e.labels.length && !e.ariaLabel).map((e) => e.outerHTML)"
-                )
-                self.assertEqual(bare, [], view)
-            page.goto("/console/#/jobs?show=sources&new=1")
-            page.get_by_label("Name").focus()
-            page.keyboard.type("typed")
-            page.keyboard.press("Tab")
-            page.keyboard.press("Tab")
-            page.keyboard.type("hdfs:///typed")
-            for _ in range(4):
-                page.keyboard.press("Tab")
-            outline = "getComputedStyle(document.activeElement).outlineStyle"
-            self.assertEqual(page.evaluate(outline), "solid")
-            self.assertIn("Create", page.evaluate("document.activeElement.textContent"))
-            page.keyboard.press("Enter")
-            page.get_by_role("row", name="typed").wait_for()
-
-        await self.walk(walk)
-
-    async def test_a_request_and_an_upload_without_an_answer_end(self) -> None:
-        """After 75 seconds; the page says so, and offers another try."""
-
-        def walk(page: Any) -> None:
-            page.clock.install()
-            for url in ("**/data-sources", "**/job-binary-internals/*"):
-                page.route(url, lambda r: r.request.method == "GET" and r.continue_())
-            page.goto("/console/#/jobs?show=sources&new=1")
-            page.get_by_label("Name").fill("in")
-            page.get_by_label("URL").fill("hdfs:///in")
-            with page.expect_request(lambda r: r.method == "POST"):
-                page.keyboard.press("Enter")
-            page.clock.fast_forward(76_000)
-            page.get_by_text("svcd has not answered for 75 seconds: try again").wait_for()
-            self.assertTrue(page.get_by_role("button", name="Create the data").is_enabled())
-            page.goto("/console/#/jobs?show=binaries&new=1")
-            page.get_by_text("at most").wait_for()
-            with page.expect_request(lambda r: r.method == "PUT"):
-                page.get_by_label("Upload").set_input_files([self.file("a.pig")])
-            page.clock.fast_forward(76_000)
-            page.get_by_text("nothing has moved for 75 seconds").wait_for()
-            page.get_by_role("button", name="Upload again").wait_for()
-
-        await self.walk(walk)
+        A file may be dropped, too.
+        """
+        self.job("report")
+        page.goto("/console/#/jobs?show=binaries&new=1")
+        page.get_by_label("Upload").set_input_files([chosen("report.pig")])
+        other = with_digest("report.pig", sha256(SCRIPT).hexdigest())
+        page.get_by_text(f"as {other}: the project has another report.pig").wait_for()
+        self.drop(page, "dropped.pig")
+        dialog = page.get_by_role("dialog")
+        for name, kept in (("report.pig", 3), (other, 2), ("dropped.pig", 1)):
+            page.get_by_role("button", name=f"Delete {name}").click()
+            dialog.get_by_label(f"Type {name}").fill(name)
+            self.assertIn(f"svcd binary rm {name}", dialog.inner_text())
+            dialog.get_by_role("button", name="Delete the binary").click()
+            if kept == 3:
+                dialog.get_by_text("report").last.wait_for()
+                page.keyboard.press("Escape")
+            dialog.wait_for(state="hidden")
+            data = self.call("GET", "/job-binary-internals").json["binaries"]
+            self.assertEqual(len(data), kept, name)
+        long = {"name": "deep", "type": "hdfs", "url": f"hdfs:///{'d/' * 500}end"}
+        self.call("POST", "/data-sources", long)
+        page.get_by_role("link", name="Data sources 1").click()
+        page.get_by_role("button", name="Show all 1011 characters").click()
+        page.get_by_text("d/end").wait_for()
+        page.get_by_role("link", name="Jobs 1").click()
+        page.get_by_label("Find a job").fill("rep")
+        page.get_by_role("link", name="report").click()
+        page.get_by_role("button", name="Delete").click()
+        dialog.get_by_label("Type report").fill("report")
+        page.keyboard.press("Enter")
+        page.get_by_text("The job report is deleted.").wait_for()
+        page.get_by_text("No jobs yet").wait_for()
 
 
 class CorrectionTests(ConsoleCase):
     """A data engineer's program with a mistake: from the failed run to the one that succeeds."""
 
-    async def test_a_corrected_program(self) -> None:
+    @walk()
+    def test_a_corrected_program(self, page: Any) -> None:
         """As with `svcd run`: another binary and another job, and the same content only once."""
         fixed = b"A = LOAD '$INPUT' AS (line);"
         other = with_digest("report.pig", sha256(fixed).hexdigest())
@@ -368,43 +275,83 @@ class CorrectionTests(ConsoleCase):
             rows: list[dict[str, Any]] = self.call("GET", path).json["binaries"]
             return sorted(each["name"] for each in rows)
 
-        def walk(page: Any) -> None:
-            failed = self.run_job(
-                self.job("report"),
-                self.active(),
-                svcd__fake__outcome="fail",
-                svcd__fake__error="ERROR 1200: mismatched input",
-            )
-            page.goto("/console/")
-            page.locator(".card", has_text="ERROR 1200: mismatched input").click()
-            page.get_by_role("alert").get_by_text("ERROR 1200: mismatched input").wait_for()
-            page.locator(".facts").get_by_role("link", name="job").click()
-            page.get_by_role("link", name="New from this").click()
-            mains = page.get_by_role("group", name="Main binaries")
-            self.assertTrue(mains.get_by_label("report.pig").first.is_checked())
-            file = {"name": "report.pig", "mimeType": "text/plain", "buffer": fixed}
-            mains.get_by_label("Upload").set_input_files([file])
-            page.get_by_text(f"as {other}: the project has another report.pig").wait_for()
-            self.assertTrue(mains.get_by_label(other).first.is_checked())
-            self.assertFalse(mains.get_by_label("report.pig", exact=True).is_checked())
-            mains.get_by_label("Upload").set_input_files([file])
-            page.get_by_text("Uploaded").nth(1).wait_for()
-            self.assertEqual(names("/job-binaries"), [other, "report.pig"])
-            self.assertEqual(names("/job-binary-internals"), ["a.pig", other])
-            page.get_by_role("button", name="Create the job").click()
-            page.locator("h1", has_text="report-2").wait_for()
-            jobs = self.call("GET", "/jobs").json["jobs"]
-            made = {each["name"]: [b["name"] for b in each["mains"]] for each in jobs}
-            self.assertEqual(made, {"report": ["report.pig"], "report-2": [other]})
+        failed = self.run_job(
+            self.job("report"),
+            self.active(),
+            svcd__fake__outcome="fail",
+            svcd__fake__error="ERROR 1200: mismatched input",
+        )
+        page.goto("/console/")
+        page.locator(".card", has_text="ERROR 1200: mismatched input").click()
+        page.get_by_role("alert").get_by_text("ERROR 1200: mismatched input").wait_for()
+        page.locator(".facts").get_by_role("link", name="job").click()
+        page.get_by_role("link", name="New from this").click()
+        mains = page.get_by_role("group", name="Main binaries")
+        self.assertTrue(mains.get_by_label("report.pig").first.is_checked())
+        file = chosen("report.pig", fixed)
+        mains.get_by_label("Upload").set_input_files([file])
+        page.get_by_text(f"as {other}: the project has another report.pig").wait_for()
+        self.assertTrue(mains.get_by_label(other).first.is_checked())
+        self.assertFalse(mains.get_by_label("report.pig", exact=True).is_checked())
+        mains.get_by_label("Upload").set_input_files([file])
+        page.get_by_text("Uploaded").nth(1).wait_for()
+        self.assertEqual(names("/job-binaries"), [other, "report.pig"])
+        self.assertEqual(names("/job-binary-internals"), ["a.pig", other])
+        page.get_by_role("button", name="Create the job").click()
+        page.locator("h1", has_text="report-2").wait_for()
+        jobs = self.call("GET", "/jobs").json["jobs"]
+        made = {each["name"]: [b["name"] for b in each["mains"]] for each in jobs}
+        self.assertEqual(made, {"report": ["report.pig"], "report-2": [other]})
 
-            options = page.get_by_label("Options: NAME=VALUE, one on a line")
-            self.assertIn("svcd.fake.outcome=fail", options.input_value())
-            options.fill("")
-            page.get_by_role("button", name="Run the job").click()
-            page.locator(".facts", has_text="SUCCEEDED").wait_for()
-            runs = self.call("GET", "/job-executions").json["job_executions"]
-            before, after = sorted(runs, key=lambda each: bool(each["id"] != failed))
-            for key in ("cluster_id", "input_id", "output_id"):
-                self.assertEqual(after[key], before[key], key)
+        page.get_by_text("Use a file of your computer").click()
+        page.get_by_text("svcd run").filter(has_text="--on etl --type Pig --input PATH").wait_for()
+        options = page.get_by_label("Options: NAME=VALUE, one on a line")
+        self.assertIn("svcd.fake.outcome=fail", options.input_value())
+        options.fill("")
+        page.get_by_role("button", name="Run the job").click()
+        page.locator(".facts", has_text="SUCCEEDED").wait_for()
+        runs = self.call("GET", "/job-executions").json["job_executions"]
+        before, after = sorted(runs, key=lambda each: bool(each["id"] != failed))
+        for key in ("cluster_id", "input_id", "output_id"):
+            self.assertEqual(after[key], before[key], key)
 
-        await self.walk(walk)
+
+class RunTests(ConsoleCase):
+    @walk()
+    def test_a_job_is_followed_cancelled_and_run_again(self, page: Any) -> None:
+        """And one that fails says why."""
+        cluster, job = self.active(), self.job("report")
+        failed = self.run_job(
+            job, cluster, svcd__fake__outcome="fail", svcd__fake__error=f"ERROR 1: {HOSTILE}"
+        )
+        asked: list[str] = []
+        page.on("request", lambda r: r.url.endswith("/story") and asked.append(r.url))
+        page.goto(f"/console/#/runs/{failed}")
+        page.get_by_role("alert").get_by_text("ERROR 1: <b onclick").wait_for()
+        page.get_by_role("row", name="job-node").wait_for()
+        page.locator(".log").get_by_text("<b onclick").wait_for()
+        page.get_by_text("1 line of Oozie, Hadoop, Pig, Spark and Java is left out").wait_for()
+        page.get_by_label("Everything").check()
+        page.get_by_label("Find in the log").fill("submitted")
+        page.get_by_text(re.compile(r"1 of \d+ lines")).wait_for()
+        self.assertIn("find=submitted", page.url)
+        slow = self.run_job(job, cluster, svcd__fake__run_s="4000")
+        page.goto(f"/console/#/runs/{slow}")
+        page.locator(".facts", has_text="RUNNING").wait_for()
+        page.get_by_role("button", name="Cancel", exact=True).click()
+        page.get_by_role("button", name="Cancel the run").dblclick()
+        page.locator(".facts", has_text="KILLED").wait_for()
+        page.wait_for_timeout(2500)  # the page asks after changes of the run only
+        for run in (failed, slow):
+            self.assertLess(sum(run in url for url in asked), 5)
+        page.get_by_role("button", name="Run again", exact=True).click()
+        page.get_by_role("dialog").get_by_role("button", name="Run again").dblclick()
+        page.locator(".facts", has_text="RUNNING").wait_for()
+        self.assertNotIn(slow, page.url)
+        page.get_by_role("navigation").get_by_role("link", name="Runs").click()
+        page.locator("h1", has_text="Runs 3").wait_for()
+        self.assertEqual(page.locator(".run").count(), 3)
+        page.get_by_label("Status").select_option("KILLED")
+        page.locator("h1", has_text="Runs 2").wait_for()
+        page.reload()
+        page.locator("h1", has_text="Runs 2").wait_for()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.support.console import ConsoleCase
+from tests.support.console import ConsoleCase, walk
 
 MOST = 120
 """Presses of Tab that the way to a control of a view may take."""
@@ -83,35 +83,34 @@ def _said(node: Any) -> tuple[str, str]:
 class KeyboardTests(ConsoleCase):
     timeout = 110
 
-    async def test_the_life_of_a_cluster_by_keys_alone(self) -> None:
+    @walk()
+    def test_the_life_of_a_cluster_by_keys_alone(self, page: Any) -> None:
         """Each control has a role and a name, and the focus is where the next key is of use."""
-
-        def walk(page: Any) -> None:
-            reader = Reader(page)
-            self.job("report")
-            for name in ("in", "out"):
-                body = {"name": name, "type": "hdfs", "url": f"hdfs:///{name}"}
-                self.call("POST", "/data-sources", body)
-            page.goto("/console/")
-            page.get_by_text("No clusters yet").wait_for()
-            reader.go("link", "To the content", "Shift+Tab")
-            reader.press("Enter")
-            reader.at("main")
-            reader.go("link", "New cluster")
-            reader.press("Enter")
-            page.get_by_label("Name", exact=True).wait_for()
-            reader.at("textbox", "Name")
-            reader.type("etl")
-            reader.go("button", "Create the cluster")
-            reader.press("Enter")
-            page.locator("h1", has_text="etl").wait_for()
-            reader.at("main")
-            page.locator(".facts", has_text="Active").wait_for()
-            self.change(page, reader)
-            self.run_it(page, reader)
-            self.delete(page, reader)
-
-        await self.walk(walk)
+        reader = Reader(page)
+        self.job("report")
+        for name in ("in", "out"):
+            body = {"name": name, "type": "hdfs", "url": f"hdfs:///{name}"}
+            self.call("POST", "/data-sources", body)
+        page.goto("/console/")
+        page.get_by_text("No clusters yet").wait_for()
+        reader.go("link", "To the content", "Shift+Tab")
+        reader.press("Enter")
+        reader.at("main")
+        reader.go("link", "New cluster")
+        reader.press("Enter")
+        page.get_by_label("Name", exact=True).wait_for()
+        reader.at("textbox", "Name")
+        reader.type("etl")
+        reader.go("button", "Create the cluster")
+        ring = "getComputedStyle(document.activeElement).outlineStyle"
+        self.assertEqual(page.evaluate(ring), "solid", "the control with the focus is seen")
+        reader.press("Enter")
+        page.locator("h1", has_text="etl").wait_for()
+        reader.at("main")
+        page.locator(".facts", has_text="Active").wait_for()
+        self.change(page, reader)
+        self.run_it(page, reader)
+        self.delete(page, reader)
 
     def change(self, page: Any, reader: Reader) -> None:
         """A question keeps the focus until it is answered; arrow keys move in the drawing."""

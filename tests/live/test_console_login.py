@@ -9,7 +9,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from svcd.testing import CLOUD_URL
-from tests.support.console import ConsoleCase
+from tests.support.console import ConsoleCase, Held, chosen, walk
 
 ALICE = {"User": "alice", "Password": "alice"}
 
@@ -37,191 +37,129 @@ class PasswordTests(ConsoleCase):
             fault = page.locator(f"#fault-{name}").bounding_box()
             self.assertGreaterEqual(fault["y"], box["y"] + box["height"])
 
-    async def test_a_user_logs_in_with_a_password(self) -> None:
+    @walk()
+    def test_a_user_logs_in_with_a_password(self, page: Any) -> None:
         """Faults stand beside the fields; only the password has to be typed again."""
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto("/console/#/runs?q=x")
+        press = page.get_by_role("button", name="Log in")
+        press.click()
+        page.get_by_text("must not be empty").first.wait_for()
+        self.in_line(page)
+        self.assertEqual(page.evaluate("document.activeElement.type"), "text")
+        page.keyboard.type("alice")  # the focus does not go on to the next wrong field
+        self.assertEqual(page.get_by_label("User").input_value(), "alice")
+        self.fill(page, Password="wrong")
+        press.dblclick()
+        page.locator("#fault-password", has_text="the password is wrong").wait_for()
+        self.assertEqual(len([url for url in asked if url.endswith("/login")]), 1)
+        self.assertEqual(page.get_by_label("User").input_value(), "alice")
+        self.assertEqual(page.get_by_label("Password").input_value(), "")
+        self.svcd.faults.add(where="identity", effect="reset_before", times=3)
+        self.fill(page)
+        press.click()
+        page.get_by_role("alert").get_by_text("cannot log anybody in now").wait_for()
+        self.assertEqual(press.inner_text(), "Log in")
+        press.click()
+        page.get_by_text("No job has run yet").wait_for()
+        self.assertIn("#/runs?q=x", page.url)
+        page.locator(".project", has_text="alpha").wait_for()
+        self.assertEqual(page.evaluate("localStorage.length + document.cookie.length"), 0)
+        kept = page.evaluate("sessionStorage.getItem('svcd')")
+        self.assertNotIn("password", kept)
+        page.reload()
+        page.locator(".project", has_text="alpha").wait_for()
+        with page.context.expect_page() as opened:
+            page.evaluate("void window.open('/console/')")  # it gets a copy of the storage
+        other = opened.value
+        other.get_by_text("Live", exact=True).wait_for()
+        page.get_by_role("button", name="Log out").click()
+        page.get_by_label("Password").wait_for()
+        other.get_by_text("You have logged out in another tab").wait_for()
+        self.assertEqual(page.evaluate("sessionStorage.length"), 0)
 
-        def walk(page: Any) -> None:
-            asked: list[str] = []
-            page.on("request", lambda request: asked.append(request.url))
-            page.goto("/console/#/runs?q=x")
-            press = page.get_by_role("button", name="Log in")
-            press.click()
-            page.get_by_text("must not be empty").first.wait_for()
-            self.in_line(page)
-            self.assertEqual(page.evaluate("document.activeElement.type"), "text")
-            page.keyboard.type("alice")  # the focus does not go on to the next wrong field
-            self.assertEqual(page.get_by_label("User").input_value(), "alice")
-            self.fill(page, Password="wrong")
-            press.dblclick()
-            page.locator("#fault-password", has_text="the password is wrong").wait_for()
-            self.assertEqual(len([url for url in asked if url.endswith("/login")]), 1)
-            self.assertEqual(page.get_by_label("User").input_value(), "alice")
-            self.assertEqual(page.get_by_label("Password").input_value(), "")
-            self.svcd.faults.add(where="identity", effect="reset_before", times=3)
-            self.fill(page)
-            press.click()
-            page.get_by_role("alert").get_by_text("cannot log anybody in now").wait_for()
-            self.assertEqual(press.inner_text(), "Log in")
-            press.click()
-            page.get_by_text("No job has run yet").wait_for()
-            self.assertIn("#/runs?q=x", page.url)
-            page.locator(".project", has_text="alpha").wait_for()
-            self.assertEqual(page.evaluate("localStorage.length + document.cookie.length"), 0)
-            kept = page.evaluate("sessionStorage.getItem('svcd')")
-            self.assertNotIn("password", kept)
-            page.reload()
-            page.locator(".project", has_text="alpha").wait_for()
-            with page.context.expect_page() as opened:
-                page.evaluate("void window.open('/console/')")  # it gets a copy of the storage
-            other = opened.value
-            other.get_by_text("Live", exact=True).wait_for()
-            page.get_by_role("button", name="Log out").click()
-            page.get_by_label("Password").wait_for()
-            other.get_by_text("You have logged out in another tab").wait_for()
-            self.assertEqual(page.evaluate("sessionStorage.length"), 0)
-
-        await self.walk(walk)
-
-    async def test_a_user_of_several_projects_chooses_one(self) -> None:
-        """The name of the project is shown, and the address stays."""
-        self.svcd.cloud.core.users_by_name["alice"].roles["beta"] = ("member",)
-
-        def walk(page: Any) -> None:
-            page.goto("/console/")
-            self.fill(page)
-            page.get_by_role("button", name="Log in").click()
-            page.get_by_label("Project").select_option(label="beta")
-            page.get_by_role("button", name="Show the project").click()
-            page.get_by_text("No clusters yet").wait_for()
-            page.locator(".project", has_text="beta").wait_for()
-
-        await self.walk(walk)
-
-    async def test_a_login_is_renewed_above_the_view(self) -> None:
+    @walk()
+    def test_a_login_is_renewed_above_the_view(self, page: Any) -> None:
         """Five minutes before its end, and after it: the view is the same, and goes on."""
 
-        def walk(page: Any) -> None:
-            def later(seconds: float) -> None:
-                self.in_reactor(lambda: self.svcd.advance(seconds))
-                self.in_reactor(lambda: Deferred.fromCoroutine(self.deaf()))
-                self.in_reactor(self.listen)  # the page learns the time when it connects again
+        def later(seconds: float) -> None:
+            self.in_reactor(lambda: self.svcd.advance(seconds))
+            self.in_reactor(lambda: Deferred.fromCoroutine(self.deaf()))
+            self.in_reactor(self.listen)  # the page learns the time when it connects again
 
-            def token() -> str:
-                return str(page.evaluate("JSON.parse(sessionStorage.svcd).token"))
+        def token() -> str:
+            return str(page.evaluate("JSON.parse(sessionStorage.svcd).token"))
 
-            def is_the_same_view() -> bool:
-                return bool(page.evaluate("document.querySelector('main section').mine === 1"))
+        def is_the_same_view() -> bool:
+            return bool(page.evaluate("document.querySelector('main section').mine === 1"))
 
-            def log_in() -> None:
-                dialog = page.get_by_role("dialog")
-                dialog.get_by_label("Password").fill("wrong")
-                page.keyboard.press("Enter")
-                dialog.get_by_text("the password is wrong").wait_for()
-                dialog.get_by_label("Password").fill("alice")
-                page.keyboard.press("Enter")
-                dialog.wait_for(state="hidden")
+        def log_in() -> None:
+            dialog = page.get_by_role("dialog")
+            dialog.get_by_label("Password").fill("wrong")
+            page.keyboard.press("Enter")
+            dialog.get_by_text("the password is wrong").wait_for()
+            dialog.get_by_label("Password").fill("alice")
+            page.keyboard.press("Enter")
+            dialog.wait_for(state="hidden")
 
-            page.goto("/console/")
-            self.fill(page)
-            page.get_by_role("button", name="Log in").click()
-            page.get_by_text("Live", exact=True).wait_for()
-            page.get_by_text("No clusters yet").wait_for()
-            page.evaluate("document.querySelector('main section').mine = 1")
-            later(3400)
-            page.get_by_text("Your login ends in").wait_for()
-            page.get_by_role("button", name="Log in again").click()
-            page.get_by_role("button", name="Later").click()
-            page.get_by_role("button", name="Log in again").click()
-            before = token()
-            self.assertTrue(self.svcd.cloud.core.living_token(before))
-            with page.expect_response("**/console/logout"):
-                log_in()
-            self.assertFalse(self.svcd.cloud.core.living_token(before))
-            self.assertTrue(self.svcd.cloud.core.living_token(token()))
-            page.get_by_text("Your login ends in").wait_for(state="detached")
-            page.get_by_text("Live", exact=True).wait_for()
-            later(3700)
-            page.get_by_role("dialog").get_by_text("Your login has ended").wait_for()
-            page.keyboard.press("Escape")
+        page.goto("/console/")
+        self.fill(page)
+        page.get_by_role("button", name="Log in").click()
+        page.get_by_text("Live", exact=True).wait_for()
+        page.get_by_text("No clusters yet").wait_for()
+        page.evaluate("document.querySelector('main section').mine = 1")
+        later(3400)
+        page.get_by_text("Your login ends in").wait_for()
+        page.get_by_role("button", name="Log in again").click()
+        page.get_by_role("button", name="Later").click()
+        page.get_by_role("button", name="Log in again").click()
+        before = token()
+        self.assertTrue(self.svcd.cloud.core.living_token(before))
+        with page.expect_response("**/console/logout"):
             log_in()
-            page.get_by_text("Live", exact=True).wait_for()
-            self.assertTrue(is_the_same_view())
+        self.assertFalse(self.svcd.cloud.core.living_token(before))
+        self.assertTrue(self.svcd.cloud.core.living_token(token()))
+        page.get_by_text("Your login ends in").wait_for(state="detached")
+        page.get_by_text("Live", exact=True).wait_for()
+        later(3700)
+        page.get_by_role("dialog").get_by_text("Your login has ended").wait_for()
+        page.keyboard.press("Escape")
+        log_in()
+        page.get_by_text("Live", exact=True).wait_for()
+        self.assertTrue(is_the_same_view())
 
-        await self.walk(walk)
-
-    async def test_an_upload_waits_for_a_new_login(self) -> None:
+    @walk()
+    def test_an_upload_waits_for_a_new_login(self, page: Any) -> None:
         """Whether the small request before it or the upload itself is refused."""
 
-        def walk(page: Any) -> None:
-            def renew() -> None:
-                dialog = page.get_by_role("dialog")
-                dialog.get_by_text("Your login has ended").wait_for()
-                dialog.get_by_label("Password").fill("alice")
-                page.keyboard.press("Enter")
+        def renew() -> None:
+            dialog = page.get_by_role("dialog")
+            dialog.get_by_text("Your login has ended").wait_for()
+            dialog.get_by_label("Password").fill("alice")
+            page.keyboard.press("Enter")
 
-            def upload(name: str) -> None:
-                file = {"name": name, "mimeType": "text/plain", "buffer": b"x" * 100}
-                page.get_by_label("Upload").set_input_files([file])
+        def upload(name: str) -> None:
+            page.get_by_label("Upload").set_input_files([chosen(name)])
 
-            page.goto("/console/#/jobs?show=binaries&new=1")
-            self.fill(page)
-            page.get_by_role("button", name="Log in").click()
-            page.get_by_role("heading", name="New binaries").wait_for()
-            revoke(self, page.evaluate("JSON.parse(sessionStorage.svcd).token"))
-            upload("one.pig")
-            renew()
-            page.locator("li", has_text="one.pig").get_by_text("Uploaded").wait_for()
-            refused = '{"error_code": 401, "error_name": "UNAUTHORIZED", "error_message": "x"}'
-            page.route(
-                "**/job-binary-internals/two*",
-                lambda route: route.fulfill(status=401, body=refused),
-                times=1,
-            )
-            upload("two.pig")
-            renew()
-            page.locator("li", has_text="two.pig").get_by_text("Uploaded").wait_for()
-            page.locator("tbody th", has_text="two.pig").wait_for()
-
-        await self.walk(walk)
-
-    async def test_a_token_in_each_form_in_which_it_is_printed(self) -> None:
-        """And the fields that the faults of a login belong to."""
-
-        def walk(page: Any) -> None:
-            page.goto("/console/")
-
-            def of(expression: str) -> Any:
-                return page.evaluate(f"import('/console/login.js').then((m) => {expression})")
-
-            printed = '{"id": "t", "project_id": "p", "expires": "2026-01-01T00:00:05+0000"}'
-            self.assertEqual(
-                [of(f"m.readToken({json.dumps(text)})") for text in (" t ", printed, "{}")],
-                [
-                    {"token": "t", "until": None},
-                    {"token": "t", "project": "p", "until": 1767225605000},
-                    {"token": "{}", "until": None},
-                ],
-            )
-            wrong = "$.user: expected 1 character\n$.password: missing\n$.x: unknown"
-            faults = [(400, wrong), (401, "no"), (403, "none"), (429, "slow")]
-            self.assertEqual(
-                [
-                    of(f"m.faultsOf({json.dumps({'status': status, 'message': text})}, 'password')")
-                    for status, text in faults
-                ],
-                [
-                    {
-                        "user": ["expected 1 character"],
-                        "password": ["missing"],
-                        "": ["$.x: unknown"],
-                    },
-                    {"password": ["no"]},
-                    {"": ["none"]},
-                    {"": ["slow"]},
-                ],
-            )
-
-        await self.walk(walk)
+        page.goto("/console/#/jobs?show=binaries&new=1")
+        self.fill(page)
+        page.get_by_role("button", name="Log in").click()
+        page.get_by_role("heading", name="New binaries").wait_for()
+        revoke(self, page.evaluate("JSON.parse(sessionStorage.svcd).token"))
+        upload("one.pig")
+        renew()
+        page.locator("li", has_text="one.pig").get_by_text("Uploaded").wait_for()
+        refused = '{"error_code": 401, "error_name": "UNAUTHORIZED", "error_message": "x"}'
+        page.route(
+            "**/job-binary-internals/two*",
+            lambda route: route.fulfill(status=401, body=refused),
+            times=1,
+        )
+        upload("two.pig")
+        renew()
+        page.locator("li", has_text="two.pig").get_by_text("Uploaded").wait_for()
+        page.locator("tbody th", has_text="two.pig").wait_for()
 
 
 class SharedLoginTests(ConsoleCase):
@@ -263,90 +201,84 @@ class SharedLoginTests(ConsoleCase):
 
         context.on("request", note)
 
-    async def test_eight_tabs_of_one_user_read_one_watch(self) -> None:
+    @walk()
+    def test_eight_tabs_of_one_user_read_one_watch(self, page: Any) -> None:
         """A tab whose token is refused or over ends alone, shows nothing new, and comes back."""
+        context = page.context
+        self.heard(context)
+        tabs = [self.logged_in(context) for _ in range(8)]
+        self.assertEqual(len(self.watches), 1)
+        kept = [json.loads(each.evaluate("sessionStorage.svcd")) for each in tabs]
+        self.assertEqual(len({each["token"] for each in kept}), 8)
+        self.make(name="first")
+        for each in tabs:
+            each.get_by_role("link", name="first").wait_for()
 
-        def walk(page: Any) -> None:
-            context = page.context
-            self.heard(context)
-            tabs = [self.logged_in(context) for _ in range(8)]
-            self.assertEqual(len(self.watches), 1)
-            kept = [json.loads(each.evaluate("sessionStorage.svcd")) for each in tabs]
-            self.assertEqual(len({each["token"] for each in kept}), 8)
-            self.make(name="first")
+        forged = json.dumps({**kept[0], "token": "of nobody"})
+        page.add_init_script(f"sessionStorage.setItem('svcd', {json.dumps(forged)})")
+        page.goto("/console/")
+        page.get_by_text("The token is not valid any more").wait_for()
+        self.assertEqual(page.get_by_role("link", name="first").count(), 0)
+
+        first, *others = tabs
+        revoke(self, kept[0]["token"])
+        first.get_by_role("dialog").get_by_text("Your login has ended").wait_for()
+        self.make(name="second")
+        for each in others:
+            each.get_by_role("link", name="second").wait_for()
+            each.get_by_text("Live", exact=True).wait_for()
+            self.assertEqual(each.get_by_role("dialog").count(), 0)
+        self.assertEqual(first.get_by_role("link", name="second").count(), 0)
+        asked = len(self.watches)
+        first.get_by_role("dialog").get_by_label("Password").fill("alice")
+        first.keyboard.press("Enter")
+        first.get_by_role("link", name="second").wait_for()
+        self.assertEqual(len(self.watches), asked)
+        late = others[3]
+        over = json.dumps({**kept[4], "until": 1})
+        late.evaluate(f"sessionStorage.setItem('svcd', {json.dumps(over)})")
+        late.reload()
+        late.get_by_text("Your login has ended.").wait_for()
+        late.get_by_role("link", name="second").wait_for()
+        self.make(name="third")
+        for each in (first, others[0], others[-1]):
+            each.get_by_role("link", name="third").wait_for()
+        self.assertEqual(late.get_by_role("link", name="third").count(), 0)
+        last = [json.loads(each.evaluate("sessionStorage.svcd"))["token"] for each in tabs]
+        self.assertTrue(all(map(self.svcd.cloud.core.living_token, last)))
+        with ExitStack() as answers:
             for each in tabs:
-                each.get_by_role("link", name="first").wait_for()
+                answers.enter_context(each.expect_response("**/console/logout"))
+            others[-1].get_by_role("button", name="Log out").click()
+        for each in tabs[:-1]:
+            each.get_by_text("You have logged out in another tab").wait_for()
+        self.assertFalse(any(map(self.svcd.cloud.core.living_token, last)))
 
-            forged = json.dumps({**kept[0], "token": "of nobody"})
-            page.add_init_script(f"sessionStorage.setItem('svcd', {json.dumps(forged)})")
-            page.goto("/console/")
-            page.get_by_text("The token is not valid any more").wait_for()
-            self.assertEqual(page.get_by_role("link", name="first").count(), 0)
-
-            first, *others = tabs
-            revoke(self, kept[0]["token"])
-            first.get_by_role("dialog").get_by_text("Your login has ended").wait_for()
-            self.make(name="second")
-            for each in others:
-                each.get_by_role("link", name="second").wait_for()
-                each.get_by_text("Live", exact=True).wait_for()
-                self.assertEqual(each.get_by_role("dialog").count(), 0)
-            self.assertEqual(first.get_by_role("link", name="second").count(), 0)
-            asked = len(self.watches)
-            first.get_by_role("dialog").get_by_label("Password").fill("alice")
-            first.keyboard.press("Enter")
-            first.get_by_role("link", name="second").wait_for()
-            self.assertEqual(len(self.watches), asked)
-            late = others[3]
-            over = json.dumps({**kept[4], "until": 1})
-            late.evaluate(f"sessionStorage.setItem('svcd', {json.dumps(over)})")
-            late.reload()
-            late.get_by_text("Your login has ended.").wait_for()
-            late.get_by_role("link", name="second").wait_for()
-            self.make(name="third")
-            for each in (first, others[0], others[-1]):
-                each.get_by_role("link", name="third").wait_for()
-            self.assertEqual(late.get_by_role("link", name="third").count(), 0)
-            last = [json.loads(each.evaluate("sessionStorage.svcd"))["token"] for each in tabs]
-            self.assertTrue(all(map(self.svcd.cloud.core.living_token, last)))
-            with ExitStack() as answers:
-                for each in tabs:
-                    answers.enter_context(each.expect_response("**/console/logout"))
-                others[-1].get_by_role("button", name="Log out").click()
-            for each in tabs[:-1]:
-                each.get_by_text("You have logged out in another tab").wait_for()
-            self.assertFalse(any(map(self.svcd.cloud.core.living_token, last)))
-
-        await self.walk(walk)
-
-    async def test_tabs_of_other_users_projects_and_tokens_are_apart(self) -> None:
+    @walk()
+    def test_tabs_of_other_users_projects_and_tokens_are_apart(self, page: Any) -> None:
         """Each watches for itself, and a log-out leaves them."""
         self.svcd.cloud.core.users_by_name["alice"].roles["beta"] = ("member",)
         token = self.svcd.token("alice", project="alpha")
-
-        def walk(page: Any) -> None:
-            self.heard(page.context)
-            alice = self.logged_in(page.context, project="alpha")
-            others = [
-                self.logged_in(page.context, project="beta"),
-                self.logged_in(page.context, "bob", project="alpha"),
-                self.opened(page.context),
-            ]
-            others[-1].get_by_role("button", name="Use a token").click()
-            others[-1].get_by_label("Project id").fill("alpha")
-            others[-1].get_by_label("Token").fill(token)
-            others[-1].get_by_role("button", name="Log in").click()
-            others[-1].get_by_text("Live", exact=True).wait_for()
-            self.assertEqual(len(self.watches), 4)
-            alice.get_by_role("button", name="Log out").click()
-            alice.get_by_label("Password").wait_for()
-            self.make(name="first")
-            for each in others[1:]:
-                each.get_by_role("link", name="first").wait_for()
-            others[0].get_by_text("Live", exact=True).wait_for()
-            self.assertEqual(others[0].get_by_role("link", name="first").count(), 0)
-
-        await self.walk(walk)
+        self.heard(page.context)
+        alice = self.logged_in(page.context, project="alpha")
+        others = [
+            self.logged_in(page.context, project="beta"),
+            self.logged_in(page.context, "bob", project="alpha"),
+            self.opened(page.context),
+        ]
+        others[-1].get_by_role("button", name="Use a token").click()
+        others[-1].get_by_label("Project id").fill("alpha")
+        others[-1].get_by_label("Token").fill(token)
+        others[-1].get_by_role("button", name="Log in").click()
+        others[-1].get_by_text("Live", exact=True).wait_for()
+        self.assertEqual(len(self.watches), 4)
+        alice.get_by_role("button", name="Log out").click()
+        alice.get_by_label("Password").wait_for()
+        self.make(name="first")
+        for each in others[1:]:
+            each.get_by_role("link", name="first").wait_for()
+        others[0].get_by_text("Live", exact=True).wait_for()
+        self.assertEqual(others[0].get_by_role("link", name="first").count(), 0)
 
 
 class TabsTests(ConsoleCase):
@@ -368,108 +300,203 @@ class TabsTests(ConsoleCase):
         """The requests so far: watch, and the list of clusters."""
         return tuple(map(self.urls.count, ("/v1.1/demo/watch", "/v1.1/demo/clusters")))
 
-    async def test_tabs_share_one_watch_and_another_takes_over(self) -> None:
+    @walk()
+    def test_tabs_share_one_watch_and_another_takes_over(self, page: Any) -> None:
         """Each tab lists once; when the one that reads is closed, nothing is missed."""
+        self.opened(page)
+        others = [page.context.new_page() for _ in range(2)]
+        for each in others:
+            each.goto("/console/")
+            each.get_by_text("Live", exact=True).wait_for()
+            each.get_by_text("No clusters yet").wait_for()
+        self.assertEqual(self.asked(), (1, 3))
+        self.make(name="first")
+        for each in (page, *others):
+            each.get_by_role("link", name="first").wait_for()
+        page.close()
+        self.make(name="second")
+        for each in others:
+            each.get_by_role("link", name="second").wait_for()
+            each.get_by_text("Live", exact=True).wait_for()
+        self.assertEqual(self.asked(), (2, 3))
 
-        def walk(page: Any) -> None:
-            self.opened(page)
-            others = [page.context.new_page() for _ in range(2)]
-            for each in others:
-                each.goto("/console/")
-                each.get_by_text("Live", exact=True).wait_for()
-                each.get_by_text("No clusters yet").wait_for()
-            self.assertEqual(self.asked(), (1, 3))
-            self.make(name="first")
-            for each in (page, *others):
-                each.get_by_role("link", name="first").wait_for()
-            page.close()
-            self.make(name="second")
-            for each in others:
-                each.get_by_role("link", name="second").wait_for()
-                each.get_by_text("Live", exact=True).wait_for()
-            self.assertEqual(self.asked(), (2, 3))
-
-        await self.walk(walk)
-
-    async def test_a_tab_of_another_project_is_apart(self) -> None:
-        """It watches for itself, and sees nothing of the first."""
-
-        def walk(page: Any) -> None:
-            self.opened(page)
-            other = page.context.new_page()
-            other.goto("/console/")
-            self.change_project(other, "another")
-            other.get_by_text("No clusters yet").wait_for()
-            other.get_by_text("Live", exact=True).wait_for()
-            self.make(name="first")
-            page.get_by_role("link", name="first").wait_for()
-            other.wait_for_timeout(300)
-            self.assertEqual(other.get_by_role("link", name="first").count(), 0)
-            watched = {url for url in self.urls if url.endswith("/watch")}
-            self.assertEqual(watched, {"/v1.1/demo/watch", "/v1.1/another/watch"})
-
-        await self.walk(walk)
-
-    async def test_a_tab_that_freezes_gives_the_stream_away(self) -> None:
+    @walk()
+    def test_a_tab_that_freezes_gives_the_stream_away(self, page: Any) -> None:
         """And sees what it has missed when it wakes."""
+        self.opened(page)
+        other = page.context.new_page()
+        other.goto("/console/")
+        other.get_by_text("Live", exact=True).wait_for()
+        self.assertEqual(self.asked()[0], 1)
+        page.evaluate("document.dispatchEvent(new Event('freeze'))")
+        self.make(name="first")
+        other.get_by_role("link", name="first").wait_for()
+        self.assertEqual(self.asked()[0], 2)
+        page.evaluate("document.dispatchEvent(new Event('resume'))")
+        page.get_by_role("link", name="first").wait_for()
+        page.get_by_text("Live", exact=True).wait_for()
+        self.assertEqual(self.asked()[0], 2)
 
-        def walk(page: Any) -> None:
-            self.opened(page)
-            other = page.context.new_page()
-            other.goto("/console/")
-            other.get_by_text("Live", exact=True).wait_for()
-            self.assertEqual(self.asked()[0], 1)
-            page.evaluate("document.dispatchEvent(new Event('freeze'))")
-            self.make(name="first")
-            other.get_by_role("link", name="first").wait_for()
-            self.assertEqual(self.asked()[0], 2)
-            page.evaluate("document.dispatchEvent(new Event('resume'))")
-            page.get_by_role("link", name="first").wait_for()
-            page.get_by_text("Live", exact=True).wait_for()
-            self.assertEqual(self.asked()[0], 2)
-
-        await self.walk(walk)
-
-    async def test_a_tab_that_does_not_answer_loses_the_stream(self) -> None:
+    @walk()
+    def test_a_tab_that_does_not_answer_loses_the_stream(self, page: Any) -> None:
         """To a tab that opens; it follows that one as soon as it runs again."""
+        self.opened(page)
+        page.evaluate(
+            "setTimeout(() => { const end = Date.now() + 5000; while (Date.now() < end); })"
+        )
+        other = page.context.new_page()
+        other.goto("/console/")
+        other.get_by_text("Live", exact=True).wait_for()
+        self.make(name="first")
+        for each in (other, page):
+            each.get_by_role("link", name="first").wait_for()
+        self.assertEqual(self.asked()[0], 2)
 
-        def walk(page: Any) -> None:
+
+class TokenTests(ConsoleCase):
+    settings = {"auth.mode": "keystone"}
+
+    @walk()
+    def test_a_pasted_token_opens_the_project_for_this_tab(self, page: Any) -> None:
+        """A wrong one is refused with the reason; the view of the address follows."""
+        token = self.svcd.token()
+        page.goto("/console/#/runs")
+        page.get_by_role("button", name="Use a token").click()
+        page.get_by_label("Project id").fill("demo")
+        page.get_by_label("Token").fill("wrong")
+        page.get_by_role("button", name="Log in").click()
+        page.locator("#fault-token", has_text="the token is not valid").wait_for()
+        page.get_by_label("Token").fill(token)
+        page.get_by_role("button", name="Log in").click()
+        page.get_by_text("No job has run yet").wait_for()
+        page.reload()
+        page.get_by_text("No job has run yet").wait_for()
+        page.get_by_text("Live", exact=True).wait_for()
+        self.assertEqual(page.evaluate("localStorage.length + document.cookie.length"), 0)
+        other = page.context.new_page()
+        other.goto("/console/")
+        other.get_by_label("Password").wait_for()
+
+
+def given_up(page: Any, method: str) -> Any:
+    """A context that ends when the page has given up a request that waits for its answer."""
+    return page.expect_event("requestfailed", lambda request: request.method == method)
+
+
+class ProjectTests(ConsoleCase):
+    """Without tokens: the user opens another project."""
+
+    def opened(self, page: Any) -> None:
+        """Open the project `another` in place of that which is open."""
+        self.change_project(page, "another")
+        page.locator(".who-where", has_text="another").wait_for()
+
+    @walk()
+    def test_the_next_project_gets_no_upload_and_no_row_of_the_one_before(self, page: Any) -> None:
+        """Three files were dropped, the first is under way, and the project's rows are known."""
+        self.make(name="first")
+        page.goto("/console/#/jobs?show=binaries&new=1")
+        page.get_by_text("at most").first.wait_for()
+        held = Held(page, "**/job-binary-internals/*", "PUT")
+        lists = Held(page, "**/another/clusters", "GET")
+        asked: list[str] = []
+        page.on("request", lambda r: asked.append(f"{r.method} {r.url}"))
+        files = [chosen(f"{n}.pig") for n in range(3)]
+        with page.expect_request("**/job-binary-internals/*"):
+            page.get_by_label("Upload").set_input_files(files)
+        page.evaluate("location.hash = '#/'")
+        page.get_by_role("link", name="first").wait_for()
+        page.go_back()
+        with page.expect_request("**/job-binary-internals/*"):
+            page.get_by_label("Upload").set_input_files(files)
+        with given_up(page, "PUT"), page.expect_request("**/another/clusters"):
             self.opened(page)
-            page.evaluate(
-                "setTimeout(() => { const end = Date.now() + 5000; while (Date.now() < end); })"
-            )
-            other = page.context.new_page()
-            other.goto("/console/")
-            other.get_by_text("Live", exact=True).wait_for()
-            self.make(name="first")
-            for each in (other, page):
-                each.get_by_role("link", name="first").wait_for()
-            self.assertEqual(self.asked()[0], 2)
+        page.evaluate("location.hash = '#/'")
+        page.get_by_text("Reading the project").wait_for()
+        self.assertEqual(page.get_by_role("link", name="first").count(), 0)
+        lists.answer(json={"clusters": []})
+        page.get_by_text("No clusters yet").wait_for()
+        held.answer(json={"job_binary_internal": {"id": "x"}})
+        writes = [each for each in asked if "job-binar" in each and "GET" not in each]
+        self.assertEqual(len(writes), 2, writes)
 
-        await self.walk(walk)
+    @walk()
+    def test_a_late_answer_puts_no_row_into_the_next_project(self, page: Any) -> None:
+        """The answer to a form comes when another project is open; drafts end with the login."""
+        page.goto("/console/#/jobs?show=sources&new=1")
+        page.get_by_label("Name").fill("late")
+        page.get_by_label("URL").fill("hdfs:///late")
+        held = Held(page, "**/data-sources", "POST")
+        with page.expect_request("**/data-sources"):
+            page.keyboard.press("Enter")
+        with given_up(page, "POST"):
+            self.opened(page)
+        page.evaluate("location.hash = '#/jobs?show=sources'")
+        page.get_by_text("No data sources yet").wait_for()
+        row = {"id": "l", "name": "late", "type": "hdfs", "url": "hdfs:///late"}
+        held.answer(json={"data_source": {**row, "created_at": "2026-01-01T00:00:00"}})
+        page.get_by_role("link", name="New data source").click()
+        page.get_by_role("heading", name="New data source").wait_for()
+        self.assertEqual(page.get_by_role("link", name="Data sources 0").count(), 1)
+        self.assertEqual(page.get_by_label("Name").input_value(), "")
+        page.get_by_label("Name").fill("draft")
+        self.opened(page)
+        self.assertEqual(page.get_by_label("Name").input_value(), "")
+
+    @walk()
+    def test_a_late_answer_leaves_no_draft_of_what_is_done(self, page: Any) -> None:
+        """The user has left the view meanwhile; a form that is opened anew would act again."""
+        page.goto("/console/#/jobs?show=sources&new=1")
+        page.get_by_label("Name").fill("late")
+        page.get_by_label("URL").fill("hdfs:///late")
+        held = Held(page, "**/data-sources", "POST")
+        with page.expect_request("**/data-sources"):
+            page.keyboard.press("Enter")
+        page.evaluate("location.hash = '#/jobs?show=sources'")
+        page.get_by_role("link", name="Data sources 0").wait_for()
+        row = {"id": "l", "name": "late", "type": "hdfs", "url": "hdfs:///late"}
+        held.answer(json={"data_source": {**row, "created_at": "2026-01-01T00:00:00"}})
+        page.get_by_role("link", name="Data sources 1").wait_for()
+        page.get_by_role("link", name="New data source").click()
+        self.assertEqual(page.get_by_label("Name").input_value(), "")
 
 
-class StreamTests(ConsoleCase):
-    async def test_a_reset_lists_anew_also_what_was_refused(self) -> None:
-        """A restored database may hold what the page was refused before."""
-        fault = {"error_code": 403, "error_name": "FORBIDDEN", "error_message": "not for you"}
-        reset = 'id: lost\nevent: reset\ndata: {"reason": "restored"}\n\n'
+class UserTests(ConsoleCase):
+    settings = {"auth.mode": "keystone", "embedded.token_ttl_s": "36000"}
 
-        def walk(page: Any) -> None:
-            page.route("**/v1.1/demo/jobs", lambda r: r.fulfill(status=403, json=fault), times=1)
-            page.goto("/console/")
-            page.get_by_text("not for you").wait_for()
-            self.make(name="first")
-            page.route(
-                "**/watch?since=*",
-                lambda r: r.fulfill(body=reset, content_type="text/event-stream"),
-                times=1,
-            )
-            self.in_reactor(lambda: Deferred.fromCoroutine(self.deaf()))
-            self.in_reactor(self.listen)
+    @walk()
+    def test_a_refused_request_is_not_repeated_with_the_next_users_token(self, page: Any) -> None:
+        """Alice's DELETE is refused after she has logged out and Bob has logged in."""
+        self.svcd.tenant = "alpha"
+        self.svcd.cloud.core.users_by_name["bob"].roles["alpha"] = ("member",)
+        self.headers = {"X-Auth-Token": self.svcd.token("dave", project="alpha")}
+
+        def log_in(user: str, project: str = "") -> None:
+            page.get_by_label("User").fill(user)
+            page.get_by_label("Password").fill(user)
+            page.get_by_role("button", name="Log in").click()
+            if project:
+                page.get_by_label("Project").select_option(label=project)
+                page.get_by_role("button", name="Show the project").click()
             page.get_by_role("link", name="first").wait_for()
-            page.get_by_text("Live", exact=True).wait_for()
-            self.make(name="second")
-            page.get_by_role("link", name="second").wait_for()
 
-        await self.walk(walk)
+        made = self.make(name="first")
+        page.goto("/console/")
+        log_in("alice")
+        page.goto(f"/console/#/clusters/{made}")
+        held = Held(page, f"**/clusters/{made}", "DELETE")
+        page.get_by_role("button", name="Delete", exact=True).click()
+        page.get_by_role("dialog").get_by_label("Type first").fill("first")
+        with page.expect_request(f"**/clusters/{made}"):
+            page.keyboard.press("Enter")
+        with given_up(page, "DELETE"):
+            page.evaluate(
+                "[...document.querySelectorAll('button')]"
+                ".find((each) => each.textContent === 'Log out').click()"
+            )
+        page.evaluate("location.hash = '#/'")
+        log_in("bob", project="alpha")
+        fault = {"error_code": 401, "error_name": "UNAUTHORIZED", "error_message": "ended"}
+        held.answer(status=401, json=fault)
+        self.assertEqual(len(held.routes), 1)
+        self.assertEqual(page.get_by_role("dialog").count(), 0)

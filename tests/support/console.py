@@ -1,7 +1,8 @@
 """A browser at the console: Chromium, driven by Playwright.
 
-A walk is a function of a page; it runs in a thread, because Playwright's calls wait. Errors of the
-page fail the test. ConsoleCase serves a FakeService, whose virtual time runs faster than the real.
+A walk is a function of a page; it runs in the browser's thread, because Playwright's calls wait.
+Errors of the page fail the test. ConsoleCase serves a FakeService, whose virtual time runs faster
+than the real.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import importlib.util
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial, wraps
 from typing import Any
 from unittest import SkipTest
 
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import LoopingCall
-from twisted.internet.threads import blockingCallFromThread, deferToThread
+from twisted.internet.threads import blockingCallFromThread, deferToThreadPool
+from twisted.python.threadpool import ThreadPool
 from twisted.trial.unittest import TestCase
 
 from svcd.testing import Answer, FakeService
@@ -26,7 +30,86 @@ _TICK_S = 0.05
 MASTER = ["namenode", "resourcemanager", "historyserver", "oozie"]
 IGNORED = ("the server responded with a status of", "ERR_CONNECTION", "ERR_INCOMPLETE")
 """Messages of Chromium about answers that a test provokes."""
+OF_HOME = ("icon.svg", "/cloud")
+"""Ends of the URLs that Home asks for besides: its quotas change with each cluster."""
 HOSTILE = "<b onclick=alert(1)>bold</b> \u202egpj.exe javascript:alert(1)"
+
+
+def chosen(name: str, data: bytes = b"A = LOAD '$INPUT';") -> dict[str, Any]:
+    """A file as a browser's file chooser gets it."""
+    return {"name": name, "mimeType": "text/plain", "buffer": data}
+
+
+class Held:
+    """Requests of a page that get no answer until `answer`."""
+
+    def __init__(self, page: Any, url: str, *methods: str) -> None:
+        self.routes: list[Any] = []
+        self.methods = methods
+        page.route(url, self.hold)
+
+    def hold(self, route: Any) -> None:
+        if route.request.method in self.methods:
+            self.routes.append(route)
+        else:
+            route.continue_()
+
+    def answer(self, **answer: Any) -> None:
+        for each in self.routes:
+            each.fulfill(**answer)
+
+
+class _Browser:
+    """One Chromium for all walks of this process, in one thread: Playwright wants no other."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPool(1, 1, "browser")
+        self._playwright: Any = None
+        self._chromium: Any = None
+        self._threads.start()
+        reactor.addSystemEventTrigger("before", "shutdown", self._stop)
+
+    def do(self, work: Callable[..., None], *given: Any) -> Deferred[None]:
+        """Call `work` in the thread of the browser."""
+        done: Deferred[None] = deferToThreadPool(reactor, self._threads, work, *given)
+        return done
+
+    def context(self, **options: Any) -> Any:
+        """A window without the cookies, storage and cache of others."""
+        if self._chromium is None or not self._chromium.is_connected():
+            from playwright.sync_api import sync_playwright
+
+            self._playwright = self._playwright or sync_playwright().start()
+            self._chromium = self._playwright.chromium.launch(
+                executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+            )
+        return self._chromium.new_context(**options)
+
+    def _stop(self) -> Deferred[None]:
+        def end() -> None:
+            self._chromium.close()
+            self._playwright.stop()
+
+        done = self.do(end) if self._chromium else succeed(None)
+        return done.addBoth(lambda _: self._threads.stop())
+
+
+@cache
+def _browser() -> _Browser:
+    return _Browser()
+
+
+def walk(**context: Any) -> Callable[[Callable[[Any, Any], None]], Any]:
+    """Make a test of a function of a page. context: options of Playwright's new_context."""
+
+    def decorated(test: Callable[[Any, Any], None]) -> Any:
+        @wraps(test)
+        async def run(case: BrowserCase) -> None:
+            await case.walk(partial(test, case), **context)
+
+        return run
+
+    return decorated
 
 
 class BrowserCase(TestCase):
@@ -44,11 +127,9 @@ class BrowserCase(TestCase):
 
     async def walk(self, walk: Callable[[Any], None], **context: Any) -> None:
         """Run `walk` with a page at `base`. context: options of Playwright's new_context."""
-        await deferToThread(self._walked, walk, context)
+        await _browser().do(self._walked, walk, context)
 
     def _walked(self, walk: Callable[[Any], None], context: Mapping[str, Any]) -> None:
-        from playwright.sync_api import sync_playwright
-
         wrong: list[str] = []
 
         def told(message: Any) -> None:
@@ -56,19 +137,16 @@ class BrowserCase(TestCase):
             if message.type == "error" and not any(each in text for each in self.ignored):
                 wrong.append(text)
 
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
-            )
-            page = browser.new_context(base_url=self.base, **context).new_page()
-            page.set_default_timeout(WAIT_MS)
-            page.on("console", told)
-            page.on("pageerror", lambda error: wrong.append(str(error)))
-            page.on("dialog", lambda dialog: wrong.append(f"a script ran: {dialog.message}"))
-            try:
-                walk(page)
-            finally:
-                browser.close()
+        window = _browser().context(base_url=self.base, **context)
+        window.set_default_timeout(WAIT_MS)
+        page = window.new_page()
+        page.on("console", told)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("dialog", lambda dialog: wrong.append(f"a script ran: {dialog.message}"))
+        try:
+            walk(page)
+        finally:
+            window.close()
         self.assertEqual(wrong, [])
 
 

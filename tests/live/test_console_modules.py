@@ -1,0 +1,287 @@
+"""The modules of the console that decide, as a browser runs them; no view is shown."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from svcd.cli.main import root
+from tests.support.console import ConsoleCase, walk
+
+
+def _step(step: str, machine: str, began: str, ended: str | None) -> dict[str, object]:
+    return {"step": step, "machine": machine, "began": began, "ended": ended}
+
+
+_AT = [f"2026-01-01 00:00:0{second}.000000" for second in range(5)]
+CHANGE = {
+    "generation": 1,
+    "began": _AT[0],
+    "ended": None,
+    "phases": [],
+    "steps": [
+        _step("create", "a", _AT[0], _AT[2]),
+        _step("boot", "b", _AT[2], None),
+        _step("log in", "b", _AT[3], _AT[4]),
+    ],
+    "longest_path": [0, 1],
+    "faults": [],
+}
+"""A change that goes on: the boot of b has not ended, and a step of b began meanwhile."""
+DRAWN = """(() => {
+    const { rows, path, start, end, settled } =
+        m.drawing(CHANGE, Date.UTC(2026, 0, 1, 0, 0, 9));
+    const bar = (b) => [b.step, b.begin - start, b.end - start, b.open];
+    return [rows.map((r) => [r.machine, r.lanes, r.bars.map(bar)]),
+            path.map((p) => p.step), end - start, settled];
+})()""".replace("CHANGE", json.dumps(CHANGE))
+
+LINES = "HDFS.dfs.replication=2\n general.a b = x=y \nHDFS.on=true\nHDFS.id=007\nodd"
+TYPED = {
+    "name": "etl",
+    "description": "",
+    "default_image_id": "i",
+    "user_keypair_id": "",
+    "neutron_management_network": "n-1",
+    "cluster_configs": "",
+    "node_groups": {},
+}
+SOURCE = {"plugin_name": "fake", "engine_version": "0.1"}
+GROUPS = [
+    {"name": "a", "count": 2, "flavor_id": "1", "node_processes": ["oozie"]},
+    {"name": "b", "count": "x", "flavor_id": "9", "node_processes": []},
+]
+TYPED_GROUPS = [{**GROUPS[0], "count": "2", "floating_ip_pool": ""}, GROUPS[1]]
+TOKEN = '{"id": "t", "project_id": "p", "expires": "2026-01-01T00:00:05+0000"}'
+WRONG = "$.user: expected 1 character\n$.password: missing\n$.x: unknown"
+
+
+def _js(*values: object) -> str:
+    return ", ".join(json.dumps(each) for each in values)
+
+
+def _faults(status: int, message: str) -> str:
+    return f"m.faultsOf({_js({'status': status, 'message': message})}, 'password')"
+
+
+DECISIONS: Sequence[tuple[str, str, object]] = (
+    (
+        "time",
+        "[-5, 400, 59_400, 61_000, 3_700_000, 90_000_000].map(m.duration)",
+        ["0.0 s", "0.4 s", "59 s", "1 min 1 s", "1 h 2 min", "1 d 1 h"],
+    ),
+    ("time", "m.ago(m.now() + 3_600_000)", "just now"),
+    ("time", "m.moment('2026-01-01 00:00:05.078125')", 1767225605078),
+    ("time", "m.moment('nonsense')", None),
+    (
+        "time",
+        "(m.learn('Thu, 01 Jan 2026 00:00:00 GMT'), m.ago(1767225500000))",
+        "1 min ago",
+    ),
+    ("text", "m.plain('a\\u001b[31mb\\u202ec\\r\\n')", "a\u241b[31mb⟨U+202E⟩c\n"),
+    (
+        "text",
+        "['javascript:alert(1)', 'data:text/html,x', 'hdfs://a/b', 'x', 'http://a/b',"
+        " 'HTTPS://c'].map(m.pageAddress)",
+        [None, None, None, None, "http://a/b", "https://c/"],
+    ),
+    ("text", 'm.quoted("it\'s")', "'it'\\''s'"),
+    (
+        "gantt",
+        DRAWN,
+        [
+            [
+                ["a", 1, [["create", 0, 2000, False]]],
+                ["b", 2, [["boot", 2000, 9000, True], ["log in", 3000, 4000, False]]],
+            ],
+            ["create", "boot"],
+            9000,
+            False,
+        ],
+    ),
+    ("gantt", "m.marks(9000, 5)", [0, 2000, 4000, 6000, 8000]),
+    (
+        "request",
+        f"m.configs({_js(LINES)})",
+        {
+            "HDFS": {"dfs.replication": 2, "on": True, "id": "007"},
+            "general": {"a b ": " x=y "},
+            "odd": {"": ""},
+        },
+    ),
+    (  # numbers become numbers; empty fields are left out
+        "request",
+        f"m.bodyOf({_js(TYPED, SOURCE, TYPED_GROUPS)})",
+        {
+            "name": "etl",
+            "default_image_id": "i",
+            "neutron_management_network": "n-1",
+            "node_groups": GROUPS,
+            **SOURCE,
+        },
+    ),
+    ("login", "m.readToken(' t ')", {"token": "t", "until": None}),
+    (
+        "login",
+        f"m.readToken({_js(TOKEN)})",
+        {"token": "t", "project": "p", "until": 1767225605000},
+    ),
+    ("login", "m.readToken('{}')", {"token": "{}", "until": None}),
+    (
+        "login",
+        _faults(400, WRONG),
+        {"user": ["expected 1 character"], "password": ["missing"], "": ["$.x: unknown"]},
+    ),
+    ("login", _faults(401, "no"), {"password": ["no"]}),
+    ("login", _faults(403, "none"), {"": ["none"]}),
+    ("login", _faults(429, "slow"), {"": ["slow"]}),
+)
+"""Module, expression with the module as `m`, value."""
+
+RENEWED = """async (here) => {
+    const { share } = await import("/console/tabs.js");
+    const { session } = await import("/console/session.js");
+    Object.assign(session, { project: here, token: "t" });
+    const text = new TextEncoder().encode(JSON.stringify([here, "token", "t"]));
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
+    const name = `svcd ${[...digest].map((n) => n.toString(16).padStart(2, "0")).join("")}`;
+    await new Promise((held) => navigator.locks.request(name, () => new Promise(held)));
+    const leader = new BroadcastChannel(name);
+    const asked = new Promise((done) => (leader.onmessage = done));
+    const taken = [];
+    const heard = new Promise((done) => {
+        const take = (event, data) => {
+            taken.push([event, data.id ?? ""]);
+            if (data.id === "last") done();
+        };
+        share(take, () => {}, () => {}, "c1");
+    });
+    await asked;
+    leader.postMessage({ event: "cluster", data: { id: "first" }, id: "c5" });
+    leader.postMessage({ here, live: "live", why: "" });
+    leader.postMessage({ event: "cluster", data: { id: "last" }, id: "c6" });
+    await heard;
+    return taken;
+}"""
+"""A tab that knows the changes up to c1 and hears a leader; `here` is the cursor of that one."""
+
+BUSY = """async () => {
+    const { session } = await import("/console/session.js");
+    const { open, openAll, store } = await import("/console/store.js");
+    session.project = "p";
+    const ids = [..."0123456789"];
+    let write;
+    let [now, most, asked] = [0, 0, 0];
+    const lists = { job_executions: [], jobs: [], data_sources: [], binaries: [] };
+    const code = new TextEncoder();
+    const events = Array.from({ length: 1200 }, (_, n) => ({ text: `${n}` }));
+    globalThis.fetch = async (url) => {
+        if (url.includes("/watch")) return new Response(new ReadableStream({ start: (to) => {
+            write = (name, data) => to.enqueue(code.encode(
+                `id: 1\\nevent: ${name}\\ndata: ${JSON.stringify(data)}\\n\\n`));
+            write("hello", {});
+        } }));
+        if (!url.endsWith("/events")) {
+            return Response.json({ ...lists, clusters: ids.map((id) => ({ id })) });
+        }
+        asked += 1;
+        most = Math.max(most, (now += 1));
+        await new Promise((done) => setTimeout(done, 5));
+        now -= 1;
+        return Response.json({ events });
+    };
+    const until = async (test) => {
+        while (!test()) await new Promise((done) => setTimeout(done, 5));
+    };
+    open();
+    await until(() => store.loaded);
+    await openAll(ids);
+    write("reset", {});
+    await until(() => asked === 20 && !now);
+    write("cluster", { id: "3", change: "deleted" });
+    await until(() => !store.cluster.has("3"));
+    const kept = [...store.events.get("0").values()];
+    return [most, store.events.size, kept.length, kept[0].text, kept.at(-1).text];
+}"""
+
+COMMANDS = """[
+    m.newCluster, m.newRun, m.why(ID), m.cancelRun(ID), m.rerun(ID), m.readLog(ID, { all: true }),
+    m.deleteCluster({ name: "my etl" }), m.retryCluster({ name: "etl" }),
+    m.scaleCluster({ name: "etl" }, [{ name: "worker", count: 3 }]), m.tunnel("etl", "Spark"),
+    m.addBinary("a b.pig", "a-b.pig"), m.remove("binary rm", "a"), m.remove("source rm", "a"),
+    m.remove("job forget", "a"), m.registerImage({ id: ID, username: "u" }, ["x y"], []),
+    m.addSource({ name: "in", url: "hdfs:///in", "credentials.user": "u", description: "it's" }),
+    m.runJob({ files: ["a.py", "b c.py"], type: "Spark", cluster: "etl", input: "hdfs:///in",
+      output: "out", configs: { "spark.a": "x y" }, params: {}, args: ["-z", "--on", "$(q)"] }),
+    m.createCluster({ name: "etl", plugin_name: "vanilla", engine_version: "3.5.0",
+      default_image_id: ID, user_keypair_id: "k", cluster_configs: { HDFS: { a: "b c" } },
+      node_groups: [{ name: "m", count: 1, flavor_id: "2" },
+        { name: "w", count: 4, flavor_id: "2" }] },
+      [{ name: "m", count: 1 }, { name: "w", count: 2 }]),
+]"""
+"""Each command that the page prints as one line of `svcd`."""
+
+
+def parsed(words: Sequence[str]) -> Mapping[str, Any]:
+    """The options that the command line reads of a command. Raises click.UsageError."""
+    command: click.Command | None = root
+    left = list(words)
+    while isinstance(command, click.Group):
+        context = click.Context(command)
+        _, command, left = command.resolve_command(context, left)
+    assert command is not None
+    return command.make_context("svcd", left).params
+
+
+class ModuleTests(ConsoleCase):
+    @walk()
+    def test_the_decisions_of_the_page(self, page: Any) -> None:
+        """Times, texts, drawings, requests, tokens and faults, by literal values."""
+        page.goto("/console/icon.svg")
+        for module, expression, expected in DECISIONS:
+            found = page.evaluate(
+                f"async () => {{ const m = await import('/console/{module}.js');"
+                f" return {expression}; }}"
+            )
+            self.assertEqual(found, expected, f"{module}: {expression}")
+
+    @walk()
+    def test_changes_are_neither_missed_nor_kept_without_a_bound(self, page: Any) -> None:
+        """A renewed tab lists anew unless its leader is where it was itself."""
+        page.goto("/console/icon.svg")
+        self.assertEqual(page.evaluate(RENEWED, "c5"), [["hello", ""], ["cluster", "last"]])
+        self.assertEqual(page.evaluate(RENEWED, "c1"), [["cluster", "last"]])
+        self.assertEqual(page.evaluate(BUSY), [3, 9, 1000, "200", "1199"])
+
+    @walk()
+    def test_the_command_line_reads_the_commands_of_the_page(self, page: Any) -> None:
+        """Each option and each value, as a shell splits them."""
+        page.goto("/console/")
+        id_ = "6b0c1cc7-0f4c-4f5e-8c9c-000000000000"
+        script = f"""async () => {{
+            const ID = "{id_}";
+            const m = await import("/console/commands.js");
+            return {COMMANDS};
+        }}"""
+        read = {}
+        for text in page.evaluate(script):
+            words = shlex.split(text)
+            self.assertEqual(words[0], "svcd", text)
+            read[" ".join(words[1:3])] = parsed(words[1:])
+        self.assertEqual(len(read), 17)
+        run = read["run a.py"]
+        self.assertEqual(
+            (str(run["file"]), [str(each) for each in run["libs"]], run["on"], run["input_"]),
+            ("a.py", ["b c.py"], "etl", "hdfs:///in"),
+        )
+        self.assertEqual(
+            (run["place"], run["configs"], run["args"], run["type_"]),
+            ("out", ("spark.a=x y",), ("-z", "--on", "$(q)"), "Spark"),
+        )
+        self.assertEqual(read["job forget"]["what"], ("a",))
+        self.assertEqual(read["source add"]["description"], "it's")
+        self.assertEqual(read["cluster create"]["workers"], 4)
