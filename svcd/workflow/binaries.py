@@ -49,7 +49,7 @@ def location(url: str) -> Internal | Object | None:
     if url.startswith(OBJECT):
         container, slash, name = url.removeprefix(OBJECT).partition("/")
         segments = (container, *name.split("/"))
-        if not (slash and container and name) or any(each in _UPWARDS for each in segments):
+        if not (slash and container and name) or any(segment in _UPWARDS for segment in segments):
             return None
         return Object(container, name)
     return None

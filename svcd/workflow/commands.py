@@ -194,8 +194,8 @@ class Jobs:
             name=new.name,
             description=new.description,
             type=new.type,
-            mains=tuple(JobBinaryId(each) for each in new.mains),
-            libs=tuple(JobBinaryId(each) for each in new.libs),
+            mains=tuple(JobBinaryId(main) for main in new.mains),
+            libs=tuple(JobBinaryId(lib) for lib in new.libs),
             created_at=self._now(),
         )
 
@@ -203,7 +203,7 @@ class Jobs:
 
         async def check(tx: Tx) -> None:
             await tx.jobs.refuse_if_full(caller.tenant_id)
-            binaries.update({each.id: each for each in await check_job(tx, record)})
+            binaries.update({binary.id: binary for binary in await check_job(tx, record)})
 
         answer = partial(wire_jobs.Job.of, binaries=binaries, hide=_hides(key))
         return await added(self._store, lambda tx: tx.jobs, record, answer, key, check, dry)

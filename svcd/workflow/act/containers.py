@@ -378,5 +378,5 @@ def _ended(application: Application, is_launcher: bool) -> Ended:
 def _ids(action: Action) -> Sequence[str]:
     """Ids of the YARN applications and map-reduce jobs of an action."""
     found = (action.external_id, *action.child_ids)
-    known = [each for each in found if is_application(each) or _JOB.match(each)]
+    known = [id_ for id_ in found if is_application(id_) or _JOB.match(id_)]
     return list(dict.fromkeys(known))

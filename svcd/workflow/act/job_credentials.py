@@ -91,11 +91,11 @@ class JobCredentials:
             return {}
         noted = await self._store.tx(lambda tx: self._note(tx, row.id, wanted))
         logins: dict[Credentials, Login | Refused] = {}
-        for each, is_new in noted:
-            login = await self._login(self._cloud, each, is_new)
+        for credential, is_new in noted:
+            login = await self._login(self._cloud, credential, is_new)
             if login is None:
                 return None
-            logins[each.account] = login
+            logins[credential.account] = login
         return logins if noted else None
 
     async def _note(
@@ -107,18 +107,20 @@ class JobCredentials:
         """
         if not await _is_open(tx, id_):
             return []
-        known = {each.name: each for each in await tx.job_credentials.of_execution(id_)}
+        known = {
+            credential.name: credential for credential in await tx.job_credentials.of_execution(id_)
+        }
         noted = []
-        for each in wanted:
-            before = known.get(each.name)
-            if before is not None and decide.is_usable(before, each):
+        for credential in wanted:
+            before = known.get(credential.name)
+            if before is not None and decide.is_usable(before, credential):
                 noted.append((before, False))
                 continue
             if before is None:
-                await tx.job_credentials.add(each)
-                noted.append((each, True))
+                await tx.job_credentials.add(credential)
+                noted.append((credential, True))
                 continue
-            new = evolve(each, again=before.again or before.made is None)
+            new = evolve(credential, again=before.again or before.made is None)
             await tx.job_credentials.save(new)
             noted.append((new, False))
         return noted
@@ -153,7 +155,7 @@ class JobCredentials:
         async def confirm(tx: Tx) -> tuple[bool, bool]:
             """Whether the record is still that of this start or gone, and whether it was saved."""
             known = await tx.job_credentials.of_execution(row.execution_id)
-            is_own = row in known or row.name not in {each.name for each in known}
+            is_own = row in known or row.name not in {credential.name for credential in known}
             return is_own, (
                 is_own
                 and await _is_open(tx, row.execution_id)

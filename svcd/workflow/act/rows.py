@@ -143,7 +143,7 @@ class Rows:
 
     def retain(self, wanted: Callable[[ClusterId], bool]) -> None:
         """Drop the places on all other clusters."""
-        for cluster_id in [each for each in self._places if not wanted(each)]:
+        for cluster_id in [id_ for id_ in self._places if not wanted(id_)]:
             del self._places[cluster_id]
 
     async def secrets(self, row: Execution) -> Sequence[Secret]:
@@ -196,7 +196,7 @@ class Rows:
         For what changes on very many rows at once: the end of a transaction costs more than a row.
         """
         # two transactions with the same rows take them in the same order
-        ordered = sorted(changes, key=lambda each: each[0].id)
+        ordered = sorted(changes, key=lambda change: change[0].id)
         for at in range(0, len(ordered), _ROWS):
             await self._change_part(ordered[at : at + _ROWS])
 

@@ -167,7 +167,7 @@ def start_script(files: Sequence[str], args: Sequence[str], variables: Mapping[s
         *("exec", "env", "--"),
         *(shlex.quote(f"{name}={value}") for name, value in variables.items()),
         *(("nice", "-n", "0") if "=" in program else ()),
-        *(shlex.quote(each) for each in (program, *args)),
+        *(shlex.quote(argument) for argument in (program, *args)),
         "</dev/null",
     ]
     lines = [
@@ -192,7 +192,7 @@ def java_values(files: Sequence[str], args: Sequence[str]) -> bytes:
 
 def values(places: Sequence[tuple[str, str]], args: Sequence[str]) -> bytes:
     """The content of `VALUES`. places: of files in the program's folder, with their own names."""
-    words = [str(len(places)), *(word for each in places for word in each), *args]
+    words = [str(len(places)), *(word for place in places for word in place), *args]
     return "".join(f"{word}\0" for word in words).encode()
 
 
@@ -293,7 +293,7 @@ def program_fault(text: str, limited: bool) -> str:
 def total_fault(configs: JobConfigs) -> str:
     """The reason why Linux does not hand all arguments and variables to a program, or ""."""
     given = [*args_of(configs), *(f"{n}={v}" for n, v in texts(configs.params).items())]
-    sizes = (len(each.encode("utf-8", "surrogatepass")) + _END_AND_POINTER for each in given)
+    sizes = (len(text.encode("utf-8", "surrogatepass")) + _END_AND_POINTER for text in given)
     if sum(sizes) <= _MOST_TEXTS:
         return ""
     return (

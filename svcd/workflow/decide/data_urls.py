@@ -66,12 +66,12 @@ def paths_of(url: str) -> list[str]:
     """The paths of an input: Hadoop separates them by commas outside of braces."""
     found = [""]
     depth = 0
-    for each in url:
-        depth = max(0, depth + (each == "{") - (each == "}"))
-        if each == "," and not depth:
+    for character in url:
+        depth = max(0, depth + (character == "{") - (character == "}"))
+        if character == "," and not depth:
             found.append("")
         else:
-            found[-1] += each
+            found[-1] += character
     return found
 
 

@@ -287,7 +287,7 @@ def _map_reduce(work: Work) -> str:
             "must be given together; cat passes lines on"
         )
     configuration = _configuration({**made, **_apart(given), **given, **_ONE_ATTEMPT})
-    files = "".join(f"<file>{each}</file>" for each in links((*work.mains, *work.libs)))
+    files = "".join(f"<file>{link}</file>" for link in links((*work.mains, *work.libs)))
     return f"<map-reduce>{_NODES}{streaming}{configuration}{files}</map-reduce>"
 
 
@@ -300,7 +300,7 @@ def _pig(work: Work) -> str:
         [
             f"<pig>{_NODES}{configuration}",
             f"<script>{path(JobType.PIG, work.mains[0], 0, True)}</script>",
-            *(f"<file>{each}</file>" for each in files),
+            *(f"<file>{file}</file>" for file in files),
             "</pig>",
         ]
     )
@@ -346,7 +346,7 @@ def _shell(work: Work) -> str:
 
 def _spark(work: Work) -> str:
     configuration, arguments = spark_job.action(_program(work), _configs(work))
-    args = "".join(f"<arg>{_xml(each)}</arg>" for each in arguments)
+    args = "".join(f"<arg>{_xml(argument)}</arg>" for argument in arguments)
     main = f"<main-class>{spark_job.SUBMIT_CLASS}</main-class>"
     return f"<java>{_NODES}{_configuration(configuration)}{main}{args}</java>"
 

@@ -62,12 +62,16 @@ class Evidence:
 
     def of_drivers(self, name: str) -> Sequence[str]:
         """The texts of the file of that name of each driver of Spark."""
-        ids = [each.id for each in self.applications if each.is_spark]
+        ids = [application.id for application in self.applications if application.is_spark]
         return [f.text for f in self.files if f.place in ids and f.name == name]
 
     def of_masters(self, name: str) -> Sequence[str]:
         """The texts of the file of that name of each other application's master."""
-        ids = [each.id for each in self.applications if not each.is_spark and not each.is_launcher]
+        ids = [
+            application.id
+            for application in self.applications
+            if not application.is_spark and not application.is_launcher
+        ]
         return [f.text for f in self.files if f.place in ids and f.name == name]
 
     def of_tasks(self, name: str) -> Sequence[str]:

@@ -71,8 +71,8 @@ def starts(job_type: JobType, configs: Mapping[str, ConfigValue], name: str) -> 
     """
     if not traits_of(job_type).is_map_reduce:
         return job_type is JobType.SHELL
-    commands = (str(configs.get(each, "")) for each in (STREAMING_MAPPER, STREAMING_REDUCER))
-    words = (_FIRST_WORD.search(each) for each in commands)
+    commands = (str(configs.get(name, "")) for name in (STREAMING_MAPPER, STREAMING_REDUCER))
+    words = (_FIRST_WORD.search(command) for command in commands)
     return name in {posixpath.normpath(word.group().strip("'\"")) for word in words if word}
 
 
@@ -90,8 +90,8 @@ def faults_of(job_type: JobType, main: str, configs: JobConfigs) -> Iterator[str
     if isinstance(configs.args, Mapping):
         maps.append(("args", configs.args))
     else:
-        for index, each in enumerate(configs.args):
-            if wrong := of_program(each):
+        for index, argument in enumerate(configs.args):
+            if wrong := of_program(argument):
                 yield f"$.job_configs.args[{index}]: {wrong}"
     for key, values in maps:
         fault: Callable[[str], str] = xml_fault if key == "configs" else of_program

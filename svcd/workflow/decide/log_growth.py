@@ -61,7 +61,7 @@ def grown(
 
     whole: append an unfinished last line too. `end` and `version` of the state stay.
     """
-    sources = {each.title: each for each in log.sources}
+    sources = {source.title: source for source in log.sources}
     last, gap, made, left_out = log.last, log.gap, "", 0
     held = max((len(form.encode("utf-8", "replace")) for form in all_forms(secrets)), default=0)
     for file in files:

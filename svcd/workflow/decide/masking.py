@@ -53,8 +53,10 @@ def masking(
     for secret in secrets:
         known.update(filter(None, whole_forms(secret.reveal())))
         yield
-    literals = sorted((each for each in known if len(each) >= LEAST), key=len, reverse=True)
-    short = sorted((re.escape(each) for each in known if len(each) < LEAST), key=len, reverse=True)
+    literals = sorted((secret for secret in known if len(secret) >= LEAST), key=len, reverse=True)
+    short = sorted(
+        (re.escape(secret) for secret in known if len(secret) < LEAST), key=len, reverse=True
+    )
     word = re.compile(_WORD % "|".join(short)) if short else None
     made = yield from _Masking(literals, word).of(record, "")
     return cast("dict[str, object]", made)
@@ -83,7 +85,7 @@ def masked_end(text: str, secrets: Sequence[Secret], *, whole: bool = False) -> 
         for form in forms(secret.reveal())
         for at in range(1, len(form) - LEAST + 1)
     )
-    size = max((len(each) for each in ends if text.startswith(each)), default=0)
+    size = max((len(end) for end in ends if text.startswith(end)), default=0)
     return masked_text(MASK + text[size:] if size else text, secrets, whole=whole)
 
 
@@ -109,10 +111,10 @@ class _Masking:
             return made
         if isinstance(value, list | tuple):
             rows = []
-            for each in value[:MOST_ACTIONS]:
+            for item in value[:MOST_ACTIONS]:
                 if not self._has_room():
                     break
-                rows.append((yield from self.of(each, key)))
+                rows.append((yield from self.of(item, key)))
             return rows
         return value
 
@@ -148,8 +150,8 @@ class _Masking:
         before = -1
         while size != before:
             before = size
-            for each in self._literals:
-                at = value.find(each, max(0, size - len(each) + 1), size + len(each) - 1)
+            for literal in self._literals:
+                at = value.find(literal, max(0, size - len(literal) + 1), size + len(literal) - 1)
                 if 0 <= at < size:
                     size = at
         return value[:size]

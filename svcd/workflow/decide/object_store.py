@@ -46,7 +46,9 @@ def options(
     Each container has its login. The first login is also used for any other container that the
     job's program names. Where the caller names a user, that user is used instead.
     """
-    used = [each for each in sources if each is not None and each.url.startswith("objstore://")]
+    used = [
+        source for source in sources if source is not None and source.url.startswith("objstore://")
+    ]
     if not used:
         return {}
     found = {

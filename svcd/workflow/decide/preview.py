@@ -32,9 +32,9 @@ def execution_plan(row: Execution, checked: Checked, cluster: ClusterPlan | None
         cluster_id=row.cluster_id,
         cluster=cluster,
         staged=[
-            PlannedBinary(name=each.name, role=role, url=shown_url(each.url))
+            PlannedBinary(name=binary.name, role=role, url=shown_url(binary.url))
             for role, binaries in (("main", material.mains), ("lib", material.libs))
-            for each in binaries
+            for binary in binaries
         ],
         input=_shown(material.input),
         output=_shown(material.output),

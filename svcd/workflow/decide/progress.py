@@ -109,25 +109,25 @@ def with_known_children(record: Record, known: Record) -> Record:
     action = submitter(record)
     if action is None:
         return record
-    for each in _trees(known):
-        if each.get("id") == action.id and isinstance(each.get("children"), list | tuple):
-            kept = {"children": each["children"]}
+    for tree in _trees(known):
+        if tree.get("id") == action.id and isinstance(tree.get("children"), list | tuple):
+            kept = {"children": tree["children"]}
             if not action.child_ids:
-                kept["externalChildIDs"] = each.get("externalChildIDs")
+                kept["externalChildIDs"] = tree.get("externalChildIDs")
             return _with(record, action, kept)
     return record
 
 
 def _with(record: Record, action: Action, keys: Mapping[str, object]) -> Record:
     """`record` with further keys of one action."""
-    actions = [{**each, **keys} if each.get("id") == action.id else each for each in _trees(record)]
+    actions = [{**tree, **keys} if tree.get("id") == action.id else tree for tree in _trees(record)]
     return evolve(parsed({**record.tree, "actions": actions}), status=record.status)
 
 
 def _trees(record: Record) -> Sequence[Mapping[str, object]]:
     actions = record.tree.get("actions")
     return (
-        [each for each in actions if isinstance(each, Mapping)]
+        [action for action in actions if isinstance(action, Mapping)]
         if isinstance(actions, list | tuple)
         else []
     )

@@ -77,12 +77,12 @@ def cluster_faults(
     types: those that its distribution runs. has_engine: see `Engines`.
     """
     named, place = f"cluster {cluster.name}", "$.cluster_id:"
-    can = [each for each in types if each in TYPES]  # svcd can write a definition
+    can = [type_ for type_ in types if type_ in TYPES]  # svcd can write a definition
     if cluster.status in _UNUSABLE:
         status = cluster.status.value
         return [f"{place} {named} is {status} and runs no jobs; use another one"]
     if job_type not in can:
-        runs = ", ".join(each.value for each in can) or "no jobs"
+        runs = ", ".join(type_.value for type_ in can) or "no jobs"
         kind = f"({cluster.plugin_name}) cannot run {job_type.value} jobs"
         return [f"{place} {named} {kind}; it runs {runs}"]
     if job_type is JobType.SPARK and (lacks := spark_job.image_fault(cluster)):

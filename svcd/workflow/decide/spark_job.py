@@ -188,7 +188,7 @@ def files(program: Program) -> Mapping[str, bytes]:
 
 def _title(name: str) -> str:
     """The name of a file as that of an application, quoted for the engine."""
-    return quoted("".join(each if each.isprintable() else "?" for each in name))
+    return quoted("".join(character if character.isprintable() else "?" for character in name))
 
 
 def _named(name: str) -> str:

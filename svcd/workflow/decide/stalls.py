@@ -113,16 +113,16 @@ class ClusterMetrics:
     def _by_number(self) -> Mapping[str, Sequence[int]]:
         """The places of the applications in their list, by their numbers."""
         found: dict[str, list[int]] = {}
-        for place, each in enumerate(self.applications or ()):
-            found.setdefault(number_of(each.id), []).append(place)
+        for place, application in enumerate(self.applications or ()):
+            found.setdefault(number_of(application.id), []).append(place)
         return found
 
     @cached_property
     def _by_tag(self) -> Mapping[str, Sequence[int]]:
         """The same by each of their tags."""
         found: dict[str, list[int]] = {}
-        for place, each in enumerate(self.applications or ()):
-            for tag in each.tags:
+        for place, application in enumerate(self.applications or ()):
+            for tag in application.tags:
                 found.setdefault(tag, []).append(place)
         return found
 

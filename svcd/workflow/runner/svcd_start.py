@@ -21,14 +21,14 @@ def start(program: str, arguments: list[str], files: list[tuple[str, str]]) -> N
     for place, name in ((_file(place), _file(name)) for place, name in files):
         put(Path(place), Path(name))
         if ":" not in name:  # which separates the paths of Python
-            paths = [renamed(each, place, name) for each in paths]
+            paths = [renamed(path, place, name) for path in paths]
     os.environ["PYTHONPATH"] = ":".join(paths)
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
     os.close(empty)
     if program.startswith("-"):
         program = f"./{program}"  # Python has options
-    words = (each.encode() for each in (program, *arguments))
+    words = (argument.encode() for argument in (program, *arguments))
     os.execv(sys.executable, [os.fsencode(sys.executable), *words])
 
 
