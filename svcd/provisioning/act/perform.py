@@ -161,9 +161,9 @@ class Performer:
             return await session.floating_ips() if addressed else ()
 
         results = await gather([servers, volumes, floating_ips], 3)
-        for each in results:
-            if isinstance(each, BaseException):
-                raise each
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
         listed: Any = results
         mine = f"svcd:{cluster.id}:"
         return Observed(
@@ -404,10 +404,10 @@ class Performer:
         if step.mount:
             group = next(g for g in self._cluster.node_groups if row in g.instances)
             root = row.facts.root if row.facts is not None else ""
-            for number, each in enumerate(row.volumes, start=1):
+            for number, volume in enumerate(row.volumes, start=1):
                 point = group.mount_point(number)
-                mounts.append((each.device or "", each.volume_id, point))
-                volumes.append(evolve(each, mount_point=root + point))
+                mounts.append((volume.device or "", volume.volume_id, point))
+                volumes.append(evolve(volume, mount_point=root + point))
         result = await shells.run(
             step.instance,
             shell.prepare(mounts, self._cluster.own_user(row) if step.mount else ""),

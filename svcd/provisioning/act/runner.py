@@ -219,13 +219,20 @@ class PlanRunner:
             text = f"could not write {names}: {ending(result)}"
             raise PlanFailed(Code.COMMAND_FAILED, self._shells.name(machine), text)
 
-    async def _command(self, each: Command) -> None:
+    async def _command(self, command: Command) -> None:
         result = await self._run(
-            each.machine, each.what, each.script, each.stdin, each.timeout_s, each.log
+            command.machine,
+            command.what,
+            command.script,
+            command.stdin,
+            command.timeout_s,
+            command.log,
         )
         if result.exit_code != 0:
-            text = f"{each.what}: {ending(result)}" + await self._tail(each.machine, each.log)
-            raise PlanFailed(Code.COMMAND_FAILED, self._shells.name(each.machine), text)
+            text = f"{command.what}: {ending(result)}" + await self._tail(
+                command.machine, command.log
+            )
+            raise PlanFailed(Code.COMMAND_FAILED, self._shells.name(command.machine), text)
 
     async def _progressed(self, step: StepName, span: Span) -> None:
         self._journal.report(step.step, "done", machine=step.machine, span=span)
@@ -277,49 +284,49 @@ class PlanRunner:
                 await sleep(self._clock, _BACKOFF.delay_s(attempt, self._rng))
         raise AssertionError("the loop returns or raises")
 
-    async def _await(self, number: int, each: HttpProbe) -> None:
+    async def _await(self, number: int, probe: HttpProbe) -> None:
         next_alive = self._clock.seconds() + _FIRST_ALIVE_S
         strange_since: float | None = None
         while True:
             stranger = ""
             try:
-                answer = await self._probe.get(self._shells.at(each.url), _PROBE_S)
-                missing = each.missing(*answer)
-                stranger = "" if missing else each.stranger(*answer)
+                answer = await self._probe.get(self._shells.at(probe.url), _PROBE_S)
+                missing = probe.missing(*answer)
+                stranger = "" if missing else probe.stranger(*answer)
             except ProbeError as error:
                 if error.kind is Fault.FORBIDDEN:  # the machine does not forward to its own ports
-                    name = self._shells.name(each.machine)
+                    name = self._shells.name(probe.machine)
                     raise PlanFailed(Code.MACHINE_UNREACHABLE, name, error.text) from None
                 missing = error.text or "no answer"
             if not missing and not stranger:
-                if each.alive is not None:
+                if probe.alive is not None:
                     await self._check_alive(
-                        each, each.alive, "a good answer came, perhaps of another program"
+                        probe, probe.alive, "a good answer came, perhaps of another program"
                     )
                 self._awaited.pop(number, None)
                 return
             now = self._clock.seconds()
             strange_since = (strange_since or now) if stranger else None
             if strange_since is not None and now - strange_since >= _STRANGER_S:
-                name = self._shells.name(each.machine)
-                raise PlanFailed(Code.FOREIGN_DAEMON, name, f"{each.what}: {stranger}")
+                name = self._shells.name(probe.machine)
+                raise PlanFailed(Code.FOREIGN_DAEMON, name, f"{probe.what}: {stranger}")
             missing = missing or stranger
-            self._awaited[number] = _Awaited(probe=each, missing=missing)
-            if each.alive is not None and self._clock.seconds() >= next_alive:
-                await self._check_alive(each, each.alive, missing)
+            self._awaited[number] = _Awaited(probe=probe, missing=missing)
+            if probe.alive is not None and self._clock.seconds() >= next_alive:
+                await self._check_alive(probe, probe.alive, missing)
                 next_alive = self._clock.seconds() + _ALIVE_S
             await self._flush_when_due()
-            await sleep(self._clock, each.every_s)
+            await sleep(self._clock, probe.every_s)
 
-    async def _check_alive(self, each: HttpProbe, script: str, missing: str) -> None:
+    async def _check_alive(self, probe: HttpProbe, script: str, missing: str) -> None:
         try:
-            result = await self._shells.work(each.machine, script, timeout_s=_TAIL_S)
+            result = await self._shells.work(probe.machine, script, timeout_s=_TAIL_S)
         except RemoteError:
             return  # the next round, or the deadline, decides
         if result.exit_code not in (0, None):
-            text = f"{each.what}: the daemon has died ({missing})"
-            text += await self._tail(each.machine, each.log)
-            raise PlanFailed(Code.DAEMON_DIED, self._shells.name(each.machine), text)
+            text = f"{probe.what}: the daemon has died ({missing})"
+            text += await self._tail(probe.machine, probe.log)
+            raise PlanFailed(Code.DAEMON_DIED, self._shells.name(probe.machine), text)
 
     async def _tail(self, machine: InstanceId, path: str | None) -> str:
         """The last lines of a log, to append to a text; "" when they cannot be read."""

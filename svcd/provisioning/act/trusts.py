@@ -244,8 +244,8 @@ class TrustSweep:
                 raise found
             else:
                 ids = found[row.id]
-            for each in ids:
-                await self._cloud.delete_trust(each)
+            for id_ in ids:
+                await self._cloud.delete_trust(id_)
         except CloudError as error:
             await self._later(row, error, now)
             return

@@ -39,13 +39,13 @@ def corrected(cluster: Cluster, now: float, alien: bool) -> Cluster:
     old = timestamp(now - VISIBLE_S)
     call = timestamp(now + CALL_S)
     changes: dict[InstanceId, Mapping[str, Any]] = {}
-    for each in cluster.instances():
-        asked = each.requested_at
+    for instance in cluster.instances():
+        asked = instance.requested_at
         if asked is None:
             continue
-        unsure = alien and each.step == lifecycle.NOTHING and asked < old
+        unsure = alien and instance.step == lifecycle.NOTHING and asked < old
         if asked > longest or unsure:
-            changes[each.instance_id] = {"requested_at": call}
+            changes[instance.instance_id] = {"requested_at": call}
     sound = lifecycle.with_instances(cluster, changes)
     if sound.status_since > ahead:
         sound = evolve(sound, status_since=timestamp(now))

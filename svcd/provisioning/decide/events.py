@@ -71,15 +71,15 @@ def replaced(before: Cluster, planned: Plan, now: float) -> Sequence[ClusterEven
     """The events of servers and volumes that svcd gives up and replaces."""
     attempts = {i.instance_id: i.attempts for i in before.instances()}
     made = []
-    for each in planned.cluster.instances():
-        if each.attempts <= attempts.get(each.instance_id, each.attempts):
+    for instance in planned.cluster.instances():
+        if instance.attempts <= attempts.get(instance.instance_id, instance.attempts):
             continue
-        name = each.instance_name
+        name = instance.instance_name
         reasons = (reason for reason in planned.waiting if name in reason)
         text = next(reasons, "") or "its server or a volume of it is gone or in error"
         made.append(
             lifecycle.event(
-                planned.cluster, REPLACE, "retry", now, text, name, attempt=each.attempts
+                planned.cluster, REPLACE, "retry", now, text, name, attempt=instance.attempts
             )
         )
     return made
@@ -92,18 +92,26 @@ def spawned(
     waited = [i for i in before.instances() if not lifecycle.has_reached(i, lifecycle.SPAWNED)]
     old = {i.instance_id: i for i in waited}
     made, last = [], memory.last
-    for each in after.instances():
-        if each.instance_id not in old or not lifecycle.has_reached(each, lifecycle.SPAWNED):
+    for instance in after.instances():
+        if instance.instance_id not in old or not lifecycle.has_reached(
+            instance, lifecycle.SPAWNED
+        ):
             continue
-        name, asked = each.instance_name, old[each.instance_id].requested_at
-        created = memory.of(create_key(each)).span.ended  # a restart forgets it
+        name, asked = instance.instance_name, old[instance.instance_id].requested_at
+        created = memory.of(create_key(instance)).span.ended  # a restart forgets it
         if created is None and asked is not None:
             created = min(seconds_of(asked), now)
         create = StepName(step=CreateServer.words, machine=name)
         span = Span(began=created, ended=now, waited_for=create)
         made.append(
             lifecycle.event(
-                after, WAIT_FOR_SERVER, "done", now, machine=name, attempt=each.attempts, span=span
+                after,
+                WAIT_FOR_SERVER,
+                "done",
+                now,
+                machine=name,
+                attempt=instance.attempts,
+                span=span,
             )
         )
         last = StepName(step=WAIT_FOR_SERVER, machine=name)

@@ -124,28 +124,28 @@ def of_servers(
     good: list[Key] = []
     sure: list[Key] = []
     statuses: dict[InstanceId, str] = {}
-    for each in cluster.instances():
-        if each.server_id is None:
+    for instance in cluster.instances():
+        if instance.server_id is None:
             continue
-        key = (each.instance_name, SERVER)
-        found = shown.get(each.server_id)
-        where = f"server {each.server_id} of {each.instance_name}"
-        if each.server_id in absent:
+        key = (instance.instance_name, SERVER)
+        found = shown.get(instance.server_id)
+        where = f"server {instance.server_id} of {instance.instance_name}"
+        if instance.server_id in absent:
             bad.append(_ailment(Code.SERVER_VANISHED, key, f"{where} is gone", now))
             sure.append(key)
-            statuses[each.instance_id] = lifecycle.GONE
+            statuses[instance.instance_id] = lifecycle.GONE
         elif found is None or found.task_state == "deleting":
             continue  # state unknown; the server will be gone soon
         elif found.status in _RUNNING:
             good.append(key)
-            statuses[each.instance_id] = found.status
+            statuses[instance.instance_id] = found.status
         else:
             why = f": {found.fault}" if found.fault else ""
             text = f"{where} is {found.status}{why}"
             bad.append(_ailment(Code.SERVER_DOWN, key, text, now, _STARTS.get(found.status, "")))
             if found.status == "ERROR" and found.fault:
                 sure.append(key)
-            statuses[each.instance_id] = found.status
+            statuses[instance.instance_id] = found.status
     return Seen(bad=tuple(bad), good=frozenset(good), sure=frozenset(sure), statuses=statuses)
 
 
@@ -244,17 +244,17 @@ def judged(
     confirmed: list[Ailment] = []
     doubted: dict[Key, Timestamp] = {}
     covered = False
-    for each in seen.bad:
-        if each.text in cluster.status_description:  # the last request shows it
+    for ailment in seen.bad:
+        if ailment.text in cluster.status_description:  # the last request shows it
             covered = True
             continue
-        before = known.get((each.key, each.code))
+        before = known.get((ailment.key, ailment.code))
         if before is not None:
             confirmed.append(before)
-        elif each.key in seen.sure or each.key in suspected:
-            confirmed.append(evolve(each, since=suspected.get(each.key, each.since)))
+        elif ailment.key in seen.sure or ailment.key in suspected:
+            confirmed.append(evolve(ailment, since=suspected.get(ailment.key, ailment.since)))
         else:
-            doubted[each.key] = each.since
+            doubted[ailment.key] = ailment.since
     again = {a.key for a in confirmed}
     unknown = {
         a.key
@@ -301,19 +301,19 @@ def _statuses(
 ) -> Mapping[InstanceId, Mapping[str, str]]:
     """New statuses of instances: those in `lost`, and those whose servers run again."""
     changes: dict[InstanceId, Mapping[str, str]] = {}
-    for each in cluster.instances():
-        status = seen.statuses.get(each.instance_id)
-        if status is None or status == each.status:
+    for instance in cluster.instances():
+        status = seen.statuses.get(instance.instance_id)
+        if status is None or status == instance.status:
             continue
-        if each.instance_name in lost or status == "ACTIVE":
-            changes[each.instance_id] = {"status": status}
+        if instance.instance_name in lost or status == "ACTIVE":
+            changes[instance.instance_id] = {"status": status}
     return changes
 
 
 def _by_code(ailments: Iterable[Ailment]) -> Mapping[Code, Sequence[Ailment]]:
     found: dict[Code, list[Ailment]] = {}
-    for each in ailments:
-        found.setdefault(Code(each.code), []).append(each)
+    for ailment in ailments:
+        found.setdefault(Code(ailment.code), []).append(ailment)
     return found
 
 

@@ -278,22 +278,22 @@ def _lost(cluster: Cluster, observed: Observed, world: World) -> Cluster | Fail:
     gone: dict[InstanceId, Mapping[str, Any]] = {}
     reasons: list[str] = []
     named = ""
-    for each in cluster.instances():
-        if each.server_id is None:
+    for instance in cluster.instances():
+        if instance.server_id is None:
             continue
-        if each.server_id in shown:
-            if lifecycle.serves(each) and each.status != shown[each.server_id]:
-                changes[each.instance_id] = {"status": shown[each.server_id]}
+        if instance.server_id in shown:
+            if lifecycle.serves(instance) and instance.status != shown[instance.server_id]:
+                changes[instance.instance_id] = {"status": shown[instance.server_id]}
             continue
-        listed = has_reached(each, lifecycle.SPAWNED)
-        if not listed and is_fresh(each, seen_at(observed, world.now)):
+        listed = has_reached(instance, lifecycle.SPAWNED)
+        if not listed and is_fresh(instance, seen_at(observed, world.now)):
             continue
-        if lifecycle.serves(each) or each.attempts >= MOST_REPLACED:
-            gone[each.instance_id] = {"status": lifecycle.GONE}
-            reasons.append(f"server {each.server_id} of {each.instance_name} is gone")
-            named = named or each.instance_name
+        if lifecycle.serves(instance) or instance.attempts >= MOST_REPLACED:
+            gone[instance.instance_id] = {"status": lifecycle.GONE}
+            reasons.append(f"server {instance.server_id} of {instance.instance_name} is gone")
+            named = named or instance.instance_name
         else:
-            changes[each.instance_id] = {**lifecycle.BLANK, "attempts": each.attempts + 1}
+            changes[instance.instance_id] = {**lifecycle.BLANK, "attempts": instance.attempts + 1}
     if gone:
         reason = "; ".join(reasons[:10])
         return Fail(code=Code.SERVER_VANISHED, reason=reason, machine=named, instances=gone)
@@ -312,8 +312,8 @@ def _spawn(cluster: Cluster, observed: Observed, world: World) -> Plan:
         return Plan(cluster=cluster, steps=tuple(ensure), code=Code.BOOT_TIMEOUT)
     spawn = Spawning(cluster, observed, world.memory, world.now, world.installation)
     for group in cluster.node_groups:
-        for each in group.instances:
-            spawn.instance(group, each)
+        for instance in group.instances:
+            spawn.instance(group, instance)
             if spawn.fail is not None:
                 return Plan(cluster=with_instances(cluster, spawn.changes), fail=spawn.fail)
     spawn.orphans()

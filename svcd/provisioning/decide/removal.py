@@ -89,19 +89,23 @@ def removal(
     shown = {s.id for s in observed.servers}
     answered = {s.metadata.get("svcd_instance_id") for s in servers}
     known = len(left)
-    for each in instances:
-        if each.server_id is not None and each.server_id not in shown:
+    for instance in instances:
+        if instance.server_id is not None and instance.server_id not in shown:
             # Not listed: gone, or not visible yet. One delete call makes it certain.
-            step = DeleteServer(machine=each.instance_name, server_id=each.server_id)
-            if is_fresh(each, then) and not memory.of(step.key).done:
+            step = DeleteServer(machine=instance.instance_name, server_id=instance.server_id)
+            if is_fresh(instance, then) and not memory.of(step.key).done:
                 steps.append(step)
-                left.append(f"server {each.instance_name} ({each.server_id})")
-        elif each.server_id is None and each.instance_id not in answered and is_fresh(each, then):
-            waiting.append(f"a server for {each.instance_name} may still appear")
-            left.append(f"server {each.instance_name} (asked for, not seen)")
+                left.append(f"server {instance.instance_name} ({instance.server_id})")
+        elif (
+            instance.server_id is None
+            and instance.instance_id not in answered
+            and is_fresh(instance, then)
+        ):
+            waiting.append(f"a server for {instance.instance_name} may still appear")
+            left.append(f"server {instance.instance_name} (asked for, not seen)")
     inhabited = bool(left)
-    for each in instances:
-        _unlisted(each, wanted or {}, observed, memory, then, steps, waiting, left)
+    for instance in instances:
+        _unlisted(instance, wanted or {}, observed, memory, then, steps, waiting, left)
     unseen = len(left) > known
     going = {s.metadata.get("svcd_instance_id") for s in servers if s.status != "ERROR"}
     for address in observed.floating_ips:
@@ -127,7 +131,7 @@ def removal(
 
 
 def _unlisted(
-    each: Instance,
+    instance: Instance,
     wanted: Mapping[InstanceId, NodeGroup],
     observed: Observed,
     memory: Memory,
@@ -137,23 +141,23 @@ def _unlisted(
     left: list[str],
 ) -> None:
     """Add the address and the volumes that svcd asked for recently and that no list shows yet."""
-    group = wanted.get(each.instance_id)
-    if group is None or not is_fresh(each, now) or each.status != "ACTIVE":
+    group = wanted.get(instance.instance_id)
+    if group is None or not is_fresh(instance, now) or instance.status != "ACTIVE":
         return
-    if has_reached(each, SPAWNED):
+    if has_reached(instance, SPAWNED):
         return
-    name = each.instance_name
-    if group.floating_ip_pool is not None and each.floating_ip_id is None:
-        if not any(_owner(f) == each.instance_id for f in observed.floating_ips):
+    name = instance.instance_name
+    if group.floating_ip_pool is not None and instance.floating_ip_id is None:
+        if not any(_owner(f) == instance.instance_id for f in observed.floating_ips):
             waiting.append(f"a floating IP of {name} may still appear")
             left.append(f"floating IP of {name} (asked for, not seen)")
-    elif each.floating_ip_id is not None:
-        known = each.floating_ip_id
+    elif instance.floating_ip_id is not None:
+        known = instance.floating_ip_id
         step = DeleteFloatingIp(machine=known, floating_ip_id=known)
         if known not in {f.id for f in observed.floating_ips} and not memory.of(step.key).done:
             steps.append(step)
             left.append(f"floating IP {known}")
-    if group.volumes_per_node and not each.volumes:
+    if group.volumes_per_node and not instance.volumes:
         waiting.append(f"volumes of {name} may still appear")
         left.append(f"volumes of {name} (asked for, not seen)")
 
@@ -250,7 +254,7 @@ def access_given_up(cluster: Cluster) -> bool:
 
 def only_access_is_left(torn: Torn) -> bool:
     """Whether the trust is the only object left."""
-    return any(isinstance(each, DeleteTrust) for each in torn.steps)
+    return any(isinstance(step, DeleteTrust) for step in torn.steps)
 
 
 def _has_tried(cluster: Cluster, memory: Memory, now: float) -> bool:

@@ -191,9 +191,9 @@ def write_files(files: Sequence[WriteFile]) -> tuple[str, bytes]:
         "}",
     ]
     offset = 1
-    for each in files:
-        size = len(each.content)
-        lines.append(f"put {offset} {size} {each.mode:04o} {shlex.quote(each.path)}")
+    for file in files:
+        size = len(file.content)
+        lines.append(f"put {offset} {size} {file.mode:04o} {shlex.quote(file.path)}")
         offset += size
     return "\n".join(lines) + "\n", b"".join(f.content for f in files)
 

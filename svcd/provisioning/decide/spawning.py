@@ -1,6 +1,6 @@
 """Plans the servers, addresses and volumes of a cluster's instances. Pure.
 
-It plans each instance alone; see the planner's note on visibility.
+It plans instance instance alone; see the planner's note on visibility.
 """
 
 from __future__ import annotations
@@ -70,34 +70,36 @@ class Spawning:
     def _of(index: dict[str, list[Any]], key: str, value: object) -> None:
         index.setdefault(key, []).append(value)
 
-    def instance(self, group: NodeGroup, each: Instance) -> None:
-        if has_reached(each, lifecycle.SPAWNED):
+    def instance(self, group: NodeGroup, instance: Instance) -> None:
+        if has_reached(instance, lifecycle.SPAWNED):
             return
-        server = self._server(group, each)
+        server = self._server(group, instance)
         if server is None:
             return
         change: dict[str, Any] = {"server_id": server.id, "status": server.status}
-        self.changes[each.instance_id] = change
+        self.changes[instance.instance_id] = change
         if server.status != "ACTIVE":
-            self.waiting.append(f"server {each.instance_name} is {server.status}")
+            self.waiting.append(f"server {instance.instance_name} is {server.status}")
             return
         fixed = [a for a, kind in server.addresses if kind == "fixed"]
         if not fixed:
-            self.waiting.append(f"server {each.instance_name} has no address")
+            self.waiting.append(f"server {instance.instance_name} has no address")
             return
         change["internal_ip"] = fixed[0]
         other = [a for a, kind in server.addresses if kind != "fixed"]
         change["management_ip"] = other[0] if other else fixed[0]
-        addressed = group.floating_ip_pool is None or self._floating(group, each, server, change)
-        stored = group.volumes_per_node == 0 or self._storage(group, each, server, change)
+        addressed = group.floating_ip_pool is None or self._floating(
+            group, instance, server, change
+        )
+        stored = group.volumes_per_node == 0 or self._storage(group, instance, server, change)
         if addressed and stored and self.fail is None:
             change["step"] = lifecycle.SPAWNED
 
-    def _server(self, group: NodeGroup, each: Instance) -> Server | None:
+    def _server(self, group: NodeGroup, instance: Instance) -> Server | None:
         """The usable server of an instance; without one, plans the steps to get one."""
-        mine = self._servers.get(each.instance_id, [])
+        mine = self._servers.get(instance.instance_id, [])
         usable = [s for s in mine if s.status != "ERROR" and s.task_state != "deleting"]
-        usable.sort(key=lambda s: (s.id != each.server_id, s.status != "ACTIVE", s.id))
+        usable.sort(key=lambda s: (s.id != instance.server_id, s.status != "ACTIVE", s.id))
         doomed = [s for s in mine if s not in usable] + usable[1:]
         for server in doomed:
             self._delete(server)
@@ -105,46 +107,49 @@ class Spawning:
             return usable[0]
         if doomed:
             broken = next((s for s in doomed if s.status == "ERROR"), None)
-            if broken is not None and _is_present(each, broken):
-                self._give_up(group, each, broken)
+            if broken is not None and _is_present(instance, broken):
+                self._give_up(group, instance, broken)
             else:
-                self.waiting.append(f"old server of {each.instance_name} is being deleted")
+                self.waiting.append(f"old server of {instance.instance_name} is being deleted")
             return None
-        if each.server_id is None and each.requested_at is None:
-            self._create(group, each)
-        elif is_fresh(each, self._seen_at):
-            self.waiting.append(f"server {each.instance_name} is not listed yet")
-        elif each.server_id is None:  # the create call never arrived
-            self._create(group, each)
+        if instance.server_id is None and instance.requested_at is None:
+            self._create(group, instance)
+        elif is_fresh(instance, self._seen_at):
+            self.waiting.append(f"server {instance.instance_name} is not listed yet")
+        elif instance.server_id is None:  # the create call never arrived
+            self._create(group, instance)
         return None
 
-    def _give_up(self, group: NodeGroup, each: Instance, broken: Server) -> None:
+    def _give_up(self, group: NodeGroup, instance: Instance, broken: Server) -> None:
         fault = broken.fault or "the cloud gives no reason"
         if self._apart(group) and "no valid host" in fault.lower():
             fault += " (anti_affinity keeps it off the hosts of the cluster's other servers)"
-        reason = f"server {broken.id} of {each.instance_name} is in ERROR: {fault}"
+        reason = f"server {broken.id} of {instance.instance_name} is in ERROR: {fault}"
         if "quota" in fault.lower():
-            self.fail = Fail(code=Code.QUOTA, reason=reason, machine=each.instance_name)
-        elif each.attempts >= MOST_REPLACED:
+            self.fail = Fail(code=Code.QUOTA, reason=reason, machine=instance.instance_name)
+        elif instance.attempts >= MOST_REPLACED:
             self.fail = Fail(
-                code=Code.SERVER_ERROR, reason=f"{reason}; gave up", machine=each.instance_name
+                code=Code.SERVER_ERROR, reason=f"{reason}; gave up", machine=instance.instance_name
             )
         else:
-            self.changes[each.instance_id] = {**lifecycle.BLANK, "attempts": each.attempts + 1}
+            self.changes[instance.instance_id] = {
+                **lifecycle.BLANK,
+                "attempts": instance.attempts + 1,
+            }
             self.waiting.append(reason)
 
     def _apart(self, group: NodeGroup) -> bool:
         """Whether the group's servers may not share a host with others."""
         return not set(group.node_processes).isdisjoint(self.cluster.anti_affinity)
 
-    def _create(self, group: NodeGroup, each: Instance) -> None:
-        tried = self.memory.of(create_key(each))
+    def _create(self, group: NodeGroup, instance: Instance) -> None:
+        tried = self.memory.of(create_key(instance))
         if tried.not_before > self.now:  # no intent for a call that is not made now
-            self.waiting.append(f"server {each.instance_name}: {tried.reason}")
+            self.waiting.append(f"server {instance.instance_name}: {tried.reason}")
             return
         cluster = self.cluster
         new = NewServer(
-            name=each.instance_name,
+            name=instance.instance_name,
             image_id=cluster.default_image_id,
             flavor_id=group.flavor_id,
             keypair=cluster.user_keypair_id,
@@ -152,44 +157,44 @@ class Spawning:
             security_groups=(cluster.security_group_id,) if cluster.security_group_id else (),
             server_group_id=cluster.server_group_id if self._apart(group) else None,
             user_data=self._data,
-            metadata=ownership_tags.metadata(cluster.id, each.instance_id, self.installation),
+            metadata=ownership_tags.metadata(cluster.id, instance.instance_id, self.installation),
         )
-        self.changes[each.instance_id] = {"requested_at": timestamp(self.now + CALL_S)}
+        self.changes[instance.instance_id] = {"requested_at": timestamp(self.now + CALL_S)}
         self.steps.append(
-            CreateServer(machine=each.instance_name, instance=each.instance_id, new=new)
+            CreateServer(machine=instance.instance_name, instance=instance.instance_id, new=new)
         )
 
     def _delete(self, server: Server) -> None:
         self.steps.append(DeleteServer(machine=server.name, server_id=server.id))
 
     def _floating(
-        self, group: NodeGroup, each: Instance, server: Server, change: dict[str, Any]
+        self, group: NodeGroup, instance: Instance, server: Server, change: dict[str, Any]
     ) -> bool:
         mine = sorted(
-            self._addresses.get(each.instance_id, []), key=lambda f: (f.port_id is None, f.id)
+            self._addresses.get(instance.instance_id, []), key=lambda f: (f.port_id is None, f.id)
         )
         if not mine:
             create = CreateFloatingIp(
-                machine=each.instance_name,
+                machine=instance.instance_name,
                 pool=group.floating_ip_pool or "",
                 description=ownership_tags.address_text(
-                    self.cluster.id, each.instance_id, self.installation
+                    self.cluster.id, instance.instance_id, self.installation
                 ),
-                instance=each.instance_id,
+                instance=instance.instance_id,
             )
-            self._ask_for(each, create, change)
+            self._ask_for(instance, create, change)
             return False
         for surplus in mine[1:]:  # svcd made two, because an answer was lost
             if surplus.port_id is None:
                 self.steps.append(
-                    DeleteFloatingIp(machine=each.instance_name, floating_ip_id=surplus.id)
+                    DeleteFloatingIp(machine=instance.instance_name, floating_ip_id=surplus.id)
                 )
         address = mine[0]
         change["floating_ip_id"] = address.id
         if address.port_id is None:
             self.steps.append(
                 AssociateFloatingIp(
-                    machine=each.instance_name,
+                    machine=instance.instance_name,
                     floating_ip_id=address.id,
                     server_id=server.id,
                 )
@@ -199,15 +204,15 @@ class Spawning:
         return True
 
     def _storage(
-        self, group: NodeGroup, each: Instance, server: Server, change: dict[str, Any]
+        self, group: NodeGroup, instance: Instance, server: Server, change: dict[str, Any]
     ) -> bool:
         by_index: dict[int, VolumeState] = {}
         for volume in sorted(
-            self._volumes.get(each.instance_id, []), key=lambda v: (v.attached_to is None, v.id)
+            self._volumes.get(instance.instance_id, []), key=lambda v: (v.attached_to is None, v.id)
         ):
             index = _index(volume)
             if volume.status.startswith("error") or index in by_index:
-                self._drop(each, volume)
+                self._drop(instance, volume)
             elif volume.status != "deleting":
                 by_index[index] = volume
         if self.fail is not None:
@@ -215,9 +220,9 @@ class Spawning:
         numbers = range(1, group.volumes_per_node + 1)
         missing = [n for n in numbers if n not in by_index]
         if missing:
-            self._ask_for(each, self._new_volumes(group, each, missing), change)
+            self._ask_for(instance, self._new_volumes(group, instance, missing), change)
             return False
-        known = {v.volume_id: v for v in each.volumes}
+        known = {v.volume_id: v for v in instance.volumes}
         ready = [by_index[n] for n in numbers]
         change["volumes"] = tuple(
             Volume(
@@ -229,8 +234,8 @@ class Spawning:
         if free:
             self.steps.append(
                 AttachVolumes(
-                    machine=each.instance_name,
-                    instance=each.instance_id,
+                    machine=instance.instance_name,
+                    instance=instance.instance_id,
                     server_id=server.id,
                     volumes=free,
                 )
@@ -238,12 +243,14 @@ class Spawning:
             return False
         busy = [v for v in ready if v.status != "in-use"]
         if busy:
-            self.waiting.append(f"volume {busy[0].id} of {each.instance_name} is {busy[0].status}")
+            self.waiting.append(
+                f"volume {busy[0].id} of {instance.instance_name} is {busy[0].status}"
+            )
             return False
         return True
 
     def _ask_for(
-        self, each: Instance, create: CreateVolumes | CreateFloatingIp, change: dict[str, Any]
+        self, instance: Instance, create: CreateVolumes | CreateFloatingIp, change: dict[str, Any]
     ) -> None:
         """Plan a create call with its intent, unless an earlier call may have made the object.
 
@@ -251,34 +258,36 @@ class Spawning:
         show the objects of the former one.
         """
         tried = self.memory.of(create.key)
-        alien = create_key(each) not in self.memory.tried and create.key not in self.memory.tried
-        if alien and is_fresh(each, self._seen_at):
-            text = f"{create.what} of {each.instance_name}: may have been asked for, not listed yet"
-            self.waiting.append(text)
+        alien = (
+            create_key(instance) not in self.memory.tried and create.key not in self.memory.tried
+        )
+        if alien and is_fresh(instance, self._seen_at):
+            what = f"{create.what} of {instance.instance_name}"
+            self.waiting.append(f"{what}: may have been asked for, not listed yet")
             return
         if tried.not_before > self._seen_at:
-            reason = tried.reason or f"{create.what} of {each.instance_name}: not listed yet"
+            reason = tried.reason or f"{create.what} of {instance.instance_name}: not listed yet"
             self.waiting.append(reason)
             return
         change["requested_at"] = timestamp(self.now + CALL_S)
         self.steps.append(create)
 
     def _new_volumes(
-        self, group: NodeGroup, each: Instance, missing: Sequence[int]
+        self, group: NodeGroup, instance: Instance, missing: Sequence[int]
     ) -> CreateVolumes:
         """The step that creates volumes."""
-        attempt = self.changes.get(each.instance_id, {}).get("attempts", each.attempts)
+        attempt = self.changes.get(instance.instance_id, {}).get("attempts", instance.attempts)
         return CreateVolumes(
-            machine=each.instance_name,
-            instance=each.instance_id,
+            machine=instance.instance_name,
+            instance=instance.instance_id,
             attempt=attempt,
             size_gib=group.volumes_size,
             volumes=tuple(
                 (
-                    f"volume_{each.instance_name}_{n}",
+                    f"volume_{instance.instance_name}_{n}",
                     {
                         **ownership_tags.metadata(
-                            self.cluster.id, each.instance_id, self.installation
+                            self.cluster.id, instance.instance_id, self.installation
                         ),
                         "svcd_volume_index": str(n),
                     },
@@ -287,18 +296,20 @@ class Spawning:
             ),
         )
 
-    def _drop(self, each: Instance | None, volume: VolumeState) -> None:
+    def _drop(self, instance: Instance | None, volume: VolumeState) -> None:
         step = DeleteVolume(machine=volume.name, volume_id=volume.id)
-        if each is not None and volume.status == "error":
-            if each.attempts >= MOST_REPLACED:
+        if instance is not None and volume.status == "error":
+            if instance.attempts >= MOST_REPLACED:
                 self.fail = Fail(
                     code=Code.VOLUME_ERROR,
-                    reason=f"volume {volume.id} of {each.instance_name} is in error; gave up",
-                    machine=each.instance_name,
+                    reason=f"volume {volume.id} of {instance.instance_name} is in error; gave up",
+                    machine=instance.instance_name,
                 )
                 return
             if step.key not in self.memory.tried:
-                self.changes.setdefault(each.instance_id, {})["attempts"] = each.attempts + 1
+                self.changes.setdefault(instance.instance_id, {})["attempts"] = (
+                    instance.attempts + 1
+                )
         self.steps.append(step)
 
     def orphans(self) -> None:
@@ -315,9 +326,9 @@ class Spawning:
                         self._drop(None, volume)
 
 
-def create_key(each: Instance) -> str:
+def create_key(instance: Instance) -> str:
     """The key of the step that creates the instance's server."""
-    return f"create-server:{each.instance_id}"
+    return f"create-server:{instance.instance_id}"
 
 
 def _index(volume: VolumeState) -> int:
@@ -325,8 +336,8 @@ def _index(volume: VolumeState) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def _is_present(each: Instance, server: Server) -> bool:
+def _is_present(instance: Instance, server: Server) -> bool:
     """Whether `server` is the instance's present server, not one that svcd gave up before."""
-    if each.server_id is not None:
-        return server.id == each.server_id
-    return each.requested_at is not None
+    if instance.server_id is not None:
+        return server.id == instance.server_id
+    return instance.requested_at is not None

@@ -230,9 +230,9 @@ class DistributionKit(ABC, _Base):
     def test_kit_scaling_faults_are_errors_with_a_text(self) -> None:
         """Each group may shrink to nothing, or SvcdErrors with a text refuse it."""
         for distribution, made, _ in self._cases():
-            for index, each in enumerate(made.node_groups):
+            for index, node_group in enumerate(made.node_groups):
                 groups = list(made.node_groups)
-                groups[index] = evolve(each, count=0)
+                groups[index] = evolve(node_group, count=0)
                 for fault in distribution.check_scaling(
                     made, evolve(made, node_groups=tuple(groups))
                 ):
@@ -350,7 +350,7 @@ class DistributionKit(ABC, _Base):
                     self.assertNotIn(identity, foreign, f"{name}: the same for another cluster")
             endpoints = distribution.endpoints(made, all_)
             if endpoints is not None:
-                proven = {_place(each.url) for each in endpoints.identities}
+                proven = {_place(identity.url) for identity in endpoints.identities}
                 for url in filter(None, (endpoints.engine, endpoints.webhdfs, endpoints.history)):
                     self.assertIn(_place(url), proven, f"endpoints: {url} proves no identity")
 

@@ -72,12 +72,13 @@ class Distributions:
 
 def _by_name(distributions: Iterable[IDistribution]) -> dict[str, IDistribution]:
     known: dict[str, IDistribution] = {}
-    for each in distributions:
-        if each.name in known:
+    for distribution in distributions:
+        if distribution.name in known:
             raise DistributionError(
-                f"two distributions are named {each.name!r}: "
-                f"{type(known[each.name]).__qualname__} and {type(each).__qualname__}; "
+                f"two distributions are named {distribution.name!r}: "
+                f"{type(known[distribution.name]).__qualname__} and "
+                f"{type(distribution).__qualname__}; "
                 "remove one of the two plug-ins"
             )
-        known[each.name] = each
+        known[distribution.name] = distribution
     return known

@@ -91,11 +91,11 @@ def _creation_faults(cluster: Cluster) -> Iterator[SvcdError]:
     missing: dict[str, str] = {}
     for process, needed in _NEEDS.items():
         if count(cluster, process):
-            for each in needed:
-                if not count(cluster, each):
-                    missing.setdefault(each, process)
-    for each, process in missing.items():
-        yield _missing(each, process)
+            for needed_process in needed:
+                if not count(cluster, needed_process):
+                    missing.setdefault(needed_process, process)
+    for needed_process, process in missing.items():
+        yield _missing(needed_process, process)
     yield from _replication_faults(cluster)
 
 

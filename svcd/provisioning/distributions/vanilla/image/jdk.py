@@ -89,7 +89,7 @@ def _homes(environ: Mapping[str, str], roots: Sequence[Path]) -> Iterator[Path]:
         yield Path(home)
     for root in roots:
         if root.is_dir():
-            yield from sorted(each for each in root.iterdir() if not each.is_symlink())
+            yield from sorted(path for path in root.iterdir() if not path.is_symlink())
 
 
 def _usable(home: Path, programs: Sequence[str]) -> Java | None:

@@ -106,7 +106,7 @@ def build_command(prefix: Path) -> str:
     """The command that makes the tree at `prefix` again, with what it has."""
     parts = read_record(prefix).get("without", ())
     return " ".join(
-        [f"svcd image build vanilla {prefix}", *(f"--without {each}" for each in parts)]
+        [f"svcd image build vanilla {prefix}", *(f"--without {part}" for part in parts)]
     )
 
 
@@ -121,7 +121,7 @@ def verify(prefix: Path, *, run: bool = True) -> list[str]:
         return [f"{prefix} does not exist"]
     problems = list(missing_files(prefix))
     if not problems:
-        problems = [f"{prefix}/{each}" for each in _changed_files(prefix)]
+        problems = [f"{prefix}/{file}" for file in _changed_files(prefix)]
     if not problems and run:
         problems += _version_problems(prefix)
     return problems

@@ -29,7 +29,7 @@ def with_remedy(error: BaseException) -> None:
 def main() -> None:
     """Run the daemon of Spark, whose workers write their errors with a remedy."""
     libraries = sorted(map(str, (PACKAGES.parent / "lib").glob("*.zip")))
-    sys.path += [each for each in libraries if each not in sys.path]
+    sys.path += [library for library in libraries if library not in sys.path]
     import pyspark.util
 
     write = pyspark.util.handle_worker_exception
