@@ -200,7 +200,7 @@ def _gap(log: ExecutionLog, begin: int, end: int, before: bytes) -> bytes:
 
 
 def _text(pieces: Sequence[Sequence[Any]]) -> str:
-    return b"".join(zlib.decompress(bytes(each[0])) for each in pieces).decode("utf-8", "replace")
+    return b"".join(zlib.decompress(bytes(piece[0])) for piece in pieces).decode("utf-8", "replace")
 
 
 def _pieces(text: bytes) -> Iterator[bytes]:

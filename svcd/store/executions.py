@@ -84,7 +84,7 @@ class Executions(Family[Execution]):
     async def unfinished(self, known: Sequence[Execution] = ()) -> Sequence[Execution]:
         if not known:
             return [self._record(row) for row in await self._sql.all(_UNFINISHED)]
-        read = {each.id: each for each in known}
+        read = {execution.id: execution for execution in known}
         found: list[Execution | None] = []
         changed: dict[str, int] = {}
         for version, id_, _, _ in await self._sql.all(_HEADS):
@@ -96,7 +96,7 @@ class Executions(Family[Execution]):
         for at in range(0, len(ids), _SOME):
             for id_, row in (await self._some(ids[at : at + _SOME])).items():
                 found[changed[id_]] = row
-        return [each for each in found if each is not None]
+        return [execution for execution in found if execution is not None]
 
     async def _some(self, ids: Sequence[str]) -> Mapping[str, Execution]:
         where, values = among(ids)

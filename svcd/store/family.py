@@ -194,19 +194,19 @@ class Family(Generic[R]):
 
     async def _note(self, record: R, word: Word) -> None:
         """Add the change of `record` to the feed."""
-        each = cast("Any", record)
+        fields = cast("Any", record)
         version = getattr(record, "version", 1)
-        await self._journal.note(each.tenant_id, self.table.kind, each.id, version, word)
+        await self._journal.note(fields.tenant_id, self.table.kind, fields.id, version, word)
 
     async def check_new(self, record: R) -> None:
-        each, columns = cast("Any", record), self.table.columns
-        await self.refuse_if_full(each.tenant_id)
+        fields, columns = cast("Any", record), self.table.columns
+        await self.refuse_if_full(fields.tenant_id)
         if self.table.taken is None:
             return
         column = "name_key" if "name_key" in columns else "name"
         row = await self._sql.one(
             f"select 1 from {self.table.name} where tenant_id = :tenant_id and {column} = :name",
-            {"tenant_id": each.tenant_id, "name": columns[column](record)},
+            {"tenant_id": fields.tenant_id, "name": columns[column](record)},
         )
         if row is not None:
             raise self._refused(record, Conflict(column))
@@ -360,22 +360,22 @@ class Family(Generic[R]):
         return f"from {self.table.name} where {where}", values
 
     def _values(self, record: R) -> Parameters:
-        each = cast("Any", record)
-        updated = getattr(each, "updated_at", None)
-        if updated is not None and updated < each.created_at:  # a clock was set back
-            each = attrs.evolve(each, updated_at=each.created_at)
-            record = cast("R", each)
+        fields = cast("Any", record)
+        updated = getattr(fields, "updated_at", None)
+        if updated is not None and updated < fields.created_at:  # a clock was set back
+            fields = attrs.evolve(fields, updated_at=fields.created_at)
+            record = cast("R", fields)
         values: dict[str, object] = {
-            "id": each.id,
-            "tenant_id": each.tenant_id,
-            "created_at": each.created_at,
+            "id": fields.id,
+            "tenant_id": fields.tenant_id,
+            "created_at": fields.created_at,
         }
         for column, value in self.table.columns.items():
             values[column] = value(record)
-        bare = each
+        bare = fields
         if self.table.sealed:
-            credentials: Credentials | None = getattr(each, self.table.sealed)
-            bare = attrs.evolve(each, **{self.table.sealed: None})
+            credentials: Credentials | None = getattr(fields, self.table.sealed)
+            bare = attrs.evolve(fields, **{self.table.sealed: None})
             values["sealed"] = (
                 None
                 if credentials is None

@@ -10,8 +10,8 @@ import attrs
 from svcd.model.trust import LooseTrust
 from svcd.store.family import Scope
 
-_FIELDS: Final = tuple(each.name for each in attrs.fields(LooseTrust))
-_NAMES: Final = tuple("mark" if each == "expires_at" else each for each in _FIELDS)
+_FIELDS: Final = tuple(field.name for field in attrs.fields(LooseTrust))
+_NAMES: Final = tuple("mark" if field == "expires_at" else field for field in _FIELDS)
 """The columns, in the order of the fields."""
 _ADD: Final = f"""
 insert into loose_trusts ({", ".join(_NAMES)}) values ({", ".join(f":{n}" for n in _FIELDS)})

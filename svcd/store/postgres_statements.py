@@ -53,7 +53,7 @@ def usable(position: str, here: str) -> bool:
 
 def _snapshot(position: str) -> tuple[int, int, list[int]]:
     low, high, running = position.split(":")
-    return int(low), int(high), [int(each) for each in running.split(",") if each]
+    return int(low), int(high), [int(part) for part in running.split(",") if part]
 
 
 FEED = Feed(

@@ -91,8 +91,8 @@ class Keys:
         )
         if found or len(installation) != 16:
             raise ValueError("unknown lines")
-        for each in (seals, *former):
-            Fernet(each)
+        for key in (seals, *former):
+            Fernet(key)
         return cls(
             seals=seals,
             former=former,
@@ -104,7 +104,7 @@ class Keys:
         """The content of the file."""
         if not self.former and self == Keys.of(self.seals):
             return self.seals
-        lines = [b"key " + self.seals, *(b"former " + each for each in self.former)]
+        lines = [b"key " + self.seals, *(b"former " + key for key in self.former)]
         lines.append(b"installation " + self.installation.encode())
         lines.append(b"digests " + self.digests.hex().encode())
         return b"\n".join(lines) + b"\n"
@@ -237,11 +237,11 @@ def replace(key_file: Path, keys: Keys) -> None:
     former = load(key_file)
     try:
         owner = key_file.stat()
-        for each in (former, keys):
-            kept = kept_key(key_file, fingerprint(each.seals))
+        for kept_keys in (former, keys):
+            kept = kept_key(key_file, fingerprint(kept_keys.seals))
             if not kept.exists():
-                _publish(kept, each.alone().text(), owner)
-            elif kept.read_bytes() != each.alone().text():
+                _publish(kept, kept_keys.alone().text(), owner)
+            elif kept.read_bytes() != kept_keys.alone().text():
                 raise SealerError(f"{kept} does not hold the key of its name: move it away")
         _publish(key_file, keys.text(), owner)
     except OSError as error:

@@ -199,7 +199,7 @@ class Sessions:
         self._reactor = reactor
         self._settings = settings
         self._dsn = connection_text(settings, name)
-        self._known = [Secret(each) for each in of_url(settings.url)]  # see model.secret
+        self._known = [Secret(secret) for secret in of_url(settings.url)]  # see model.secret
         self._open: set[Session] = set()
         clock: IReactorTime = reactor
         self._watch = Loop(clock, "database watch", _WATCH_S, self._check)
@@ -264,7 +264,7 @@ def addresses(reactor: Any, host: str) -> Deferred[list[str]]:
 
     def resolve() -> list[str]:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        return list(dict.fromkeys(str(each[4][0]) for each in found))
+        return list(dict.fromkeys(str(row[4][0]) for row in found))
 
     return deferToThreadPool(reactor, reactor.getThreadPool(), resolve)
 
@@ -281,8 +281,8 @@ def connection_text(settings: DatabaseSettings, name: str = "") -> str:
         raise SchemaError(f"database.url cannot be understood: {line_of(error)}") from None
     limit_ms = int(settings.statement_timeout_s * 1000)
     options = " ".join(
-        f"-c {each}"
-        for each in (
+        f"-c {option}"
+        for option in (
             f"statement_timeout={limit_ms}",
             f"idle_in_transaction_session_timeout={limit_ms * 2}",
             "default_transaction_read_only=on",

@@ -95,9 +95,9 @@ class Statements:
         cursor = self._execute(text, parameters)
         found: list[bytes] = []
         size, last = 0, None
-        for each, created_at, id_ in cursor:
-            found.append(each)
-            size += len(each)
+        for record, created_at, id_ in cursor:
+            found.append(record)
+            size += len(record)
             if len(found) == limit or size >= PART_BYTES:
                 last = created_at, id_
                 break
@@ -122,7 +122,8 @@ class Statements:
         if not self.writes:
             raise RuntimeError("a read must not write")
         if parameters is not None and any(
-            isinstance(each, bytes) and len(each) > _LARGE_BYTES for each in parameters.values()
+            isinstance(parameter, bytes) and len(parameter) > _LARGE_BYTES
+            for parameter in parameters.values()
         ):
             free = self._free_bytes()
             if free < RESERVE_BYTES:

@@ -235,16 +235,16 @@ def _mentioned(session: OfflineSession, table: str, where: str, record: Any) -> 
     wanted: list[tuple[str, str, str]] = []
     if table == "jobs":
         remedy = "delete the job and make it again"
-        wanted = [("job_binaries", each, remedy) for each in (*record.mains, *record.libs)]
+        wanted = [("job_binaries", main, remedy) for main in (*record.mains, *record.libs)]
     elif table == "job_binaries" and record.url.startswith(INTERNAL_URL):
         remedy = "upload it again and make the job binary again"
         wanted = [("internals", record.url.removeprefix(INTERNAL_URL), remedy)]
     elif table in ("clusters", "cluster_templates"):
         remedy = "none needed: the values were copied; only their template is unknown"
         wanted = [
-            ("node_group_templates", each.node_group_template_id, remedy)
-            for each in record.node_groups
-            if each.node_group_template_id
+            ("node_group_templates", group.node_group_template_id, remedy)
+            for group in record.node_groups
+            if group.node_group_template_id
         ]
     for other, id_, remedy in wanted:
         values = {"id": id_, "tenant_id": record.tenant_id}

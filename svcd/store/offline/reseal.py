@@ -81,13 +81,15 @@ def _tables(session: OfflineSession) -> Sequence[TableShape]:
             f"{session.where} has schema {number}, this release knows {migrations.newest()}:"
             " run svcd db upgrade first"
         )
-    tables = [each for each in shape(number).every if each.key and "content" not in each.columns]
+    tables = [
+        table for table in shape(number).every if table.key and "content" not in table.columns
+    ]
     return sorted(tables, key=lambda table: table.name != "seals")
 
 
 def _keys(session: OfflineSession, table: TableShape) -> Iterator[dict[str, object]]:
     """The keys of the rows with a text that may be sealed."""
-    like = " or ".join(f"cast({each} as text) like :pattern" for each in table.columns)
+    like = " or ".join(f"cast({column} as text) like :pattern" for column in table.columns)
     text = f"select {', '.join(table.key)} from {table.name} where {like}"
     session.snapshot()
     for row in session.rows(text, {"pattern": SEALED_LIKE}):

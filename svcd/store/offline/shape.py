@@ -65,7 +65,7 @@ class Shape:
     @property
     def kept(self) -> tuple[TableShape, ...]:
         """Tables whose rows are backed up, restored and copied."""
-        return tuple(each for each in self.every if each.name not in TRANSIENT)
+        return tuple(table for table in self.every if table.name not in TRANSIENT)
 
 
 @functools.cache
