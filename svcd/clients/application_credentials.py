@@ -79,11 +79,11 @@ class UserCredentials:
         """See ports.ApplicationCredentials. It is gone when a list does not have it either."""
         path = await self._path()
         found = [id_] if id_ else await self._named(path, name)
-        for each in found:
+        for credential in found:
             try:
-                await self._rest.call("DELETE", f"{path}/{quote(each, safe='')}")
+                await self._rest.call("DELETE", f"{path}/{quote(credential, safe='')}")
             except RestError as error:
-                if error.status != 404 or each in await self._named(path, name):
+                if error.status != 404 or credential in await self._named(path, name):
                     raise
         return bool(found)
 

@@ -193,7 +193,7 @@ class TenantCloud:
         except CloudError as error:
             if error.kind not in (Fault.NOT_FOUND, Fault.FORBIDDEN):
                 raise
-        return Quota(**{name: each.left for name, each in found.items()})
+        return Quota(**{name: limit.left for name, limit in found.items()})
 
     async def delete_security_group(self, group_id: str) -> bool:
         """See CloudSession."""

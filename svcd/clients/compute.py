@@ -100,13 +100,13 @@ class Compute:
         """
         failed = [s for s in servers if s.status == "ERROR" and not (s.fault or s.task_state)]
         read: dict[str, Server] = {}
-        for each in sorted(failed, key=lambda server: server.name)[:_MOST_FAULTS]:
+        for server in sorted(failed, key=lambda server: server.name)[:_MOST_FAULTS]:
             try:
-                read[each.id] = await self.server(each.id)
+                read[server.id] = await self.server(server.id)
             except CloudError as error:
                 if error.kind is not Fault.NOT_FOUND:
                     raise
-        return [read.get(each.id, each) for each in servers]
+        return [read.get(server.id, server) for server in servers]
 
     async def server(self, server_id: str) -> Server:
         """One server. Raises CloudError NOT_FOUND."""
@@ -350,11 +350,15 @@ def _usage(row: Mapping[str, Any]) -> Mapping[str, Usage]:
 
 def _server(row: Mapping[str, Any]) -> Server:
     addresses = [
-        (each.get("version", 4), str(each["addr"]), str(each.get("OS-EXT-IPS:type", "fixed")))
+        (
+            address.get("version", 4),
+            str(address["addr"]),
+            str(address.get("OS-EXT-IPS:type", "fixed")),
+        )
         for network in (row.get("addresses") or {}).values()
-        for each in network
+        for address in network
     ]
-    addresses.sort(key=lambda each: each[0] != 4)
+    addresses.sort(key=lambda address: address[0] != 4)
     return Server(
         id=str(row["id"]),
         name=str(row.get("name", "")),

@@ -69,7 +69,9 @@ class Keystone:
         self._clock = clock
         self._base = settings.auth_url.rstrip("/")
         own = (settings.password, settings.application_credential_secret)
-        self._known = [Secret(each) for each in own if each]  # the log hides them: model.secret
+        self._known = [
+            Secret(secret) for secret in own if secret
+        ]  # the log hides them: model.secret
         self._kept: Newest[str, Token] = Newest(_SESSIONS)
         self._pauses: Newest[str, _Pause] = Newest(_SESSIONS)
         self._asking = Coalescer()
@@ -220,11 +222,11 @@ class Keystone:
 
         def convert(body: Mapping[str, Any]) -> Sequence[Project]:
             found = [
-                Project(id=TenantId(str(each["id"])), name=str(each["name"]))
-                for each in body["projects"]
-                if each.get("enabled", True)
+                Project(id=TenantId(str(project["id"])), name=str(project["name"]))
+                for project in body["projects"]
+                if project.get("enabled", True)
             ]
-            return sorted(found, key=lambda each: (each.name, each.id))
+            return sorted(found, key=lambda project: (project.name, project.id))
 
         return shaped(SERVICE, "projects", convert, object_of(answer))
 
@@ -267,10 +269,10 @@ class Keystone:
         """The URL of the first type that the catalog has. Raises CloudError NOT_FOUND."""
         region, interface = self._settings.region, self._settings.interface
         for type_ in types:
-            for each in catalog:
-                fits = each.type == type_ and each.interface == interface
-                if fits and region in ("", each.region):
-                    return each.url.rstrip("/")
+            for endpoint in catalog:
+                fits = endpoint.type == type_ and endpoint.interface == interface
+                if fits and region in ("", endpoint.region):
+                    return endpoint.url.rstrip("/")
         where = f" in region {region}" if region else ""
         text = f"the catalog has no {interface} endpoint of {' or '.join(types)}{where}"
         raise CloudError(types[0], Fault.NOT_FOUND, text)
@@ -333,7 +335,7 @@ def _secrets(auth: Mapping[str, Any]) -> Sequence[Secret]:
     scope = auth.get("scope")
     if isinstance(scope, dict):
         found.append(scope.get("OS-TRUST:trust", {}).get("id"))
-    return [Secret(each) for each in found if each]
+    return [Secret(secret) for secret in found if secret]
 
 
 def _password(user: Mapping[str, Any], password: str) -> dict[str, Any]:

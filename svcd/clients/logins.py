@@ -91,7 +91,7 @@ class Tries:
 
     def _wrong_of(self, key: _Key) -> list[float]:
         now = self._clock.seconds()
-        return [each for each in self._wrong.get(key, ()) if 0 <= now - each < _MINUTE_S]
+        return [moment for moment in self._wrong.get(key, ()) if 0 <= now - moment < _MINUTE_S]
 
 
 def _folded(name: str) -> str:
@@ -100,7 +100,7 @@ def _folded(name: str) -> str:
     Most of them compare without regard to case, accents, invisible signs and spaces at the ends.
     """
     apart = unicodedata.normalize("NFKD", name).casefold()
-    seen = (each for each in apart if unicodedata.category(each)[0] not in "CM")
+    seen = (character for character in apart if unicodedata.category(character)[0] not in "CM")
     return "".join(seen).strip()
 
 
@@ -193,15 +193,15 @@ class Logins:
 
 def _chosen(word: str, projects: Sequence[Project]) -> Project:
     """The project with this id or name. Raises Forbidden, also for a name that several have."""
-    for each in projects:
-        if each.id == word:
-            return each
-    named = [each for each in projects if each.name == word]
+    for project in projects:
+        if project.id == word:
+            return project
+    named = [project for project in projects if project.name == word]
     if len(named) == 1:
         return named[0]
     if named:
-        ids = ", ".join(each.id for each in named[:5])
+        ids = ", ".join(project.id for project in named[:5])
         raise Forbidden(f"several projects have the name {word!r}: give one of the ids {ids}")
-    names = ", ".join(each.name for each in projects[:5])
+    names = ", ".join(project.name for project in projects[:5])
     more = f" and {len(projects) - 5} more" if len(projects) > 5 else ""
     raise Forbidden(f"you have no role in project {word!r}; you have one in {names}{more}")

@@ -141,7 +141,7 @@ class TaggedCloud:
         found += await self._optional(
             self._network, f"/ports{of_tenant}", "ports", partial(_port, ours, there)
         )
-        things = [each for each in found if each is not None]
+        things = [thing for thing in found if thing is not None]
         things += await self._server_groups()
         unlisted: dict[Kind, str] = {}
         for kind, path, convert in (

@@ -67,7 +67,7 @@ def usage(limit: Any, *used: Any) -> Usage:
     """The use of a quota in the numbers of a service: a limit of -1, or none, is unlimited."""
     is_limited = isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0
     return Usage(
-        used=max(0, sum(int(each or 0) for each in used)), limit=limit if is_limited else None
+        used=max(0, sum(int(amount or 0) for amount in used)), limit=limit if is_limited else None
     )
 
 
@@ -141,9 +141,9 @@ def _next_link(body: Mapping[str, Any], name: str) -> str | None:
     """
     link = body.get("next")
     links = body.get(f"{name}_links")
-    for each in links if isinstance(links, list) else ():
-        if isinstance(each, dict) and each.get("rel") == "next":
-            link = each.get("href")
+    for row in links if isinstance(links, list) else ():
+        if isinstance(row, dict) and row.get("rel") == "next":
+            link = row.get("href")
     return link.partition("?")[2] or None if isinstance(link, str) else None
 
 

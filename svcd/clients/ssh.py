@@ -282,10 +282,12 @@ class SshRemote:
         """Close an idle connection when all are open."""
         if len(self._open) < _MOST_LINKS:
             return
-        kept = [each for each in self._open if not each.over]  # the others close in the next turn
-        idle = [each for each in kept if each.users == 0]
+        kept = [
+            connection for connection in self._open if not connection.over
+        ]  # the others close in the next turn
+        idle = [connection for connection in kept if connection.users == 0]
         if len(kept) >= _MOST_LINKS and idle:
-            min(idle, key=lambda each: each.idle_since).drop("idle")
+            min(idle, key=lambda connection: connection.idle_since).drop("idle")
 
     async def _tend(self) -> None:
         """Close idle connections, send keep-alives to silent servers, drop dead connections."""

@@ -59,9 +59,9 @@ _MOST_TEXT: Final = 500
 
 # No exchange in which the server chooses the group: a large prime would stall the reactor.
 _KEY_EXCHANGES: Final = tuple(
-    each
-    for each in transport.SSHClientTransport.supportedKeyExchanges
-    if not each.startswith(b"diffie-hellman-group-exchange-")
+    name
+    for name in transport.SSHClientTransport.supportedKeyExchanges
+    if not name.startswith(b"diffie-hellman-group-exchange-")
 )
 # The order of preference before a key is pinned; SHA-1 and DSA are not offered.
 _HOST_KEY_ALGORITHMS: Final = (
@@ -259,11 +259,11 @@ class Connection(connection.SSHConnection):
     def resumeProducing(self) -> None:
         """See IPushProducer."""
         self.congested = False
-        for each in list(self.channelsToRemoteChannel):
+        for open_channel in list(self.channelsToRemoteChannel):
             if self.congested:
                 return
-            if isinstance(each, ChannelTransport):
-                each.flush()
+            if isinstance(open_channel, ChannelTransport):
+                open_channel.flush()
 
     def stopProducing(self) -> None:
         """See IPushProducer. The TCP connection is lost."""

@@ -112,10 +112,10 @@ def endpoints_of(catalog: Any) -> tuple[Endpoint, ...]:
     return tuple(
         Endpoint(
             type=str(service.get("type", "")),
-            interface=str(each.get("interface", "")),
-            region=str(each.get("region_id") or each.get("region") or ""),
-            url=str(each.get("url", "")),
+            interface=str(endpoint.get("interface", "")),
+            region=str(endpoint.get("region_id") or endpoint.get("region") or ""),
+            url=str(endpoint.get("url", "")),
         )
         for service in catalog or ()
-        for each in service.get("endpoints", ())
+        for endpoint in service.get("endpoints", ())
     )

@@ -151,7 +151,7 @@ def fault_of(call: str, answer: Answer, sent: bytes = b"") -> EngineError:
     """The error for a refused call. sent: content that its text must not repeat."""
     name, message = _remote_exception(answer.body)
     if sent:
-        name, message = (_unquoted(each, sent) for each in (name, message))
+        name, message = (_unquoted(text, sent) for text in (name, message))
     text = f"HDFS {call}: HTTP {answer.status} {name} {message}".strip()[:_MOST_MESSAGE]
     if name in _PASSING or answer.status == 429 or "Name node is in safe mode" in message:
         return EngineError(Fault.BUSY, text, name)
