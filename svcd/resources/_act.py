@@ -74,7 +74,7 @@ def _wrapped(result: object, route: Route, headers: Mapping[str, str] | None) ->
     if isinstance(result, bytes):
         parts = (before, result, after)
     elif isinstance(result, list) and result and isinstance(result[0], bytes):
-        between = [part for each in result[1:] for part in (b",", each)]
+        between = [part for piece in result[1:] for part in (b",", piece)]
         parts = (before, b"[", result[0], *between, b"]", after)
     else:
         parts = (before, encode(result), after)

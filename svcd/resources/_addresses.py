@@ -29,7 +29,7 @@ class Addresses:
 
     def __init__(self, trusted: Sequence[str] = ()) -> None:
         self._unix = UNIX in trusted
-        self._networks = [ip_network(each) for each in trusted if each != UNIX]
+        self._networks = [ip_network(network) for network in trusted if network != UNIX]
 
     def of(self, request: Any) -> str:
         """The address of the caller of `request`; "unix" for an unknown one behind a socket file.
@@ -41,7 +41,7 @@ class Addresses:
         peer = getattr(request.getClientAddress(), "host", None)
         known = UNIX if peer is None else _plain(str(peer))
         given = request.requestHeaders.getRawHeaders("X-Forwarded-For") or ()
-        entries = [each.strip() for line in given for each in line.split(",")]
+        entries = [part.strip() for line in given for part in line.split(",")]
         while entries and self._trusts(known):
             said = _plain(entries.pop())
             if _parsed(said) is None:
@@ -57,7 +57,7 @@ class Addresses:
         """
         peer = getattr(request.getClientAddress(), "host", None)
         given = request.requestHeaders.getRawHeaders("X-Forwarded-Proto") or ()
-        schemes = {each.strip().lower() for line in given for each in line.split(",")}
+        schemes = {part.strip().lower() for line in given for part in line.split(",")}
         own = request.isSecure() or peer is None or is_loopback(_plain(str(peer)))
         return Origin(address=self.of(request), is_secure=own and schemes <= {"https"})
 
@@ -65,7 +65,7 @@ class Addresses:
         if text == UNIX:
             return self._unix
         address = _parsed(text)
-        return address is not None and any(address in each for each in self._networks)
+        return address is not None and any(address in network for network in self._networks)
 
 
 def _parsed(text: str) -> IPv4Address | IPv6Address | None:

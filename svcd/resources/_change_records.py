@@ -45,10 +45,10 @@ async def rendered(
             return cut, size
         batch = part.changes[first : first + _SLICE]
         for hides, known in texts.items():
-            new = [each for each in batch if (each.kind, each.id) not in known]
+            new = [change for change in batch if (change.kind, change.id) not in known]
             for change, text in await _texts(tx, tenant_id, new, hides):
                 known[change.kind, change.id] = text
-            size += sum(len(known.get((each.kind, each.id), b"")) for each in batch)
+            size += sum(len(known.get((change.kind, change.id), b"")) for change in batch)
     return part, size
 
 
@@ -56,9 +56,13 @@ async def _texts(
     tx: Tx, tenant_id: TenantId, changes: Sequence[Change], hides: bool
 ) -> Sequence[tuple[Change, bytes]]:
     """The JSON of each change that can be shown."""
-    found = [(each, _deleted(each)) for each in changes if each.word == "deleted"]
+    found = [(change, _deleted(change)) for change in changes if change.word == "deleted"]
     for kind in KINDS:
-        by_id = {each.id: each for each in changes if each.kind == kind and each.word != "deleted"}
+        by_id = {
+            change.id: change
+            for change in changes
+            if change.kind == kind and change.word != "deleted"
+        }
         if by_id:
             records = await _records(tx, tenant_id, kind, list(by_id), hides)
             found += [(by_id[id_], _text(by_id[id_], text)) for id_, text in records.items()]
@@ -106,7 +110,7 @@ async def _records(
         case _:
             keys = [(ClusterId(c), int(n)) for c, _, n in (i.rpartition("/") for i in ids)]
             events = await tx.clusters.events_at(keys)
-            return {f"{c}/{n}": encode(wire.Event.of(each)) for (c, n), each in events.items()}
+            return {f"{c}/{n}": encode(wire.Event.of(event)) for (c, n), event in events.items()}
 
 
 def _typed(ids: Sequence[str]) -> Any:

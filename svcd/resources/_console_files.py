@@ -62,7 +62,7 @@ class Files(Mapping[str, Answer]):
     """
 
     def __init__(self, folder: Path) -> None:
-        self._read = {each.name: each.read_bytes() for each in sorted(folder.iterdir())}
+        self._read = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
         self._names = [n for n in (*self._read, SCRIPT, STYLE) if Path(n).suffix in _TYPES]
         self._made: dict[str, Answer] = {}
 
@@ -86,7 +86,7 @@ class Files(Mapping[str, Answer]):
             return joined({n: b.decode() for n, b in read.items() if n.endswith(".js")}).encode()
         if name == STYLE:
             styles = sorted((n for n in read if n.endswith(".css")), key=_style_sheet_first)
-            style = _STYLE_COMMENT.sub("", "".join(read[each].decode() for each in styles))
+            style = _STYLE_COMMENT.sub("", "".join(read[style].decode() for style in styles))
             return _STYLE_BLANKS.sub(r"\1", style).replace(";}", "}").encode()
         return read[name]
 
@@ -134,8 +134,8 @@ def _wrapped(name: str, text: str) -> str:
     exports: list[str] = []
 
     def listed(found: re.Match[str]) -> str:
-        for each in found[1].split(","):
-            inner, _, outer = each.strip().partition(" as ")
+        for part in found[1].split(","):
+            inner, _, outer = part.strip().partition(" as ")
             exports.append(f"{outer or inner}:{inner}")
         return ""
 

@@ -33,7 +33,7 @@ def unless_known(request: Any, answer: Answer) -> Answer:
     known = request.requestHeaders.getRawHeaders(b"If-None-Match") if tag else None
     if tag is None or not known or request.method not in (b"GET", b"HEAD"):
         return answer
-    tags = {each.strip().removeprefix(b"W/") for each in b",".join(known).split(b",")}
+    tags = {part.strip().removeprefix(b"W/") for part in b",".join(known).split(b",")}
     own = tag.encode().removeprefix(b"W/")
     return Answer(304, headers=answer.headers) if {own, b"*"} & tags else answer
 

@@ -234,7 +234,7 @@ class Feeds:
         ) -> tuple[Cursor, Mapping[Cursor, Changes | None], Mapping[bool, Rendered]]:
             here = await tx.changes.here(now_s)
             parts: dict[Cursor, Changes | None] = {}
-            texts: dict[bool, dict[tuple[str, str], bytes]] = {each: {} for each in hides}
+            texts: dict[bool, dict[tuple[str, str], bytes]] = {hide: {} for hide in hides}
             left = _TURN_BYTES
             for cursor in cursors:
                 if cursor is None or left <= 0:
@@ -363,7 +363,7 @@ def _piece(
     if part is None:
         return _frame("reset", {"reason": _LOST}, here)
     frames = []
-    shown = [each for each in part.changes if each.kind in view.kinds]
+    shown = [change for change in part.changes if change.kind in view.kinds]
     for change in shown:
         text = texts.get((change.kind, change.id))
         if text is None:  # the event has been trimmed

@@ -143,13 +143,13 @@ class Reading:
         """The JSON objects of a page. view: the answer for a record."""
         async for part in self.records(page, read):
             if part:
-                self.keep(items([view(each) for each in part]))
+                self.keep(items([view(record) for record in part]))
         return self.found
 
     def _check(self) -> None:
         if self._gone():
             raise Disconnected
-        if self._others[0] is not self and sum(each.size for each in self._others) > _MOST_BYTES:
+        if self._others[0] is not self and sum(other.size for other in self._others) > _MOST_BYTES:
             raise ServiceUnavailable(
                 "too many long lists are being read: try again, or read a part with limit", 5
             )

@@ -146,9 +146,11 @@ class Queries:
 
     def __init__(self, declared: Sequence[Query] = ()) -> None:
         self.declared = tuple(declared)
-        self._names = [each.name for each in declared]
-        self._absent = {each.name: each.absent for each in declared}
-        self._headers = {each.header: each.name for each in declared if each.header}
+        self._names = [parameter.name for parameter in declared]
+        self._absent = {parameter.name: parameter.absent for parameter in declared}
+        self._headers = {
+            parameter.header: parameter.name for parameter in declared if parameter.header
+        }
 
     def read(
         self, args: Mapping[bytes, Sequence[bytes]], version: str, headers: Headers
@@ -157,7 +159,7 @@ class Queries:
         if not self.declared or not (args or self._headers):
             return self._absent
         given = {
-            name.decode("utf-8", "replace"): [each.decode("utf-8", "replace") for each in values]
+            name.decode("utf-8", "replace"): [value.decode("utf-8", "replace") for value in values]
             for name, values in args.items()
         }
         for header, name in self._headers.items():
@@ -166,17 +168,17 @@ class Queries:
                 given[name] = [text]
         faults = [] if version == "1.0" else self._misspelled(given)
         found = dict(self._absent)
-        for each in self.declared:
-            texts = given.get(each.name)
-            if not texts or (version == "1.0" and not each.always):
+        for parameter in self.declared:
+            texts = given.get(parameter.name)
+            if not texts or (version == "1.0" and not parameter.always):
                 continue
-            if len(texts) > 1 and not each.many and version != "1.0":
-                faults.append(f"?{each.name}: given {len(texts)} times; give it once")
+            if len(texts) > 1 and not parameter.many and version != "1.0":
+                faults.append(f"?{parameter.name}: given {len(texts)} times; give it once")
                 continue
             try:
-                found[each.name] = each.value(texts)
+                found[parameter.name] = parameter.value(texts)
             except ValueError as fault:
-                faults.append(f"?{each.name}: {fault}")
+                faults.append(f"?{parameter.name}: {fault}")
         if faults:
             raise ValidationError.of(faults)
         return found
@@ -184,9 +186,9 @@ class Queries:
     def page(self, query: Mapping[str, Any]) -> Page:
         """The page of a list that `query` asks for. Raises ValidationError."""
         filters = {
-            each.name: query[each.name]
-            for each in self.declared
-            if each.column and query[each.name] is not None
+            parameter.name: query[parameter.name]
+            for parameter in self.declared
+            if parameter.column and query[parameter.name] is not None
         }
         for name, value in [*filters.items(), ("marker", query["marker"] or "")]:
             if "\x00" in value:

@@ -145,15 +145,15 @@ def bound(resource: HasRoutes, sizes: Mapping[str, int]) -> Iterator[Route]:
 
     HEAD runs the handler of GET, and HEAD changes nothing. So a GET that is a WRITE has no HEAD.
     """
-    for each in endpoints(resource):
-        handler = getattr(resource, each.endpoint)
+    for endpoint in endpoints(resource):
+        handler = getattr(resource, endpoint.endpoint)
         spec: route = handler.__func__.__dict__[_ROUTE]
         key = spec.returns
         writes = spec.needs is Needs.WRITE
         yield Route(
             **{
-                **asdict(each, recurse=False),
-                "methods": [name for name in each.methods if not (writes and name == "HEAD")],
+                **asdict(endpoint, recurse=False),
+                "methods": [name for name in endpoint.methods if not (writes and name == "HEAD")],
             },
             spec=spec,
             handler=handler,
@@ -161,7 +161,7 @@ def bound(resource: HasRoutes, sizes: Mapping[str, int]) -> Iterator[Route]:
             plan=getattr(resource, spec.plan) if spec.plan else None,
             limit=sizes[spec.limit],
             wrapper=(b"", b"") if key is None else (b'{"' + key.encode() + b'":', b"}"),
-            version="1.1" if each.pattern.startswith("/v1.1") else "1.0",
+            version="1.1" if endpoint.pattern.startswith("/v1.1") else "1.0",
         )
 
 

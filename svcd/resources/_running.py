@@ -21,8 +21,8 @@ class Running:
         self._count -= 1
         if not self._count:
             idle, self._idle = self._idle, []
-            for each in idle:
-                each.callback(None)
+            for waiter in idle:
+                waiter.callback(None)
 
     def idle(self) -> Deferred[None]:
         """Fires when none runs any more."""

@@ -84,8 +84,8 @@ class Waits:
     def end(self) -> None:
         """Answer all waiting requests now, and each later one at once."""
         self._ended = True
-        for each in list(self._open):
-            each.end()
+        for wait in list(self._open):
+            wait.end()
 
     def open(self) -> int:
         """The number of requests that wait now."""

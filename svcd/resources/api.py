@@ -74,7 +74,7 @@ def build(services: ApiServices) -> tuple[Rest, ApiSite]:
     left_out: list[type] = [Telemetry] if server.admin_listen else []
     if not services.settings.console.enabled:
         left_out += [Console, ConsoleLogin]
-    families = [each for each in FAMILIES if each not in left_out]
+    families = [family for family in FAMILIES if family not in left_out]
     return _built(services, families, server.listen)
 
 

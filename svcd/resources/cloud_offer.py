@@ -78,7 +78,9 @@ class CloudOffers:
 
         work = [bounded(name, read) for name, read in parts.items()]
         found = dict(zip(parts, await gather(work, len(work)), strict=True))
-        errors = {name: each for name, each in found.items() if isinstance(each, BaseException)}
+        errors = {
+            name: result for name, result in found.items() if isinstance(result, BaseException)
+        }
         if len(errors) == len(parts):
             raise errors["flavors"]
         return offer({n: e for n, e in found.items() if n not in errors}, errors)

@@ -60,7 +60,7 @@ class Clusters:
     async def list(self, call: Call) -> Sequence[Annotated[bytes, wire.Cluster]]:
         """List the clusters of the tenant, in the order of their creation."""
         found = await self._lists.rendered(call, "clusters")
-        return [self._shown(call, each) for each in found]
+        return [self._shown(call, cluster) for cluster in found]
 
     @route(app, "GET", "/clusters/<cluster_id>", returns="cluster")
     async def get(self, call: Call, cluster_id: str) -> Annotated[bytes, wire.Cluster]:
@@ -146,7 +146,7 @@ class Clusters:
         events = await self._waits.newer(call, read)
         if events and events[0].number > since + 1:
             call.headers[_TRIMMED] = str(events[0].number - since - 1)
-        return [wire.Event.of(each) for each in events]
+        return [wire.Event.of(event) for event in events]
 
     @route(
         app,
@@ -185,4 +185,4 @@ class Clusters:
         """List the machines of a cluster with their logins and pinned host keys (additive)."""
         id_ = ClusterId(cluster_id)
         cluster = await self._store.read(lambda tx: tx.clusters.get(call.tenant_id, id_))
-        return [wire.Machine.of(cluster, each) for each in cluster.instances()]
+        return [wire.Machine.of(cluster, instance) for instance in cluster.instances()]

@@ -55,9 +55,9 @@ class Images:
         ]
         page = call.page
         for name, value in page.filters.items():
-            shown = [each for each in shown if getattr(each, name) == value]
+            shown = [image for image in shown if getattr(image, name) == value]
         if page.marker is not None:
-            ids = [each.id for each in shown]
+            ids = [image.id for image in shown]
             if page.marker not in ids:
                 raise NotFound.of("image", page.marker)
             shown = shown[ids.index(page.marker) + 1 :]

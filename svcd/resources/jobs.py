@@ -138,12 +138,12 @@ def _batches(jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
     """`jobs` in order, in batches that name at most `ROWS` binaries, or are a single job."""
     batch: list[Job] = []
     count = 0
-    for each in jobs:
-        more = len(each.mains) + len(each.libs)
+    for job in jobs:
+        more = len(job.mains) + len(job.libs)
         if batch and count + more > ROWS:
             yield batch
             batch, count = [], 0
-        batch.append(each)
+        batch.append(job)
         count += more
     if batch:
         yield batch

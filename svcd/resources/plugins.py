@@ -74,7 +74,7 @@ class Plugins:
     @route(app, "GET", "/plugins", returns="plugins")
     async def list(self, call: Call) -> Sequence[wire.Plugin]:
         """List the plugins, in the order of the setting `plugins.enabled`."""
-        return [short(each) for each in self._distributions.all()]
+        return [short(distribution) for distribution in self._distributions.all()]
 
     @route(app, "GET", "/plugins/<plugin_name>", returns="plugin")
     async def get(self, call: Call, plugin_name: str) -> wire.Plugin:
@@ -132,8 +132,8 @@ class Plugins:
                 for process in processes
             },
             configs={
-                (each.applicable_target, each.name): each.config_type
-                for each in distribution.configs(version)
+                (config.applicable_target, config.name): config.config_type
+                for config in distribution.configs(version)
             },
             template_name=template_name,
             flavor_id=call.query["flavor_id"] or "",
