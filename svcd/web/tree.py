@@ -82,9 +82,9 @@ class Tree(Generic[R]):
         found: list[tuple[Leaf[R], tuple[bytes, ...]]] = []
         self._walk(self._root, segments, 0, (), found)
         if len(found) > 1:
-            for each in found:
-                if method in each[0].methods:
-                    return each
+            for match in found:
+                if method in match[0].methods:
+                    return match
         return found[0] if found else None
 
     def _walk(
