@@ -150,9 +150,9 @@ class Batches(Generic[K, V]):
                 for key, callers in asked.items():
                     _answer(callers, result.get(key))
                 return
-            turned_away = [each for callers in asked.values() for each in callers]
+            turned_away = [caller for callers in asked.values() for caller in callers]
             if isinstance(result.value, ServiceUnavailable):
-                turned_away += [each for callers in self._waiting.values() for each in callers]
+                turned_away += [caller for callers in self._waiting.values() for caller in callers]
                 self._waiting = {}
             self._schedule()
             _answer(turned_away, result)

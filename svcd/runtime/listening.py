@@ -76,7 +76,7 @@ def malformed(text: str) -> str:
 
 def _further_kinds() -> Sequence[str]:
     """The kinds of endpoints that Twisted and installed packages add."""
-    return [each.prefix.lower() for each in getPlugins(IStreamServerEndpointStringParser)]
+    return [parser.prefix.lower() for parser in getPlugins(IStreamServerEndpointStringParser)]
 
 
 def beyond_loopback(text: str) -> bool:
@@ -105,7 +105,7 @@ def _parsed(text: str) -> tuple[list[str], dict[str, str]]:
         if match is None:
             parts.append(_ESCAPED.sub(r"\1", part))
         else:
-            name, value = (_ESCAPED.sub(r"\1", each) for each in match.groups())
+            name, value = (_ESCAPED.sub(r"\1", group) for group in match.groups())
             named[name] = value
     return parts, named
 

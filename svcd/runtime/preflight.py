@@ -112,10 +112,10 @@ def _check_roles(cloud: CloudSettings) -> None:
 
 
 def _check_hosts(hosts: Sequence[str]) -> None:
-    for each in hosts:
-        if each != ANY_HOST and not _HOST.fullmatch(each):
+    for host in hosts:
+        if host != ANY_HOST and not _HOST.fullmatch(host):
             raise SettingsError(
-                f"server.hosts: {each!r} is no name or address of a host; write it like"
+                f"server.hosts: {host!r} is no name or address of a host; write it like"
                 " svcd.example.org, without a scheme or a port"
             )
 
@@ -126,31 +126,31 @@ def _check_cidrs(cloud: CloudSettings) -> None:
         ("web", cloud.web_cidrs),
         ("machine", cloud.machine_cidrs),
     ):
-        for each in cidrs:
+        for cidr in cidrs:
             try:
-                good = str(ip_network(each)) == each
+                good = str(ip_network(cidr)) == cidr
             except ValueError:
                 good = False
             if not good:
                 raise SettingsError(
-                    f"cloud.{name}_cidrs: {each!r} is no network; write it like 10.0.0.0/24"
+                    f"cloud.{name}_cidrs: {cidr!r} is no network; write it like 10.0.0.0/24"
                 )
 
 
 def _check_ssh_ports(ports: Sequence[str]) -> None:
-    for each in ports:
-        if not each.isdecimal() or int(each) not in _PORTS:
-            raise SettingsError(f"cloud.ssh_ports: {each!r} is no port; write a number like 22")
+    for port in ports:
+        if not port.isdecimal() or int(port) not in _PORTS:
+            raise SettingsError(f"cloud.ssh_ports: {port!r} is no port; write a number like 22")
 
 
 def _check_proxies(proxies: Sequence[str]) -> None:
-    for each in proxies:
+    for proxy in proxies:
         try:
-            if each != UNIX:
-                ip_network(each)
+            if proxy != UNIX:
+                ip_network(proxy)
         except ValueError:
             raise SettingsError(
-                f"server.trusted_proxies: {each!r} is no address or network; write it like"
+                f"server.trusted_proxies: {proxy!r} is no address or network; write it like"
                 f" 10.0.0.5, 10.0.0.0/24 or {UNIX}"
             ) from None
 

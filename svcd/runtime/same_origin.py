@@ -28,7 +28,7 @@ class SameOrigin:
     """The check for one listener. hosts: names that callers may use; None: any name."""
 
     def __init__(self, hosts: Collection[str] | None) -> None:
-        self._hosts = None if hosts is None else {each.lower() for each in hosts}
+        self._hosts = None if hosts is None else {host.lower() for host in hosts}
         self._known: set[bytes] = set()
 
     @classmethod

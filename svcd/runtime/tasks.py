@@ -149,14 +149,14 @@ async def gather(
 
     workers = [Deferred.fromCoroutine(worker()) for _ in range(min(limit, len(thunks)))]
     try:
-        for each in workers:
-            await each
+        for task in workers:
+            await task
     except GeneratorExit:  # garbage collection closes this coroutine and the workers
         raise
     except BaseException:
-        for each in workers:
-            each.addErrback(_swallow_cancel)
-            each.cancel()
+        for task in workers:
+            task.addErrback(_swallow_cancel)
+            task.cancel()
         raise
     return cast("list[T | BaseException]", results)
 

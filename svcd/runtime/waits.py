@@ -91,8 +91,8 @@ class Interrupt:
     def fire(self) -> None:
         """Cancel all guarded work; work guarded later fails at once."""
         self.fired = True
-        for each in list(self._guarded):
-            each.cancel()
+        for work in list(self._guarded):
+            work.cancel()
 
     def clear(self) -> None:
         self.fired = False

@@ -118,12 +118,12 @@ class WorkMetrics(Collector):
 
     def cluster_events(self, events: Sequence[ClusterEvent]) -> None:
         """Count the attempts of steps that ended, and the failures of whole clusters."""
-        for each in events:
-            if each.began is not None and each.ended is not None:
-                spent = max(0.0, seconds_of(each.ended) - seconds_of(each.began))
-                self._cluster_steps.add(spent, each.step, each.outcome)
-            elif each.outcome == "failed" and each.step in _STATUSES:
-                self._cluster_failures.add(each.code)
+        for event in events:
+            if event.began is not None and event.ended is not None:
+                spent = max(0.0, seconds_of(event.ended) - seconds_of(event.began))
+                self._cluster_steps.add(spent, event.step, event.outcome)
+            elif event.outcome == "failed" and event.step in _STATUSES:
+                self._cluster_failures.add(event.code)
 
     def execution_written(self, before: Execution, after: Execution, now: float) -> None:
         """Count the end of a phase between two rows."""
@@ -202,9 +202,9 @@ class Census(Collector):
             "Job executions of the database that have not ended, by status.",
             labels=["status"],
         )
-        for each in ExecutionStatus:
-            if each not in _ENDS:
-                executions.add_metric([each], counted.executions.counts.get(each, 0))
+        for word in ExecutionStatus:
+            if word not in _ENDS:
+                executions.add_metric([word], counted.executions.counts.get(word, 0))
         yield executions
         oldest = GaugeMetricFamily(
             "svcd_oldest_unsettled_seconds",
