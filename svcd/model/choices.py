@@ -17,8 +17,8 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     Upper and lower case count as the same.
     """
     by_key: dict[str, str] = {}
-    for each in known:
-        by_key.setdefault(each.lower(), each)
+    for word in known:
+        by_key.setdefault(word.lower(), word)
     wrong = name[:_MOST_COMPARED].lower()
     near = difflib.get_close_matches(wrong, list(by_key), n=1, cutoff=cutoff)
     return by_key[near[0]] if near else None

@@ -50,14 +50,14 @@ class ClusterTokens:
         if b";" not in text or _IN_LINK.encode() not in text:  # one byte takes a tenth of the time
             return text
         clusters = _CLUSTERS.decode(b"[%b]" % text)
-        for each in clusters:
-            info = _INFO.decode(each["info"])
-            token = self.of(tenant_id, _ID.decode(each["id"]))
+        for cluster in clusters:
+            info = _INFO.decode(cluster["info"])
+            token = self.of(tenant_id, _ID.decode(cluster["id"]))
             shown = {
                 target: {name: _revealed(link, token) for name, link in links.items()}
                 for target, links in info.items()
             }
-            each["info"] = msgspec.Raw(msgspec.json.encode(shown))
+            cluster["info"] = msgspec.Raw(msgspec.json.encode(shown))
         return msgspec.json.encode(clusters)[1:-1]
 
 

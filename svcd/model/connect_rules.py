@@ -23,8 +23,8 @@ from attrs import frozen
 _Network = IPv4Network | IPv6Network
 
 _SPECIAL: Final[Sequence[tuple[_Network, str]]] = [
-    (ip_network(each), what)
-    for each, what in (
+    (ip_network(network), what)
+    for network, what in (
         ("127.0.0.0/8", "a loopback address"),
         ("::1/128", "a loopback address"),
         ("169.254.0.0/16", "a link-local address"),
@@ -49,8 +49,8 @@ class ConnectRules:
     def of(cls, cidrs: Sequence[str], ports: Sequence[str]) -> ConnectRules:
         """From the texts of the settings. Raises ValueError."""
         return cls(
-            cidrs=tuple(ip_network(each) for each in cidrs),
-            ports=frozenset(int(each) for each in ports),
+            cidrs=tuple(ip_network(cidr) for cidr in cidrs),
+            ports=frozenset(int(port) for port in ports),
         )
 
     def refusal(self, address: str, port: int, is_own: bool) -> str:

@@ -170,7 +170,7 @@ def _list(
     tree: Mapping[str, Any], key: str, path: str, faults: list[str]
 ) -> list[Mapping[str, Any]]:
     value = tree.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         faults.append(f"{path}.{key}: expected an array of objects")
         return []
     return value

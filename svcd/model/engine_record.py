@@ -145,9 +145,9 @@ def parsed(tree: Mapping[str, object]) -> Record:
         started_on=text_in(tree, "startTime"),
         ended_on=text_in(tree, "endTime"),
         actions=tuple(
-            _action(each)
-            for each in (actions if isinstance(actions, list | tuple) else ())
-            if isinstance(each, dict)
+            _action(action)
+            for action in (actions if isinstance(actions, list | tuple) else ())
+            if isinstance(action, dict)
         ),
     )
 
@@ -165,7 +165,7 @@ def moment_of(date: str) -> Timestamp | None:
 
 
 def _action(tree: Mapping[str, object]) -> Action:
-    children = (each.strip() for each in text_in(tree, "externalChildIDs").split(","))
+    children = (part.strip() for part in text_in(tree, "externalChildIDs").split(","))
     return Action(
         id=text_in(tree, "id"),
         name=text_in(tree, "name"),
@@ -175,7 +175,7 @@ def _action(tree: Mapping[str, object]) -> Action:
         error_message=text_in(tree, "errorMessage"),
         external_id=text_in(tree, "externalId"),
         external_status=text_in(tree, "externalStatus"),
-        child_ids=tuple(each for each in children if each),
+        child_ids=tuple(child for child in children if child),
         console_url=text_in(tree, "consoleUrl"),
         started_on=text_in(tree, "startTime"),
         ended_on=text_in(tree, "endTime"),

@@ -102,12 +102,12 @@ def _is_deep(tree: Any) -> bool:
     level = [tree]
     for _ in range(MOST_DEPTH):
         inner: list[Any] = []
-        for each in level:
-            if isinstance(each, dict):
-                inner += each.values()
-            elif isinstance(each, list):
-                inner += each
+        for item in level:
+            if isinstance(item, dict):
+                inner += item.values()
+            elif isinstance(item, list):
+                inner += item
         if not inner:
             return False
         level = inner
-    return any(isinstance(each, dict | list) for each in level)
+    return any(isinstance(item, dict | list) for item in level)

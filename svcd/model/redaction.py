@@ -106,18 +106,18 @@ _TRUST: Final = re.compile(r"(/OS-TRUST/trusts/)[^/?\s]+")
 
 def forms(secret: str) -> Sequence[str]:
     """The forms in which a text may contain `secret`, longest first; without short ones."""
-    return [each for each in whole_forms(secret) if len(each) >= LEAST]
+    return [form for form in whole_forms(secret) if len(form) >= LEAST]
 
 
 def whole_forms(text: str) -> Sequence[str]:
     """`text` in each of the usual codings, longest first."""
     plain = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
-    plain |= {form for each in plain for form in (escape(each), content(each))}
+    plain |= {form for literal in plain for form in (escape(literal), content(literal))}
     found = {
         *plain,
-        *(repr(each)[1:-1] for each in plain),
-        *(repr(each.encode("utf-8", "replace"))[2:-1] for each in plain),
-        *(escape(each, {'"': "&quot;", "'": "&apos;"}) for each in plain),
+        *(repr(literal)[1:-1] for literal in plain),
+        *(repr(literal.encode("utf-8", "replace"))[2:-1] for literal in plain),
+        *(escape(literal, {'"': "&quot;", "'": "&apos;"}) for literal in plain),
         quote(text, safe=""),
         quote(text),
         quote_plus(text),
@@ -146,8 +146,10 @@ def hidden(text: str, secrets: Iterable[Secret | str], *, whole: bool = False) -
 
 def all_forms(secrets: Iterable[Secret | str]) -> Sequence[str]:
     """The forms of each of `secrets`, for `without_forms`: one search for many texts."""
-    wanted = {each.reveal() if isinstance(each, Secret) else each for each in secrets}
-    long_enough = (each for each in sorted(wanted, key=len, reverse=True) if len(each) >= LEAST)
+    wanted = {secret.reveal() if isinstance(secret, Secret) else secret for secret in secrets}
+    long_enough = (
+        literal for literal in sorted(wanted, key=len, reverse=True) if len(literal) >= LEAST
+    )
     return [form for secret in long_enough for form in forms(secret)]
 
 
@@ -167,7 +169,7 @@ def without_pieces(text: str, sent: Sequence[str], least: int = PIECE) -> str:
     The cost is one pass over each text, because callers choose the length of their secrets.
     """
     runs = set(_runs(text, least))
-    common = {run for each in sent for run in _runs(each, least) if run in runs}
+    common = {run for text in sent for run in _runs(text, least) if run in runs}
     if not common:
         return text
     taken = bytearray(len(text))
@@ -311,15 +313,15 @@ def listed(arguments: Iterable[object]) -> Sequence[Secret]:
     """
     found: list[Secret] = []
     flag = ""
-    for each in arguments:
-        if not isinstance(each, str):
+    for argument in arguments:
+        if not isinstance(argument, str):
             flag = ""
             continue
-        if is_searched(flag, each):
-            found.append(Secret(each))
-        found += [Secret(value) for value in _assigned(each)]
-        found += [Secret(value) for value in of_url(each)]
-        flag = each if each.startswith("-") and not _NO_FLAG.search(each) else ""
+        if is_searched(flag, argument):
+            found.append(Secret(argument))
+        found += [Secret(value) for value in _assigned(argument)]
+        found += [Secret(value) for value in of_url(argument)]
+        flag = argument if argument.startswith("-") and not _NO_FLAG.search(argument) else ""
     return found
 
 

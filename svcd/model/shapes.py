@@ -197,10 +197,10 @@ def _items_check(item: Any, secret: bool) -> _Check:
         if texts and _plain_texts(value, controls):
             return
         # the cross-field check reports too many objects
-        for index, each in enumerate(value[: limits.groups] if is_object else value):
-            if texts and type(each) is str and not controls.search(each):
+        for index, element in enumerate(value[: limits.groups] if is_object else value):
+            if texts and type(element) is str and not controls.search(element):
                 continue
-            yield from inner(each, f"{path}[{index}]", limits)
+            yield from inner(element, f"{path}[{index}]", limits)
 
     return check
 
@@ -214,15 +214,15 @@ def _options_check(item: Any) -> _Check:
     def check(value: Any, path: str, limits: Limits) -> Iterator[str]:
         if scalars and _plain_options(value, controls):
             return
-        for key, each in value.items():
-            kind = type(each)
+        for key, option in value.items():
+            kind = type(option)
             if _CONTROL.search(key):
                 yield f"{path}{step(key)}: {name_fault(key)}"
             elif not (
-                (scalars and kind in _SCALARS and not (kind is str and controls.search(each)))
-                or (of_scalars and kind is dict and _plain_options(each, _CONTROL_IN_TEXT))
+                (scalars and kind in _SCALARS and not (kind is str and controls.search(option)))
+                or (of_scalars and kind is dict and _plain_options(option, _CONTROL_IN_TEXT))
             ):
-                yield from inner(each, path + step(key), limits)
+                yield from inner(option, path + step(key), limits)
 
     return check
 
@@ -306,7 +306,7 @@ def _plain_options(value: Mapping[str, Any], controls: re.Pattern[str]) -> bool:
     """Whether an object of options has no fault. It uses no loop in Python."""
     if not _SCALARS.issuperset(map(type, value.values())):
         return False
-    texts = "".join(each for each in value.values() if type(each) is str)
+    texts = "".join(item for item in value.values() if type(item) is str)
     return not _CONTROL.search("".join(value)) and not controls.search(texts)
 
 

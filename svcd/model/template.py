@@ -45,7 +45,9 @@ class NodeShape:
 
 def shape_of(given: object) -> dict[str, Any]:
     """The values that `given` has for the fields of NodeShape; None is no value."""
-    found = {each.name: getattr(given, each.name) for each in fields(NodeShape)}
+    found = {
+        shape_field.name: getattr(given, shape_field.name) for shape_field in fields(NodeShape)
+    }
     return {name: value for name, value in found.items() if value is not None}
 
 

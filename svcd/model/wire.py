@@ -76,7 +76,7 @@ class View(Struct, frozen=True, kw_only=True):
 @cache
 def _fields(cls: type[View]) -> Sequence[tuple[str, bool]]:
     """The fields of an answer, and whether each may be absent."""
-    return [(each.name, not each.required) for each in msgspec.structs.fields(cls)]
+    return [(field.name, not field.required) for field in msgspec.structs.fields(cls)]
 
 
 class Plugin(View, frozen=True, kw_only=True):
@@ -290,7 +290,7 @@ class Cluster(View, frozen=True, kw_only=True):
                     group,
                     created=iso_seconds(group.created_at),
                     updated=iso_seconds(group.updated_at or group.created_at),
-                    instances=[Instance.of(each) for each in group.instances],
+                    instances=[Instance.of(instance) for instance in group.instances],
                 )
                 for group in record.node_groups
             ],

@@ -123,7 +123,7 @@ class Job(View, frozen=True, kw_only=True):
         """`binaries` holds at least those that the job names. hide: mask their credentials."""
 
         def expanded(ids: tuple[JobBinaryId, ...]) -> list[JobBinary]:
-            return [JobBinary.of(binaries[each], hide) for each in ids if each in binaries]
+            return [JobBinary.of(binaries[id_], hide) for id_ in ids if id_ in binaries]
 
         return cls.filled(
             record,
