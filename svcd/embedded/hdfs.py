@@ -52,16 +52,16 @@ class MemoryFiles:
     def make_folders(self, path: str, user: str, now: float, permission: str = "755") -> None:
         """Make a folder with its parents; existing folders stay unchanged."""
         path = _normal(path)
-        for each in [*_parents(path), path]:
-            node = self.nodes.get(each)
+        for folder in [*_parents(path), path]:
+            node = self.nodes.get(folder)
             if node is None:
-                mode = permission if each == path else "755"
-                self.nodes[each] = Node(user, now, permission=mode)
+                mode = permission if folder == path else "755"
+                self.nodes[folder] = Node(user, now, permission=mode)
             elif node.content is not None:
                 raise HdfsFault(
                     403,
                     "ParentNotDirectoryException",
-                    f"{each} (is not a directory)",
+                    f"{folder} (is not a directory)",
                 )
 
     def write(self, path: str, user: str, content: bytes, now: float) -> None:
@@ -96,9 +96,9 @@ class MemoryFiles:
         if path not in self.nodes:
             return False
         below = path.rstrip("/") + "/"
-        for each in [p for p in self.nodes if p == path or p.startswith(below)]:
-            if each != "/":
-                del self.nodes[each]
+        for node in [p for p in self.nodes if p == path or p.startswith(below)]:
+            if node != "/":
+                del self.nodes[node]
         return True
 
     def children(self, path: str) -> Iterator[tuple[str, Node]]:
@@ -108,9 +108,9 @@ class MemoryFiles:
         if node.content is not None:
             yield "", node
             return
-        for each in sorted(self.nodes):
-            if each != "/" and posixpath.dirname(each) == path:
-                yield posixpath.basename(each), self.nodes[each]
+        for child in sorted(self.nodes):
+            if child != "/" and posixpath.dirname(child) == path:
+                yield posixpath.basename(child), self.nodes[child]
 
     def statuses(self, path: str) -> list[Mapping[str, object]]:
         """LISTSTATUS."""

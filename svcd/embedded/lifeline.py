@@ -41,8 +41,8 @@ class Lifeline:
     def cut(self) -> None:
         """Kill the daemon. Idempotent."""
         self.alive = False
-        for each in self.timers():
-            each.cancel()
+        for timer in self.timers():
+            timer.cancel()
         self._timers.clear()
 
     # ---- time ----
@@ -82,7 +82,7 @@ class Lifeline:
 
     def timers(self) -> list[IDelayedCall]:
         """The daemon's delayed calls that have not fired yet."""
-        return [each for each in self._timers if each.active()]
+        return [timer for timer in self._timers if timer.active()]
 
     # ---- waiting ----
 

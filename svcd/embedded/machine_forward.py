@@ -69,8 +69,8 @@ class ForwardingConnection(connection.SSHConnection):
             self._connect(address, port, number, window, piece)
 
     def serviceStopped(self) -> None:
-        for each in list(self._connecting):
-            each.cancel()
+        for connecting in list(self._connecting):
+            connecting.cancel()
         super().serviceStopped()
         for relay in list(self.relays):
             relay.transport.abortConnection()

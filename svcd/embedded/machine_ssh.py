@@ -264,7 +264,10 @@ class Connection(ForwardingConnection):
     def getChannel(self, channelType: bytes, windowSize: int, maxPacket: int, data: bytes) -> Any:
         if channelType != b"session":
             raise ConchError("not here", connection.OPEN_ADMINISTRATIVELY_PROHIBITED)
-        if sum(isinstance(each, Session) for each in self.channels.values()) >= _SESSIONS:
+        if (
+            sum(isinstance(open_channel, Session) for open_channel in self.channels.values())
+            >= _SESSIONS
+        ):
             raise ConchError("too many sessions", connection.OPEN_RESOURCE_SHORTAGE)
         server: Server = self.transport.factory
         return Session(server.reactor, server.door(), windowSize, maxPacket, self)
@@ -383,8 +386,8 @@ class Server(factory.SSHFactory):
 
     def abort_connections(self) -> None:
         """Drop all; commands in progress are killed."""
-        for each in list(self.connections):
-            each.abort()
+        for open_connection in list(self.connections):
+            open_connection.abort()
 
     # -- the portal that Conch's user authentication asks ---------------------------------------
 

@@ -54,7 +54,7 @@ class MemoryAgent:
         """Refuse connections to `origin` from now on, and break off the answers that go on."""
         served = origin.encode("ascii")
         self._sites.pop(served, None)
-        for exchange in [each for each, of in self._streaming.items() if of == served]:
+        for exchange in [exchange for exchange, of in self._streaming.items() if of == served]:
             exchange.loseConnection()
 
     def request(

@@ -126,8 +126,8 @@ class ScriptedEngine:
 
     def _definition(self, url: str) -> bytes:
         path = _path_of(url)
-        for each in (path, f"{path}/workflow.xml"):
-            node = self.files.nodes.get(each)
+        for place in (path, f"{path}/workflow.xml"):
+            node = self.files.nodes.get(place)
             if node is not None and node.content is not None:
                 return node.content
         raise Refused(

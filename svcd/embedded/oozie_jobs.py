@@ -335,7 +335,7 @@ def define_job(text: bytes) -> Definition:
         xml=ElementTree.tostring(body, encoding="unicode"),
         configs=dict(_properties_of(body)),
         script=script,
-        needs=tuple(each for each in (script, *files) if each),
+        needs=tuple(file for file in (script, *files) if file),
     )
 
 

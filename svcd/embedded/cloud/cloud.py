@@ -121,7 +121,7 @@ class EmbeddedCloud:
 
     def start(self) -> None:
         """Resume unfinished changes."""
-        self._bodies.sweep(each.blob for each in self.core.state.objects.values())
+        self._bodies.sweep(object_.blob for object_ in self.core.state.objects.values())
         self._life.start()
 
     async def stop(self) -> None:

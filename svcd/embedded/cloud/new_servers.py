@@ -129,7 +129,7 @@ class NewServers:
             group = table.get(word)
             if group is None or group.project_id != project:
                 named = table.having("name", (project, word.lower()))
-                group = next((each for each in named if each.name == word), None)
+                group = next((group for group in named if group.name == word), None)
             if group is None and word == "default":
                 group = self._life.default_group(project)
             if group is None:
