@@ -75,7 +75,7 @@ KINDS: Final = (
     ),
 )  # fmt: skip
 """In the order in which they are made."""
-BY_NAME: Final = {each.name: each for each in KINDS}
+BY_NAME: Final = {kind.name: kind for kind in KINDS}
 
 
 @frozen(kw_only=True)
@@ -125,13 +125,13 @@ class There:
     def find(self, kind: str, name: str) -> Json | None:
         """The object of that name or id."""
         rows = self.rows.get(kind, ())
-        by_name = (each for each in rows if each["name"] == name)
+        by_name = (row for row in rows if row["name"] == name)
         return next(by_name, None) or next((e for e in rows if e["id"] == name), None)
 
     def image(self, name: str) -> Json | None:
         """The image of that id, or the only one of that name; a registered one first."""
         for key, images in itertools.product(("id", "name"), (self.images, self.local)):
-            found = [each for each in images if each[key] == name]
+            found = [image for image in images if image[key] == name]
             if found:
                 return found[0] if len(found) == 1 else None
         return None
@@ -157,15 +157,15 @@ def _value(kind: Kind, name: str, row: Json, there: There) -> Any:
     match name:
         case "image":
             id_ = row.get("default_image_id")
-            image = next((each for each in there.images if each["id"] == id_), None)
+            image = next((image for image in there.images if image["id"] == id_), None)
             unique = image is not None and there.image(str(image["name"])) is not None
             return image["name"] if unique and image is not None else id_
         case "cluster_template":
             return there.name_of("cluster_templates", row.get("cluster_template_id"))
         case "node_groups":
-            return [_group(each, there) for each in row["node_groups"]]
+            return [_group(group, there) for group in row["node_groups"]]
         case "mains" | "libs":
-            return [each["name"] for each in row[name]]
+            return [binary["name"] for binary in row[name]]
         case "url" if kind.name == "job_binaries" and str(row["url"]).startswith("internaldb://"):
             return None
         case _:
@@ -182,9 +182,9 @@ def _group(group: Json, there: There) -> dict[str, Any]:
 
 def _placeholders(value: Any, name: str, key: str = "") -> Any:
     if isinstance(value, dict):
-        return {each: _placeholders(inner, name, str(each)) for each, inner in value.items()}
+        return {field: _placeholders(inner, name, str(field)) for field, inner in value.items()}
     if isinstance(value, list):
-        return [_placeholders(each, name, key) for each in value]
+        return [_placeholders(item, name, key) for item in value]
     hidden = isinstance(value, str) and (
         value == MASK or is_secret(key) or shown_url(value) != value
     )
@@ -217,7 +217,7 @@ def whole(body: Json, new: New) -> dict[str, Any]:
         configs = _merged(given.get("cluster_configs"), made.get("cluster_configs"))
         made = {**inherited, **made, "cluster_configs": configs}
     if made.get("node_groups"):
-        made["node_groups"] = [whole_group(each, new) for each in made["node_groups"]]
+        made["node_groups"] = [whole_group(group, new) for group in made["node_groups"]]
     return made
 
 
@@ -252,7 +252,7 @@ def request(item: Item, ids: Mapping[tuple[str, str], str], url: str = "") -> di
         id_ = ids["cluster_templates", body.pop("cluster_template")]
         body["cluster_template_id"] = id_
     if body.get("node_groups"):
-        body["node_groups"] = [group_request(each, ids) for each in body["node_groups"]]
+        body["node_groups"] = [group_request(group, ids) for group in body["node_groups"]]
     for key in ("mains", "libs"):
         if body.get(key):
             body[key] = [ids["job_binaries", name] for name in body[key]]
@@ -266,7 +266,7 @@ def scale_request(
 ) -> dict[str, Any]:
     """The body of the PUT that changes the sizes of a cluster and adds `groups`."""
     resized = [{"name": name, "count": count} for name, count in sizes.items()]
-    added = [group_request(each, ids) for each in groups]
+    added = [group_request(group, ids) for group in groups]
     body = {"resize_node_groups": resized, "add_node_groups": added}
     return {key: value for key, value in body.items() if value}
 

@@ -68,13 +68,13 @@ def _bounded(values: object, file: str) -> None:
     count, waiting = 0, [values]
     while waiting:
         count += 1
-        each = waiting.pop()
+        item = waiting.pop()
         if count > _MOST_VALUES:
             raise Unusable(f"{file} holds more than {_MOST_VALUES} values")
-        if isinstance(each, dict):
-            waiting += each.values()
-        elif isinstance(each, list):
-            waiting += each
+        if isinstance(item, dict):
+            waiting += item.values()
+        elif isinstance(item, list):
+            waiting += item
 
 
 def _rows(
@@ -102,7 +102,7 @@ def _rows(
                 raise Unusable(f"{place} must be a mapping with a name")
             _check(group, GROUPS, place)
         if kind.name == "job_binaries":
-            given = [each for each in ("file", "content", "url") if each in row]
+            given = [source for source in ("file", "content", "url") if source in row]
             if len(given) != 1:
                 raise Unusable(f"{where}: give one of file, content and url")
         body = {key: _filled(value, f"{where}.{key}", environment) for key, value in row.items()}
@@ -127,7 +127,7 @@ def _unknown(place: str, key: str, known: Sequence[str]) -> str:
 def _filled(value: Any, where: str, environment: Mapping[str, str]) -> Any:
     """`value` with the variables of the environment. Raises Unusable for a missing one."""
     if isinstance(value, list):
-        return [_filled(each, f"{where}[{n}]", environment) for n, each in enumerate(value)]
+        return [_filled(item, f"{where}[{n}]", environment) for n, item in enumerate(value)]
     if not isinstance(value, dict):
         if value is None or isinstance(value, (str, int, float, bool)):
             return value
@@ -138,4 +138,4 @@ def _filled(value: Any, where: str, environment: Mapping[str, str]) -> Any:
         if value["env"] not in environment:
             raise Unusable(f"{where}: set the variable {value['env']} of the environment")
         return environment[value["env"]]
-    return {key: _filled(each, f"{where}.{key}", environment) for key, each in value.items()}
+    return {key: _filled(item, f"{where}.{key}", environment) for key, item in value.items()}

@@ -53,22 +53,22 @@ def plan(items: Sequence[Item], there: There, digests: Mapping[str, str]) -> Seq
     missing = [fault for item in items for fault in _missing(item, items, there)]
     if missing:
         raise Unusable("; ".join(missing[:5]))
-    ordered = sorted(items, key=lambda each: KINDS.index(each.kind))
-    return [_step(each, there, digests) for each in ordered]
+    ordered = sorted(items, key=lambda item: KINDS.index(item.kind))
+    return [_step(item, there, digests) for item in ordered]
 
 
 def _twice(items: Sequence[Item]) -> Item | None:
     seen = set()
-    for each in items:
-        name = each.name.lower() if each.kind.name == "clusters" else each.name
-        if (each.kind.name, name) in seen:
-            return each
-        seen.add((each.kind.name, name))
+    for item in items:
+        name = item.name.lower() if item.kind.name == "clusters" else item.name
+        if (item.kind.name, name) in seen:
+            return item
+        seen.add((item.kind.name, name))
     return None
 
 
 def _missing(item: Item, items: Sequence[Item], there: There) -> Iterator[str]:
-    made = {(each.kind.name, each.name) for each in items}
+    made = {(item.kind.name, item.name) for item in items}
     for kind, name in references(item):
         if kind == "images":
             if there.image(name) is None:
@@ -83,7 +83,7 @@ def _missing(item: Item, items: Sequence[Item], there: There) -> Iterator[str]:
 
 def _step(item: Item, there: There, digests: Mapping[str, str]) -> Step:
     rows = there.rows.get(item.kind.name, ())
-    row = next((each for each in rows if each["name"] == item.name), None)
+    row = next((row for row in rows if row["name"] == item.name), None)
     if row is None:
         return Step(item=item, change=Change.CREATE)
     id_ = str(row["id"])
@@ -94,7 +94,7 @@ def _step(item: Item, there: There, digests: Mapping[str, str]) -> Step:
         return Step(item=item, change=Change.REFUSED, texts=[f"{text} and apply again"], id=id_)
     texts, sizes, groups, shrunk = [], {}, [], {}
     if item.kind.name == "clusters":
-        known = {each["name"]: each for each in row["node_groups"]}
+        known = {group["name"]: group for group in row["node_groups"]}
         for group in wanted.pop("node_groups", None) or []:
             present = known.get(group["name"])
             if present is None:
@@ -136,8 +136,8 @@ def _differences(wanted: Any, actual: Any, path: str = "") -> Iterator[str]:
             inner = (actual or {}).get(key)
             yield from _differences(value, inner, f"{path}.{key}" if path else str(key))
     elif _is_named(wanted) and _is_named(actual):
-        before = {each["name"]: each for each in actual}
-        after = {each["name"]: each for each in wanted}
+        before = {group["name"]: group for group in actual}
+        after = {group["name"]: group for group in wanted}
         for name in dict.fromkeys([*before, *after]):
             if name not in before or name not in after:
                 yield f"{path}: {name} is {'new' if name in after else 'gone'}"
@@ -155,7 +155,7 @@ def _is_named(value: Any) -> bool:
 def _equal(wanted: Any, actual: Any) -> bool:
     empty: Sequence[Any] = (None, "", [], {})
     if isinstance(wanted, list) and isinstance(actual, list):
-        return [str(each) for each in wanted] == [str(each) for each in actual]
+        return [str(item) for item in wanted] == [str(item) for item in actual]
     return wanted == actual or (wanted in empty and actual in empty)
 
 

@@ -62,7 +62,7 @@ class _Trial:
         item = step.item
         try:
             if step.change is Change.SCALE:
-                groups = [bundle.whole_group(each, self._new) for each in step.groups]
+                groups = [bundle.whole_group(group, self._new) for group in step.groups]
                 body = bundle.scale_request(step.sizes, groups, self._ids)
                 self._api.put(f"/clusters/{safe(step.id)}?dry_run=true", body)
             else:

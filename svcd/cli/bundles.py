@@ -98,7 +98,7 @@ def diff(session: Session, files: Sequence[Path], exit_code: bool) -> int:
     + is missing, ~ has other sizes, ! is refused by the API, or is in Error.
     """
     work = Work(session, files)
-    steps = [each for each in work.steps if each.change is not Change.NONE]
+    steps = [step for step in work.steps if step.change is not Change.NONE]
     work.show(steps)
     return FAILED if steps and exit_code else 0
 
@@ -117,21 +117,21 @@ def export(session: Session, kind: str, name: str) -> None:
     wanted: dict[tuple[str, str], Mapping[str, Any]] = {}
     waiting = [found]
     while waiting:
-        each, row = waiting.pop()
-        if (each.name, str(row["name"])) in wanted:
+        kind_, row = waiting.pop()
+        if (kind_.name, str(row["name"])) in wanted:
             continue
-        body = bundle.exported(each, row, there)
-        wanted[each.name, str(row["name"])] = body
-        item = Item(kind=each, name=str(row["name"]), body=body)
+        body = bundle.exported(kind_, row, there)
+        wanted[kind_.name, str(row["name"])] = body
+        item = Item(kind=kind_, name=str(row["name"]), body=body)
         for other, reference in bundle.references(item):
             target = there.find(other, reference)
             if target is not None:
                 waiting.append((BY_NAME[other], target))
     made: dict[str, Any] = {}
-    for each in KINDS:
-        rows = [body for (of, _), body in wanted.items() if of == each.name]
+    for listed_kind in KINDS:
+        rows = [body for (of, _), body in wanted.items() if of == listed_kind.name]
         if rows:
-            made[each.name] = rows
+            made[listed_kind.name] = rows
     for body in made.get("job_binaries", ()):
         _with_content(session, body, there)
     secrets = sorted(set(_variables(made)))
@@ -154,8 +154,8 @@ _Dumper.add_representer(str, _text)
 
 def _found(session: Session, word: str, name: str) -> tuple[Kind, Any]:
     refusal: CommandError | None = None
-    for each in _WORDS[word]:
-        kind = BY_NAME[each]
+    for kind_name in _WORDS[word]:
+        kind = BY_NAME[kind_name]
         noun = Named(path=kind.path, one=kind.key, many=kind.rows, noun=kind.word)
         try:
             return kind, find(session.api, noun, name)
@@ -200,18 +200,18 @@ def _variables(value: Any) -> Any:
     if isinstance(value, dict):
         if set(value) == {"env"}:
             yield str(value["env"])
-        for each in value.values():
-            yield from _variables(each)
+        for item in value.values():
+            yield from _variables(item)
     elif isinstance(value, list):
-        for each in value:
-            yield from _variables(each)
+        for item in value:
+            yield from _variables(item)
 
 
 def _there(session: Session) -> There:
     api = session.api
     rows = {kind.name: api.listed(kind.path)[kind.rows] for kind in KINDS}
     images = api.listed("/images")["images"]
-    local = unregistered(session, [each["id"] for each in images])
+    local = unregistered(session, [image["id"] for image in images])
     return There(rows=rows, images=images, local=local)
 
 
@@ -240,13 +240,13 @@ class Work:
             rows=there.rows, images=there.images, local=there.local,
             digests=dict(self._digests(there)),
         )  # fmt: skip
-        digests = {name: each.digest for name, each in self._programs.items()}
+        digests = {name: wanted_program.digest for name, wanted_program in self._programs.items()}
         return plan(self._items, self._there, digests)
 
     def _digests(self, there: There) -> Any:
         """The digests of binaries that are in the bundle and in the project."""
         rows = self._session.api.listed("/job-binary-internals")["binaries"]
-        internals = {INTERNAL_URL + str(each["id"]): each for each in rows}
+        internals = {INTERNAL_URL + str(row["id"]): row for row in rows}
         for name, mine in self._programs.items():
             row = there.find("job_binaries", name)
             data = None if row is None else internals.get(str(row["url"]))
@@ -269,9 +269,9 @@ class Work:
     def _local_images(self) -> Sequence[Mapping[str, Any]]:
         """The images of the embedded cloud that new objects name, and that are not registered."""
         new = [step.item for step in self.steps if step.change is Change.CREATE]
-        named = {name for each in new for kind, name in bundle.references(each) if kind == "images"}
+        named = {name for item in new for kind, name in bundle.references(item) if kind == "images"}
         found = [self._there.image(name) for name in sorted(named)]
-        return [each for each in self._there.local if each in found]
+        return [image for image in self._there.local if image in found]
 
     def shrunk(self) -> Sequence[str]:
         """The machines that clusters lose."""
@@ -325,9 +325,9 @@ class Work:
 
     def _made_meanwhile(self, step: Step, refusal: CommandError) -> Step:
         """The step for an object that another command has made equal. Raises `refusal`."""
-        for each in self._planned():
-            if each.item is step.item and each.change is Change.NONE:
-                return each
+        for planned in self._planned():
+            if planned.item is step.item and planned.change is Change.NONE:
+                return planned
         raise refusal
 
     def _ids(self) -> dict[tuple[str, str], str]:

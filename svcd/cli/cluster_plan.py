@@ -49,14 +49,14 @@ _STAGES: Final = (
 def lines(plan: Json, flavors: Json, width: int | None, style: Style) -> Iterator[str]:
     """The tables of a plan. flavors: names by id. width: of the terminal; None: nothing is cut."""
     machines = [
-        {**each, "flavor": flavors.get(get(each, "flavor_id")) or get(each, "flavor_id")}
-        for each in plan["machines"]
+        {**machine, "flavor": flavors.get(get(machine, "flavor_id")) or get(machine, "flavor_id")}
+        for machine in plan["machines"]
     ]
     tables: Sequence[tuple[Sequence[Column], Sequence[Row]]] = (
         (_MACHINES, machines),
         (_VOLUMES, plan["volumes"]),
         (_ADDRESSES, plan["addresses"]),
-        (_QUOTA, [each for each in plan["quota"] if each["needed"]]),
+        (_QUOTA, [row for row in plan["quota"] if row["needed"]]),
         (_STAGES, plan["stages"]),
     )
     gap = False
@@ -74,4 +74,4 @@ def _left(row: Row, key: str) -> str:
 
 def _actions(works: Iterable[Json]) -> str:
     """How often the works of a stage are done: each one on each of its machines."""
-    return str(sum(len(each["machines"]) for each in works))
+    return str(sum(len(work["machines"]) for work in works))

@@ -218,18 +218,18 @@ def _machines(cluster: Json, events: Sequence[Json]) -> Iterator[str]:
         return
     yield ""
     yield "machines" if cluster["status"] != "Error" else "machines and their remaining objects"
-    for each in instances[:_MOST_MACHINES]:
+    for instance in instances[:_MOST_MACHINES]:
         parts = []
-        if "server_id" in each:
-            parts.append(f"server {each['server_id']} {each.get('status', '')}".strip())
-        if each.get("management_ip"):
-            parts.append(each["management_ip"])
-        if each["volumes"]:
-            parts.append(f"volumes {' '.join(each['volumes'])}")
-        known = last.get(each["instance_name"])
+        if "server_id" in instance:
+            parts.append(f"server {instance['server_id']} {instance.get('status', '')}".strip())
+        if instance.get("management_ip"):
+            parts.append(instance["management_ip"])
+        if instance["volumes"]:
+            parts.append(f"volumes {' '.join(instance['volumes'])}")
+        known = last.get(instance["instance_name"])
         if known is not None:
             parts.append(f"last event: {step_title(known)} {known['outcome']}")
-        yield f"  {each['instance_name']}: {', '.join(parts) or 'no objects in the cloud'}"
+        yield f"  {instance['instance_name']}: {', '.join(parts) or 'no objects in the cloud'}"
     if len(instances) > _MOST_MACHINES:
         yield f"  … and {len(instances) - _MOST_MACHINES} more"
 
@@ -239,9 +239,9 @@ def of_lost_cluster(cluster_id: str, executions: Sequence[Json]) -> Iterator[str
     yield f"cluster {cluster_id} was deleted, and its events with it"
     yield ""
     yield "job executions that ended with the cluster"
-    for each in executions[-_MOST_MACHINES:]:
-        ended = f", ended {each['end_time']}" if each["end_time"] else ""
-        yield f"  {each['id']} of job {each['job_id']}: {status_of(each)}{ended}"
+    for execution in executions[-_MOST_MACHINES:]:
+        ended = f", ended {execution['end_time']}" if execution["end_time"] else ""
+        yield f"  {execution['id']} of job {execution['job_id']}: {status_of(execution)}{ended}"
     if len(executions) > _MOST_MACHINES:
         yield f"  and {len(executions) - _MOST_MACHINES} earlier ones"
     yield "  `svcd why EXECUTION_ID` shows the history of an execution"

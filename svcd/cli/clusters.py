@@ -26,7 +26,9 @@ def _machines(row: Row, _now: float) -> str:
     groups = row.get("node_groups") or []
     wanted = sum(int(group.get("count") or 0) for group in groups)
     there = sum(
-        each.get("status") == "ACTIVE" for group in groups for each in group.get("instances") or []
+        instance.get("status") == "ACTIVE"
+        for group in groups
+        for instance in group.get("instances") or []
     )
     return str(wanted) if there == wanted else f"{there}/{wanted}"
 
@@ -140,10 +142,10 @@ def _shown(session: Session, found: Json) -> Iterator[str]:
     session.show({"cluster": found}, CLUSTERS)
     groups = found.get("node_groups") or []
     flavors = flavor_names(session)
-    named = [{**each, "flavor": flavors.get(get(each, "flavor_id"))} for each in groups]
+    named = [{**group, "flavor": flavors.get(get(group, "flavor_id"))} for group in groups]
     yield ""
     yield from table_lines(_GROUPS, named, width, now, style)
-    instances = [each for group in groups for each in group.get("instances") or []]
+    instances = [instance for group in groups for instance in group.get("instances") or []]
     if instances:
         yield ""
         yield from table_lines(_INSTANCES, instances, width, now, style)
@@ -276,24 +278,24 @@ def finish(session: Session, answer: Any, wait: bool) -> None:
 @click.pass_obj
 def rm(session: Session, names: Sequence[str], force: bool, yes: bool, wait: bool) -> None:
     """Delete clusters, with their machines and data."""
-    found = [find(session.api, CLUSTER, name) for name in names]
-    confirm("delete cluster", [get(each, "name") for each in found], yes)
+    rows = [find(session.api, CLUSTER, name) for name in names]
+    confirm("delete cluster", [get(row, "name") for row in rows], yes)
     query = "?force=true" if force else ""
-    for each in found:
+    for row in rows:
         try:
-            session.api.delete(f"/clusters/{safe(get(each, 'id'))}{query}")
+            session.api.delete(f"/clusters/{safe(get(row, 'id'))}{query}")
         except OutOfTime:
             raise
         except CommandError as error:
-            text = f"cluster {get(each, 'name')} is not deleted: {error}"
+            text = f"cluster {get(row, 'name')} is not deleted: {error}"
             raise CommandError(text, error.code) from None
-        session.note(f"cluster {get(each, 'name')} is being deleted")
+        session.note(f"cluster {get(row, 'name')} is being deleted")
     if wait:
         from svcd.cli.waiting import await_cluster
 
-        for each in found:
-            await_cluster(session, each, gone=True)
-            session.note(f"cluster {get(each, 'name')} is deleted")
+        for row in rows:
+            await_cluster(session, row, gone=True)
+            session.note(f"cluster {get(row, 'name')} is deleted")
 
 
 @cluster.command("events")

@@ -148,7 +148,7 @@ class CommandWithOutput(Command):
             ["-o", "output"], type=click.Choice(FORMATS), help="with --detach: form of the output"
         )
         at = next(
-            n for n, each in enumerate(self.params) if each in SHARED and each.name == "output"
+            n for n, param in enumerate(self.params) if param in SHARED and param.name == "output"
         )
         self.params = [*self.params[:at], form, *self.params[at + 1 :]]
 
@@ -206,7 +206,7 @@ class Group(click.Group):
             from svcd.model.choices import listed, nearest
 
             known = self.list_commands(ctx)
-            near = next((each for each in _MEANT.get(name, ()) if each in known), None)
+            near = next((meant for meant in _MEANT.get(name, ()) if meant in known), None)
             near = near or nearest(name, known)
             advice = f"did you mean {near}?" if near else f"the commands are {listed(known, 40)}"
             ctx.fail(f"no command {name!r}; {advice}")

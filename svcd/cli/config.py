@@ -53,7 +53,7 @@ def _rows(loaded: Loaded) -> Iterator[Mapping[str, Any]]:
         if declared.masked and value:
             value = "***"
         elif isinstance(value, tuple):
-            value = [without_passwords(str(each)) for each in value]
+            value = [without_passwords(str(item)) for item in value]
         elif not isinstance(value, (bool, int, float)) and value is not None:
             value = without_passwords(str(value))
         source = loaded.sources[key]

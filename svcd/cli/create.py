@@ -95,7 +95,7 @@ def create(
     wait: bool,
 ) -> None:
     """Create a cluster: from a template, a file, or a plugin."""
-    sources = [each for each in (template, file, plugin) if each is not None]
+    sources = [source for source in (template, file, plugin) if source is not None]
     if len(sources) != 1:
         raise click.UsageError("give one of --template T, -f FILE and --plugin P")
     for option, value in (("--workers", workers), ("--with", extra or None), ("--flavor", flavor)):
@@ -177,14 +177,14 @@ def layout(
     extra: processes for the master that it has not by itself.
     """
     services: Mapping[str, Sequence[str]] = plugin.get("node_processes") or {}
-    processes = [each for named in services.values() for each in named]
-    if unknown := [each for each in extra if each not in processes]:
-        others = ", ".join(each for each in processes if each in _LEFT_OUT) or "none"
+    processes = [process for named in services.values() for process in named]
+    if unknown := [process for process in extra if process not in processes]:
+        others = ", ".join(process for process in processes if process in _LEFT_OUT) or "none"
         text = f"plugin {get(plugin, 'name')} has no process {unknown[0]!r}; processes for --with"
         raise CommandError(f"{text}: {others}", USAGE)
     left_out = _LEFT_OUT - set(extra)
-    on_workers = [each for each in processes if each in _WORKERS]
-    on_master = [each for each in processes if each not in (*_WORKERS, *left_out)]
+    on_workers = [process for process in processes if process in _WORKERS]
+    on_master = [process for process in processes if process not in (*_WORKERS, *left_out)]
     if not on_workers or not on_master:
         text = f"plugin {get(plugin, 'name')} has no processes that svcd can lay out by itself: "
         raise CommandError(f"{text}use --template T or -f FILE", USAGE)
@@ -229,11 +229,11 @@ def default_image(session: Session, body: Mapping[str, Any]) -> tuple[str, Mappi
     if len(images) == 1:
         session.note(f"image {get(images[0], 'name')}; --image names another")
         return get(images[0], "id"), {}
-    for each in unregistered(session, ()) if tags and not images else ():
-        if set(tags) <= set(each.get("tags") or []):
-            session.note(f"image {get(each, 'name')}; --image names another")
-            return get(each, "id"), {**each, "tags": tags}
-    names = ", ".join(get(each, "name") for each in images)
+    for image in unregistered(session, ()) if tags and not images else ():
+        if set(tags) <= set(image.get("tags") or []):
+            session.note(f"image {get(image, 'name')}; --image names another")
+            return get(image, "id"), {**image, "tags": tags}
+    names = ", ".join(get(image, "name") for image in images)
     tagged = f" with the tags {' and '.join(tags)}" if tags else ""
     if images:
         text = f"there are several registered images{tagged}: choose one with --image: {names}"
@@ -247,7 +247,7 @@ def default_image(session: Session, body: Mapping[str, Any]) -> tuple[str, Mappi
 
 def _default_keypair(session: Session) -> str:
     """The user's only key pair. Raises CommandError when there is not one."""
-    names = [str(each) for each in session.endpoints.get("keypairs") or []]
+    names = [str(keypair) for keypair in session.endpoints.get("keypairs") or []]
     names = names or list(Cloud(session).keypairs())
     if len(names) == 1:
         session.note(f"key pair {names[0]}; --keypair names another")
@@ -304,7 +304,7 @@ def _plan(session: Session, body: Mapping[str, Any], local: Mapping[str, Any]) -
         return
     plan = answer["plan"]
     if session.output == "name":
-        write("".join(f"{visible(get(each, 'name'))}\n" for each in plan["machines"]))
+        write("".join(f"{visible(get(machine, 'name'))}\n" for machine in plan["machines"]))
         return
     for line in lines(plan, flavor_names(session), session.width(), session.style):
         write(f"{line}\n")

@@ -138,7 +138,7 @@ def _password(session: Session, user: str) -> str:
 @click.pass_obj
 def remove_sources(session: Session, what: Sequence[str], yes: bool) -> None:
     """Delete data sources. The data stays."""
-    delete(session, SOURCE.noun, [(SOURCE, find(session.api, SOURCE, each)) for each in what], yes)
+    delete(session, SOURCE.noun, [(SOURCE, find(session.api, SOURCE, word)) for word in what], yes)
 
 
 @source.command("get")
@@ -248,7 +248,7 @@ def remove_binaries(session: Session, what: Sequence[str], unused: bool, yes: bo
     found = named_or_unused(session, BINARY, what, unused)
     if unused:
         jobs = session.api.listed("/jobs")["jobs"]
-        used = {each["id"] for job in jobs for key in ("mains", "libs") for each in job[key]}
+        used = {binary["id"] for job in jobs for key in ("mains", "libs") for binary in job[key]}
         known = session.api.listed(BINARY.path)[BINARY.many]
         found = [row for row in later_binaries(known) if row["id"] not in used]
     delete(session, BINARY.noun, [(BINARY, row) for row in found], yes)
@@ -282,7 +282,7 @@ def named_or_unused(
     """The rows that a command deletes by their names; none with `--unused`. Raises CommandError."""
     if unused == bool(what):
         raise CommandError(f"give the {kind.noun}s, or --unused", USAGE)
-    return [find(session.api, kind, each) for each in what]
+    return [find(session.api, kind, word) for word in what]
 
 
 def _save(pieces: Iterator[bytes], file: Path) -> None:

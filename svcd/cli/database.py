@@ -135,7 +135,7 @@ def _fingerprints(key_file: Path) -> tuple[str, ...]:
 
 def _check_key(settings: Settings, wanted: str) -> None:
     key = key_file(settings)
-    absent = [each for each in wanted.split("+") if each and each not in _fingerprints(key)]
+    absent = [part for part in wanted.split("+") if part and part not in _fingerprints(key)]
     if not absent:
         return
     fault = "is not the key of the backup" if key.exists() else "is missing"
@@ -263,7 +263,7 @@ def _copy(settings: Settings, from_url: str, to_url: str) -> int:
             sums = content.copy(rows_from, rows_to, _now())
             upgrade(rows_to, _now())
     print(f"{source.shown} was copied to {target.shown}; counts and digests are equal")
-    _show({table: each.rows for table, each in sums.items()})
+    _show({table: sum_.rows for table, sum_ in sums.items()})
     url = target.shown if target.path is None else f"sqlite:///{target.path}"
     print(
         f'Next: set database.url = "{url}" (section [database] of the settings file, or'

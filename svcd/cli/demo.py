@@ -133,7 +133,7 @@ class Demo:
 
     def _make_cluster(self, endpoints: Mapping[str, Any]) -> None:
         self._steps.begin("register the image, create templates")
-        image = next(each for each in endpoints["images"] if "vanilla" in each["name"])
+        image = next(image for image in endpoints["images"] if "vanilla" in image["name"])
         login = ("--user", image["username"], "--tag", "vanilla", "--tag", "3.5.0")
         self._svcd("image", "register", image["id"], *login)
         self._svcd("apply", "-f", str(self._files / "demo.yaml"))

@@ -70,7 +70,7 @@ def page() -> str:
 
 def explained(code: Code) -> str:
     """Lines with the kind and the meaning of one code, and its advice if it has one."""
-    of = " or ".join(f"a {each}" for each in code.of)
+    of = " or ".join(f"a {kind}" for kind in code.of)
     told = f"{code}: of {of}\n  {code.meaning}\n"
     return told + (f"  What to do: {in_commands(code.advice)}.\n" if code.advice else "")
 

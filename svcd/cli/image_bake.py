@@ -342,7 +342,7 @@ class Bake:
 
         async def saved() -> Image | None:
             images = await self._cloud.images.images(wanted.name)
-            mine = [each for each in images if each.properties.get(plan.MARK) == plan.UNFINISHED]
+            mine = [image for image in images if image.properties.get(plan.MARK) == plan.UNFINISHED]
             if not mine:
                 raise CommandError(f"the cloud has lost image {wanted.name} while it saved it")
             if mine[0].status not in ("QUEUED", "SAVING", "ACTIVE"):

@@ -135,9 +135,9 @@ def _check(user: str, tags: Sequence[str]) -> None:
     """Raises CommandError for a login or tag that the registry would refuse."""
     if user and not re.fullmatch(USERNAME, user):
         raise CommandError(f"--user {user!r} is no login name", USAGE)
-    for each in tags:
-        if len(each) > MAX_TAG or not re.fullmatch(TAG, each):
-            raise CommandError(f"--tag {each!r} is no tag, such as vanilla or 3.5.0", USAGE)
+    for tag in tags:
+        if len(tag) > MAX_TAG or not re.fullmatch(TAG, tag):
+            raise CommandError(f"--tag {tag!r} is no tag, such as vanilla or 3.5.0", USAGE)
 
 
 def _tree(session: Session, settings: Settings, given: Path | None) -> Path:

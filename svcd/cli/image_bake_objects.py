@@ -55,7 +55,7 @@ class Objects:
             servers=await cloud.compute.servers({MARK: self._image}, self.name),
             keypair=keypair,
             groups=await cloud.networks.find_security_groups(self.name),
-            addresses=[each.id for each in addresses if each.description == self.name],
+            addresses=[address.id for address in addresses if address.description == self.name],
         )
 
     async def remove(self, unfinished: bool) -> str:
@@ -66,7 +66,7 @@ class Objects:
 
         async def doomed() -> Sequence[tuple[str, str]]:
             found = (await self.look()).leftovers
-            return [each for each in found if unfinished or each[0] != "image"]
+            return [thing for thing in found if unfinished or thing[0] != "image"]
 
         return await self._remove("server", doomed)
 
@@ -103,7 +103,7 @@ class Objects:
                 reasons = reasons or {(kind, self.name): why}
             else:
                 empty = 0 if doomed else empty + 1
-                reasons = {each: await self._delete(*each) for each in doomed}
+                reasons = {thing: await self._delete(*thing) for thing in doomed}
             if empty < 2:
                 await sleep(self._clock, _POLL_S)
         return left_over(reasons)

@@ -78,23 +78,23 @@ class Found:
     @property
     def unfinished(self) -> Sequence[Image]:
         """The images that a bake has begun and not registered."""
-        return [each for each in self.images if each.properties.get(MARK) == UNFINISHED]
+        return [image for image in self.images if image.properties.get(MARK) == UNFINISHED]
 
     @property
     def leftovers(self) -> Sequence[tuple[str, str]]:
         """Kind and id of every object of a bake, in the order of their removal."""
         return [
-            *(("server", each.id) for each in self.servers),
-            *(("floating IP", each) for each in self.addresses),
-            *(("security group", each) for each in self.groups),
-            *(("key pair", each) for each in (self.keypair,) if each),
-            *(("image", each.id) for each in self.unfinished),
+            *(("server", server.id) for server in self.servers),
+            *(("floating IP", address) for address in self.addresses),
+            *(("security group", group) for group in self.groups),
+            *(("key pair", keypair) for keypair in (self.keypair,) if keypair),
+            *(("image", image.id) for image in self.unfinished),
         ]
 
     @property
     def traces(self) -> frozenset[tuple[str, str]]:
         """All that a working bake changes: its objects, and the beats of its server."""
-        beats = ((each.id, each.metadata.get(BEAT, "")) for each in self.servers)
+        beats = ((server.id, server.metadata.get(BEAT, "")) for server in self.servers)
         return frozenset([*self.leftovers, *beats])
 
     def rests(self, before: Found) -> bool:
@@ -224,7 +224,7 @@ def choice(
         raise CommandError(f"{text}: wait, or choose another --base")
     flavor = _chosen("flavor", wanted.flavor, flavors, "--flavor")
     if reason := _too_small(flavor, base, tree_mib):
-        fitting = [each.name for each in flavors if not _too_small(each, base, tree_mib)]
+        fitting = [flavor.name for flavor in flavors if not _too_small(flavor, base, tree_mib)]
         text = f"the flavor {wanted.flavor} {reason}; large enough: {listed(fitting)}"
         raise CommandError(text)
     if wanted.pool:
@@ -284,8 +284,8 @@ def _chosen(kind: str, word: str, rows: Sequence[T], option: str) -> T:
 
 def login_user(given: str, base: Image) -> str:
     """The login user of the servers: the given one, that of the base image, else debian."""
-    known = (base.properties.get(each, "") for each in _LOGINS)
-    return given or next((each for each in known if each), "debian")
+    known = (base.properties.get(login, "") for login in _LOGINS)
+    return given or next((login for login in known if login), "debian")
 
 
 def registration(
@@ -297,5 +297,5 @@ def registration(
     """
     given = {wire.IMAGE_USERNAME: user, wire.IMAGE_DESCRIPTION: description, MARK: FINISHED}
     given |= {wire.IMAGE_TAG + tag: wire.IMAGE_TAG_VALUE for tag in tags}
-    foreign = (each for each in image.properties if each.startswith(wire.IMAGE_TAG))
-    return given, [PROBLEM, *(each for each in foreign if each not in given)]
+    foreign = (property_ for property_ in image.properties if property_.startswith(wire.IMAGE_TAG))
+    return given, [PROBLEM, *(name for name in foreign if name not in given)]

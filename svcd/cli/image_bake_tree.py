@@ -45,13 +45,13 @@ class Tree:
         for folder, folders, names in os.walk(prefix):
             if Path(folder) == prefix and class_data.FOLDER in folders:
                 folders.remove(class_data.FOLDER)
-            links = [each for each in folders if (Path(folder) / each).is_symlink()]
+            links = [name for name in folders if (Path(folder) / name).is_symlink()]
             for name in (*names, *links):
                 path = Path(folder) / name
                 files.append(File(path.relative_to(prefix).as_posix(), path.lstat().st_size))
         return cls(
             prefix=prefix,
-            files=sorted(files, key=lambda each: each.path),
+            files=sorted(files, key=lambda file: file.path),
             list_sha256=hashlib.sha256((prefix / layout.FILE_LIST).read_bytes()).hexdigest(),
             hadoop=str(layout.read_record(prefix).get("versions", {}).get("hadoop")),
         )
@@ -59,24 +59,24 @@ class Tree:
     @property
     def mib(self) -> int:
         """The size of all files."""
-        return sum(each.size for each in self.files) >> 20
+        return sum(file.size for file in self.files) >> 20
 
     def archives(self) -> Iterator[tuple[int, bytes]]:
         """Tar archives that hold all files, each with the size of its files. Raises OSError."""
         for piece in pieces(self.files, _PIECE_BYTES):
-            yield sum(each.size for each in piece), _archive(self.prefix, piece)
+            yield sum(file.size for file in piece), _archive(self.prefix, piece)
 
 
 def pieces(files: Iterable[File], most_bytes: int) -> Sequence[Sequence[File]]:
     """The files in groups of at most `most_bytes`; a larger file is a group of its own. Pure."""
     made: list[list[File]] = []
     size = 0
-    for each in files:
-        if not made or size + each.size > most_bytes:
+    for file in files:
+        if not made or size + file.size > most_bytes:
             made.append([])
             size = 0
-        made[-1].append(each)
-        size += each.size
+        made[-1].append(file)
+        size += file.size
     return made
 
 
@@ -91,6 +91,6 @@ def _archive(prefix: Path, files: Sequence[File]) -> bytes:
 
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as archive:
-        for each in files:
-            archive.add(prefix / each.path, each.path, recursive=False, filter=plain)
+        for file in files:
+            archive.add(prefix / file.path, file.path, recursive=False, filter=plain)
     return made.getvalue()

@@ -224,7 +224,7 @@ def _retag(session: Session, what: str, action: str, tags: Sequence[str]) -> Non
 @click.pass_obj
 def rm(session: Session, what: Sequence[str], yes: bool) -> None:
     """Remove the registration of images. The images stay in the cloud."""
-    found = [find(session.api, IMAGE, each) for each in what]
+    found = [find(session.api, IMAGE, word) for word in what]
     confirm("remove the registration of", [str(row["name"]) for row in found], yes)
     for row in found:
         session.api.delete(f"/images/{safe(str(row['id']))}")

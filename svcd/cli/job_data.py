@@ -122,10 +122,10 @@ class JobData:
             self._session.note(f"input {wanted.url}: uploaded already")
             return
         store.make(local_input.CONTAINER)
-        for each in files:
-            name = f"{wanted.prefix}/{each.name}"
-            store.upload(local_input.CONTAINER, name, each.path, each.size)
-        sent = size(sum(each.size for each in files))
+        for file in files:
+            name = f"{wanted.prefix}/{file.name}"
+            store.upload(local_input.CONTAINER, name, file.path, file.size)
+        sent = size(sum(file.size for file in files))
         self._session.note(f"uploaded {count(len(files))}, {sent}, to {wanted.url}")
 
 

@@ -59,8 +59,8 @@ _MAPPERS: Final = frozenset(
     }
 )
 """Configurations that name the mapper of a MapReduce job."""
-_TYPES: Final = [each for each in JobType if each is not JobType.HIVE]
-_BY_NAME: Final = {each.value.lower(): each for each in JobType}
+_TYPES: Final = [type_ for type_ in JobType if type_ is not JobType.HIVE]
+_BY_NAME: Final = {type_.value.lower(): type_ for type_ in JobType}
 
 
 class Unusable(CommandError):
@@ -89,7 +89,7 @@ def kind_of(
     """
     ending = PurePath(file).suffix.lower()
     main = main_class or manifest_class
-    mapper = next((each for each in configs if each in _MAPPERS), "")
+    mapper = next((config for config in configs if config in _MAPPERS), "")
     if given:
         found = _given(given)
         if found is JobType.SPARK:
@@ -134,7 +134,7 @@ def kind_of(
     else:
         raise Unusable(
             f"the type of {file} cannot be guessed from its name: give --type,"
-            f" one of {listed([each.value for each in _TYPES])}"
+            f" one of {listed([type_.value for type_ in _TYPES])}"
         )
     return kind
 
@@ -142,7 +142,7 @@ def kind_of(
 def _given(name: str) -> JobType:
     found = _BY_NAME.get(name.lower())
     if found is None:
-        known = listed([each.value for each in _TYPES])
+        known = listed([type_.value for type_ in _TYPES])
         raise Unusable(f"--type {name}: there is no such type of job; there are {known}")
     if found is JobType.HIVE:
         raise Unusable(_NO_HIVE)
@@ -184,8 +184,8 @@ def faults(kind: JobType, files: Sequence[tuple[str, bytes]], given: JobConfigs)
         if count > MAX_JOB_VALUES:
             yield f"{count:,} {option}; a job has at most {MAX_JOB_VALUES:,}: put them into a file"
     found = [*unusable(kind, given), *config_faults(kind, [files[0][0]], given)]
-    for each in found[:MOST_FAULTS]:
-        yield each.removeprefix("$.job_configs.").removeprefix("$.job_configs: ")
+    for fault in found[:MOST_FAULTS]:
+        yield fault.removeprefix("$.job_configs.").removeprefix("$.job_configs: ")
 
 
 def missing_places(kind: JobType, has_input: bool, has_output: bool) -> str:
@@ -218,8 +218,8 @@ def slug(text: str, most: int = MAX_NAME) -> str:
 def digest_of(parts: Iterable[str]) -> str:
     """A short digest of several texts in their order."""
     whole = hashlib.sha256()
-    for each in parts:
-        data = each.encode("utf-8", "surrogatepass")
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
         whole.update(len(data).to_bytes(8, "big") + data)
     return whole.hexdigest()[:DIGITS]
 
@@ -254,9 +254,9 @@ Rows = Sequence[Mapping[str, Any]]
 def internal(name: str, digest: str, size: int, known: Rows) -> Reuse:
     """The data of a binary. known: the internals of the tenant."""
     wanted = with_digest(name, digest)
-    for each in known:
-        if each["name"] == wanted and each["datasize"] == size:
-            return Reuse(name=wanted, id=str(each["id"]))
+    for binary in known:
+        if binary["name"] == wanted and binary["datasize"] == size:
+            return Reuse(name=wanted, id=str(binary["id"]))
     return Reuse(name=wanted)
 
 
@@ -272,7 +272,7 @@ def binary(file: str, digest: str, internal_id: str, known: Rows) -> Reuse:
     file: the name of its file for the job. known: the job binaries of the tenant.
     """
     url = INTERNAL_URL + internal_id
-    by_name = {str(each["name"]): each for each in known}
+    by_name = {str(binary["name"]): binary for binary in known}
     own = digest_of([file, digest])
     for wanted in (plain(file), with_digest(file, digest), with_digest(file, own)):
         row = by_name.get(wanted)
@@ -285,16 +285,16 @@ def binary(file: str, digest: str, internal_id: str, known: Rows) -> Reuse:
 
 def job(name: str, kind: JobType, mains: Sequence[str], libs: Sequence[str], known: Rows) -> Reuse:
     """The job of these binaries. mains, libs: ids. known: the jobs of the tenant."""
-    by_name = {str(each["name"]): each for each in known}
+    by_name = {str(binary["name"]): binary for binary in known}
     wanted = [kind.value, *mains, "", *libs]
     first = slug(name)
     own = with_digest(first, digest_of(wanted))
-    for each in (first, own):
-        found = by_name.get(each)
+    for free_name in (first, own):
+        found = by_name.get(free_name)
         if found is None:
-            return Reuse(name=each)
+            return Reuse(name=free_name)
         if content_of(found) == wanted:
-            return Reuse(name=each, id=str(found["id"]))
+            return Reuse(name=free_name, id=str(found["id"]))
     raise Unusable(f"the jobs {first} and {own} exist with other binaries: rename the file")
 
 
@@ -306,11 +306,11 @@ def content_of(row: Mapping[str, Any]) -> Sequence[str]:
 
 def source(kind: str, url: str, user: str, password: str, known: Rows, invocation: str) -> Reuse:
     """The data source of a place. known: the data sources of the tenant."""
-    for each in known:
-        account = each["credentials"]
+    for source_row in known:
+        account = source_row["credentials"]
         same = (account.get("user", ""), account.get("password", "")) == (user, password)
-        if (each["type"], each["url"]) == (kind, url) and same:
-            return Reuse(name=str(each["name"]), id=str(each["id"]))
+        if (source_row["type"], source_row["url"]) == (kind, url) and same:
+            return Reuse(name=str(source_row["name"]), id=str(source_row["id"]))
     last = url.rstrip("/").rpartition("/")[2] or kind
     return Reuse(name=f"{slug(last, MAX_NAME - 9)}-{digest_of([invocation, url])[:8]}")
 
@@ -335,10 +335,10 @@ def place_type(option: str, text: str) -> str:
 def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
     """The names and values of a repeated option `NAME=VALUE`. Raises Unusable."""
     made = {}
-    for each in given:
-        name, equals, value = each.partition("=")
+    for text in given:
+        name, equals, value = text.partition("=")
         if not name or not equals:
-            shown = name if equals else each.partition("=")[0]
+            shown = name if equals else text.partition("=")[0]
             raise Unusable(f"{option} {shown}: expected NAME=VALUE")
         if wrong := name_fault(name):
             raise Unusable(f"{option} {name}: {wrong}")

@@ -304,7 +304,7 @@ def cancel(session: Session, what: str) -> int:
 @click.pass_obj
 def rm(session: Session, what: Sequence[str], yes: bool) -> None:
     """Delete job executions; a running one is killed. The job itself stays."""
-    found = [(EXECUTION, execution_of(session.api, each)) for each in what]
+    found = [(EXECUTION, execution_of(session.api, word)) for word in what]
     delete(session, EXECUTION.noun, found, yes)
 
 

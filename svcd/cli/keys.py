@@ -35,8 +35,8 @@ def _show(settings: Settings) -> int:
         raise SealerError(f"there is no {path}: the daemon creates it at its first start")
     found = load(path)
     print(f"{fingerprint(found.seals)}  seals ({path})")
-    for each in found.former:
-        print(f"{fingerprint(each)}  former, only opens: run svcd keys rotate to its end")
+    for key in found.former:
+        print(f"{fingerprint(key)}  former, only opens: run svcd keys rotate to its end")
     return 0
 
 
@@ -60,8 +60,8 @@ def _rotate(settings: Settings) -> int:
         else:
             replace(path, before.keys.renewed())
         sealer = FernetSealer(path)
-        for each in reseal(session, sealer):
-            print(f"  {each.table:20} {each.rows:9} rows sealed anew")
+        for line in reseal(session, sealer):
+            print(f"  {line.table:20} {line.rows:9} rows sealed anew")
         last = sealer.keys.alone()
         _refuse_unopened(path, session, MemorySealer(last))
         replace(path, last)

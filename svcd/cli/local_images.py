@@ -17,7 +17,7 @@ Json = Mapping[str, Any]
 def unregistered(session: Session, registered: Collection[object]) -> Sequence[Json]:
     """The images with a login that svcd does not know yet. registered: ids of those it knows."""
     found = session.endpoints.get("images") or []
-    return [each for each in found if each.get("username") and each.get("id") not in registered]
+    return [image for image in found if image.get("username") and image.get("id") not in registered]
 
 
 def register(session: Session, image: Json) -> Any:

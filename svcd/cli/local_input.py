@@ -59,7 +59,7 @@ class LocalInput:
     @property
     def nested(self) -> bool:
         """Whether it has folders."""
-        return any("/" in each.name for each in self.files)
+        return any("/" in file.name for file in self.files)
 
 
 def gather(place: Path, flat: str = "") -> LocalInput:
@@ -91,13 +91,13 @@ def are_partitions(names: Iterable[str]) -> bool:
     Files without folders have no columns, and Spark reads them too.
     """
     folders = [name.split("/")[:-1] for name in names]
-    columns = {tuple(each.partition("=")[0] for each in parts) for parts in folders}
-    whole = all(all(each.partition("=")[::2]) for parts in folders for each in parts)
+    columns = {tuple(part.partition("=")[0] for part in parts) for parts in folders}
+    whole = all(all(part.partition("=")[::2]) for parts in folders for part in parts)
     return whole and len(columns) == 1
 
 
 def _digest(files: Sequence[LocalFile]) -> str:
-    return digest_of(part for each in files for part in (each.name, str(each.size), each.md5))
+    return digest_of(part for file in files for part in (file.name, str(file.size), file.md5))
 
 
 def _below(place: Path) -> tuple[dict[str, Path], Sequence[str]]:
@@ -117,7 +117,7 @@ def _below(place: Path) -> tuple[dict[str, Path], Sequence[str]]:
             left.append(f"{folder}, because it leads to the folder {first}, which is read already")
             continue
         with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda each: each.name):
+            for entry in sorted(entries, key=lambda entry: entry.name):
                 name, is_folder = f"{inner}{entry.name}", entry.is_dir()
                 if entry.name.startswith(_IGNORED):
                     hidden.append(f"{name}/" if is_folder else name)
@@ -170,11 +170,11 @@ def _local(path: Path, name: str) -> LocalFile:
 
 def missing(wanted: LocalInput, there: Sequence[Mapping[str, Any]]) -> Sequence[LocalFile]:
     """The files that the object store lacks. there: its listing below the prefix."""
-    known = {(str(each.get("name")), each.get("bytes"), each.get("hash")) for each in there}
+    known = {(str(row.get("name")), row.get("bytes"), row.get("hash")) for row in there}
     return [
-        each
-        for each in wanted.files
-        if (f"{wanted.prefix}/{each.name}", each.size, each.md5) not in known
+        file
+        for file in wanted.files
+        if (f"{wanted.prefix}/{file.name}", file.size, file.md5) not in known
     ]
 
 

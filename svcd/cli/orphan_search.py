@@ -134,22 +134,22 @@ class Outcome:
     def body(self) -> Mapping[str, Any]:
         """The outcome as an object for JSON."""
         return {
-            "orphans": [self._row(each) for each in self.orphans],
+            "orphans": [self._row(orphan) for orphan in self.orphans],
             "not_searched": [
                 {"kind": kind, "reason": reason} for kind, reason in self.unlisted.items()
             ],
         }
 
     def _row(self, orphan: Orphan) -> Mapping[str, Any]:
-        each = orphan.thing
-        trouble = self.troubles.get(each.id)
+        thing = orphan.thing
+        trouble = self.troubles.get(thing.id)
         return {
-            "kind": str(each.kind),
-            "id": each.id,
-            "name": each.name,
-            "status": each.status,
-            "cluster_id": None if each.tag is None else each.tag.cluster_id,
-            "created_at": None if each.made_at is None else timestamp(each.made_at),
+            "kind": str(thing.kind),
+            "id": thing.id,
+            "name": thing.name,
+            "status": thing.status,
+            "cluster_id": None if thing.tag is None else thing.tag.cluster_id,
+            "created_at": None if thing.made_at is None else timestamp(thing.made_at),
             "left_alone": orphan.why or None,
             "removed": self.delete and not orphan.why and trouble is None,
             "not_removed": trouble,
@@ -196,8 +196,8 @@ class Search:
             await sleep(self._clock, _PAUSE_S)
             again = {o.thing.id: o for o in await self.found()}
             first = [again[o.thing.id] for o in first if o.thing.id in again]
-        for each in first:
-            self._show(each)
+        for orphan in first:
+            self._show(orphan)
         doomed = [o.thing for o in first if not o.why]
         kept = len(first) - len(doomed)
         self._say(f"{len(first)} found, {len(doomed)} to be removed, {kept} left alone")
@@ -206,21 +206,21 @@ class Search:
             if doomed:
                 self._say("nothing was removed: run the command again with --delete")
             return outcome
-        self._confirm([f"{each.kind} {each.name or each.id}" for each in doomed])
+        self._confirm([f"{thing.kind} {thing.name or thing.id}" for thing in doomed])
         return evolve(outcome, troubles=await self._remove(doomed, wait_s))
 
     def _show(self, orphan: Orphan) -> None:
-        each = orphan.thing
-        parts = [each.kind, each.id]
-        if each.name:
-            parts.append(each.name)
-        if each.status:
-            parts.append(each.status)
-        if each.tag is not None:
-            parts.append(f"of cluster {each.tag.cluster_id}")
-        if each.made_at is not None:
-            age = duration(self._clock.seconds() - each.made_at)
-            parts.append(f"created {moment(each.made_at)}, {age} ago")
+        thing = orphan.thing
+        parts = [thing.kind, thing.id]
+        if thing.name:
+            parts.append(thing.name)
+        if thing.status:
+            parts.append(thing.status)
+        if thing.tag is not None:
+            parts.append(f"of cluster {thing.tag.cluster_id}")
+        if thing.made_at is not None:
+            age = duration(self._clock.seconds() - thing.made_at)
+            parts.append(f"created {moment(thing.made_at)}, {age} ago")
         line = "  ".join(parts)
         self._say(f"{line}\n    left alone: {orphan.why}" if orphan.why else line)
 
@@ -236,21 +236,21 @@ class Search:
         final: set[str] = set()
         while left:
             first_kind = next((k for k in Kind if any(self._open(t, k, final) for t in left)), None)
-            for each in left:
-                if each.kind is not first_kind or each.id in asked | final:
+            for thing in left:
+                if thing.kind is not first_kind or thing.id in asked | final:
                     continue
                 try:
-                    await self._cloud.remove(each)
-                    asked.add(each.id)
-                    troubles.pop(each.id, None)
+                    await self._cloud.remove(thing)
+                    asked.add(thing.id)
+                    troubles.pop(thing.id, None)
                 except CloudError as error:
-                    troubles[each.id] = error.text
+                    troubles[thing.id] = error.text
                     if not error.passing and error.kind is not Fault.NOT_FOUND:
-                        final.add(each.id)
+                        final.add(thing.id)
             there = {t.id for t in await self._cloud.things()}
-            for each in [t for t in left if t.id not in there]:
-                self._say(f"removed {each.kind} {each.id} {each.name}".rstrip())
-                left.remove(each)
+            for thing in [t for t in left if t.id not in there]:
+                self._say(f"removed {thing.kind} {thing.id} {thing.name}".rstrip())
+                left.remove(thing)
             if not [t for t in left if t.id not in final]:
                 break
             if self._clock.seconds() >= end:
@@ -258,10 +258,10 @@ class Search:
             if left:
                 await sleep(self._clock, _AGAIN_S)
         reasons = {}
-        for each in left:
-            why = troubles.get(each.id) or f"it still exists after {duration(wait_s)}"
-            reasons[each.id] = why
-            self._say(f"NOT removed {each.kind} {each.id} {each.name}: {why}")
+        for thing in left:
+            why = troubles.get(thing.id) or f"it still exists after {duration(wait_s)}"
+            reasons[thing.id] = why
+            self._say(f"NOT removed {thing.kind} {thing.id} {thing.name}: {why}")
         return reasons
 
     @staticmethod

@@ -28,7 +28,7 @@ PLUGINS: Final = Table(
 
 def _processes(row: Row, _now: float) -> str:
     found = row.get("node_processes")
-    return plain([each for group in (found or {}).values() for each in group])
+    return plain([process for group in (found or {}).values() for process in group])
 
 
 DETAIL: Final = Table(
@@ -74,7 +74,7 @@ def ls(session: Session) -> None:
 def detail(api: Api, name: str, version: str | None) -> tuple[str, Any]:
     """A version of a plugin, and its body; the newest version for None. Raises CommandError."""
     found = _named(api, name)
-    versions = [str(each) for each in found["versions"]]
+    versions = [str(version) for version in found["versions"]]
     if version is None:
         version = versions[-1]
     if version not in versions:

@@ -157,14 +157,14 @@ class Run:
         self._configs, self._params = pairs("-c", configs), pairs("-p", params)
         self._args = list(args)
         self._main = read(file, main=True)
-        self._libs = [read(each) for each in libs]
+        self._libs = [read(lib) for lib in libs]
         self._kind = kind_of(
             str(file), self._main.data[:4096], self._main.main_class, type_ or "",
             main_class or "", self._configs,
         )  # fmt: skip
         if self._kind.main_class:
             self._configs.setdefault("edp.java.main_class", self._kind.main_class)
-        files = [(each.name, each.data) for each in (self._main, *self._libs)]
+        files = [(lib.name, lib.data) for lib in (self._main, *self._libs)]
         given = JobConfigs(configs=self._configs, params=self._params, args=tuple(args))
         if wrong := list(faults(self._kind.type, files, given)):
             raise Unusable("; ".join(wrong))
@@ -252,7 +252,7 @@ class Run:
     def _listed(self, path: str, key: str, **filters: str) -> Sequence[Any]:
         query = "&".join(f"{name}={safe(value)}" for name, value in filters.items())
         rows: Sequence[Any] = self._session.api.listed(f"{path}?{query}")[key]
-        return [each for each in rows if all(each.get(n) == v for n, v in filters.items())]
+        return [row for row in rows if all(row.get(n) == v for n, v in filters.items())]
 
     def _job(self) -> str:
         files = [self._main, *self._libs]

@@ -92,7 +92,7 @@ def printed(body: Any, table: Table, form: str, width: int | None, now: float, s
         return "".join(f"{visible(table.name(row))}\n" for row in rows)
     if not rows and table.empty:
         return f"{table.empty}\n"
-    columns = [each for each in table.columns if form == "wide" or not each.wide]
+    columns = [column for column in table.columns if form == "wide" or not column.wide]
 
     def known() -> Iterable[str]:
         yield from table.known()
@@ -147,8 +147,8 @@ def measure(text: str) -> int:
         return len(text)
     import unicodedata
 
-    wide = sum(unicodedata.east_asian_width(each) in "WF" for each in text)
-    return len(text) + wide - sum(unicodedata.combining(each) != 0 for each in text)
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide - sum(unicodedata.combining(character) != 0 for character in text)
 
 
 def cut(text: str, most: int) -> str:
@@ -199,7 +199,7 @@ def plain(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return ",".join(plain(each) for each in value)
+        return ",".join(plain(item) for item in value)
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
 
 
@@ -260,14 +260,14 @@ def fitting(
             left[number] = Part(part.column, [part.cells[0], *(id_[:length] for id_ in ids)])
     while True:
         whole = [part.width for part in left]
-        _cut([each for each in left if _may_be_cut(each)], _LEAST, _over(left, most))
-        spare = [each for each in left if each.column.spare]
+        _cut([shown for shown in left if _may_be_cut(shown)], _LEAST, _over(left, most))
+        spare = [shown for shown in left if shown.column.spare]
         if _over(left, most) <= 0 or not spare:
             break
         for part, width in zip(left, whole, strict=True):
             part.width = width
-        left.remove(max(reversed(spare), key=lambda each: each.column.spare))
-    _cut([each for each in left if each.column.key], _LEAST, _over(left, most))
+        left.remove(max(reversed(spare), key=lambda shown: shown.column.spare))
+    _cut([shown for shown in left if shown.column.key], _LEAST, _over(left, most))
     _cut(left, 1, _over(left, most))
     return left
 

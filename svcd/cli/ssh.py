@@ -55,7 +55,7 @@ def chosen(machines: Sequence[Any], given: str | None, cluster: str) -> Any:
         raise CommandError(f"cluster {cluster} has no machines", NOT_FOUND)
     if given is None:
         return machines[0]
-    names = [str(each["instance_name"]) for each in machines]
+    names = [str(machine["instance_name"]) for machine in machines]
     fits = [n for n in names if given in (n, n.removeprefix(f"{cluster}-"))]
     fits = fits or [n for n in names if n.removeprefix(f"{cluster}-").startswith(given)]
     if len(fits) == 1:

@@ -90,7 +90,7 @@ def _plugins(settings: Settings) -> Finding:
         offered = Distributions(settings.plugins.enabled).all()
     except DistributionError as error:
         return fail(what, str(error), "correct plugins.enabled")
-    return ok(what, ", ".join(each.name for each in offered))
+    return ok(what, ", ".join(distribution.name for distribution in offered))
 
 
 def _audit(settings: Settings) -> Finding:

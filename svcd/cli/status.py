@@ -110,9 +110,9 @@ def lines(body: Json, names: Mapping[str, str], now: float) -> Iterator[str]:
         return
     yield ""
     yield "needs attention"
-    for each in body["attention"][:_MOST]:
-        reason = " ".join(in_commands(each["reason"]).split())
-        yield f"  {each['kind']} {each['name']}: {reason}"
-        yield f"    svcd why {each['name']} shows its history"
+    for row in body["attention"][:_MOST]:
+        reason = " ".join(in_commands(row["reason"]).split())
+        yield f"  {row['kind']} {row['name']}: {reason}"
+        yield f"    svcd why {row['name']} shows its history"
     if len(body["attention"]) > _MOST:
         yield f"  and {len(body['attention']) - _MOST} more"

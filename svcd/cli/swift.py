@@ -48,7 +48,7 @@ class ObjectStore:
             rows = self._fine(answer, container).json
             if not isinstance(rows, list) or not rows:
                 break
-            found += [each for each in rows if isinstance(each, dict)]
+            found += [row for row in rows if isinstance(row, dict)]
         return found
 
     def upload(self, container: str, name: str, file: Path, size: int) -> None:
@@ -84,8 +84,8 @@ class ObjectStore:
 
     def remove(self, container: str) -> None:
         """Delete a container with its objects, if it exists."""
-        for each in self.list(container, ""):
-            self._done("DELETE", f"{container}/{quote(str(each['name']))}")
+        for row in self.list(container, ""):
+            self._done("DELETE", f"{container}/{quote(str(row['name']))}")
         if self.has(container):
             self._done("DELETE", container)
 

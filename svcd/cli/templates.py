@@ -21,7 +21,7 @@ def _plugin(row: Row, _now: float) -> str:
 
 
 def _groups(row: Row, _now: float) -> str:
-    return ", ".join(f"{each.get('name')} {each.get('count')}" for each in row["node_groups"])
+    return ", ".join(f"{group.get('name')} {group.get('count')}" for group in row["node_groups"])
 
 
 TEMPLATES: Final = Table(
@@ -96,5 +96,5 @@ def show(session: Session, what: str) -> None:
 @click.pass_obj
 def rm(session: Session, what: Sequence[str], yes: bool) -> None:
     """Delete templates."""
-    found = [_found(session.api, each) for each in what]
+    found = [_found(session.api, word) for word in what]
     delete(session, "template", [(kind, row) for kind, _, row in found], yes)

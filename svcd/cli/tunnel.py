@@ -135,7 +135,9 @@ def pages(
     Raises CommandError when there is no page.
     """
     internal = {
-        each[name]: each["internal_ip"] for each in machines for name in ("address", "internal_ip")
+        machine[name]: machine["internal_ip"]
+        for machine in machines
+        for name in ("address", "internal_ip")
     }
     info: Mapping[str, Mapping[str, str]] = cluster["info"]
     made: list[Page] = []
@@ -182,7 +184,7 @@ def ssh_command(
 
     Raises CommandError when svcd has not pinned the host key of the machine.
     """
-    master = next(each for each in machines if each["internal_ip"] == pages[0].address)
+    master = next(machine for machine in machines if machine["internal_ip"] == pages[0].address)
     *options, end, login = login_words(master, known_hosts, identity)
     words = ["ssh", "-N", "-D", f"127.0.0.1:{socks}", "-o", "ExitOnForwardFailure=yes", *options]
     places = dict.fromkeys((page.local, page.address, page.port) for page in pages)

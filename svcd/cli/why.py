@@ -119,7 +119,11 @@ def _lost_with(api: Api, cluster_id: str) -> Sequence[Any]:
     if not is_id(cluster_id):
         return []
     killed = api.rows(f"{EXECUTION.path}?status=KILLED", EXECUTION.many)
-    return [each for each in killed if _names_lost(each["info"].get("failure"), cluster_id)]
+    return [
+        execution
+        for execution in killed
+        if _names_lost(execution["info"].get("failure"), cluster_id)
+    ]
 
 
 def _names_lost(failure: Any, cluster_id: str) -> bool:
