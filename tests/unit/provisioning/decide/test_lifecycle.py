@@ -63,15 +63,11 @@ class TableTests(SynchronousTestCase):
         unlimited = [s for s in S if lifecycle.deadline_s(s, Provisioning()) is None]
         self.assertEqual(unlimited, [S.ACTIVE])
 
-    def test_same_status_keeps_its_beginning(self) -> None:
-        """A deadline is not pushed on by passes that change nothing."""
+    def test_deadline_counts_from_the_change_of_the_status(self) -> None:
+        """Passes that change nothing do not push it on."""
         row = cluster(status=S.SPAWNING)
-        self.assertEqual(lifecycle.move(row, I.SPAWN, NOW + 60).status_since, timestamp(NOW))
-
-    def test_new_status_begins_now(self) -> None:
-        """The next deadline counts from the change."""
-        row = cluster(status=S.SPAWNING)
-        self.assertEqual(lifecycle.move(row, I.PREPARE, NOW + 60).status_since, timestamp(NOW + 60))
+        for what, since in ((I.SPAWN, NOW), (I.PREPARE, NOW + 60)):
+            self.assertEqual(lifecycle.move(row, what, NOW + 60).status_since, timestamp(since))
 
 
 def started(*numbers: int) -> Cluster:
@@ -93,22 +89,17 @@ class FailTests(SynchronousTestCase):
         return lifecycle.fail(row, Code.QUOTA, "too small", on_failure, NOW + 9)
 
     def test_early_failure_of_a_create_is_cleaned_up_first(self) -> None:
-        """Error at once, but not settled: the planner removes what was made."""
-        for status in (S.WAITING, S.SPAWNING, S.PREPARING):
-            after = self.fail(cluster(status=status))
-            self.assertEqual((after.status, after.settled_generation), (S.ERROR, 0))
-            self.assertTrue(after.status_description.startswith("QUOTA: too small"))
+        """Error at once, but not settled: the planner removes what was made.
 
-    def test_early_failure_is_kept_when_told_so(self) -> None:
-        """With "keep" nothing is removed."""
-        after = self.fail(cluster(status=S.SPAWNING), "keep")
-        self.assertEqual((after.status, after.settled_generation), (S.ERROR, 1))
-
-    def test_late_failure_of_a_create_keeps_the_servers(self) -> None:
-        """From Configuring on everything stays."""
-        for status in (S.CONFIGURING, S.STARTING):
-            after = self.fail(cluster(status=status))
-            self.assertEqual((after.status, after.settled_generation), (S.ERROR, 1))
+        From Configuring on all servers stay, and all stays when the settings say so.
+        """
+        early, late = (S.WAITING, S.SPAWNING, S.PREPARING), (S.CONFIGURING, S.STARTING)
+        for status in (*early, *late):
+            for on_failure in ("remove", "keep"):
+                after = self.fail(cluster(status=status), on_failure)
+                settled = int(status in late or on_failure == "keep")
+                self.assertEqual((after.status, after.settled_generation), (S.ERROR, settled))
+                self.assertTrue(after.status_description.startswith("QUOTA: too small"))
 
     def test_failed_growth_marks_what_was_added(self) -> None:
         """Added instances leave, the count goes back, the way leads through Decommissioning."""
@@ -166,12 +157,6 @@ class FailTests(SynchronousTestCase):
         )
         self.assertEqual((after.status, after.settled_generation), (S.ERROR, 2))
 
-    def test_failed_deletion_is_settled(self) -> None:
-        """Error, and nothing goes on until somebody asks."""
-        row = lifecycle.delete(started(1), False, NOW)
-        after = self.fail(row)
-        self.assertEqual((after.status, after.settled_generation), (S.ERROR, 2))
-
     def test_failed_clean_up_adds_its_reason(self) -> None:
         """Both reasons are shown."""
         first = self.fail(cluster(status=S.SPAWNING))
@@ -191,13 +176,9 @@ class RequestTests(SynchronousTestCase):
         )
 
     def test_second_delete_is_the_same_row(self) -> None:
-        """Nothing is written for it."""
+        """Nothing is written for it. Force can be added later, without a new generation."""
         first = lifecycle.delete(started(1), False, NOW)
         self.assertIs(lifecycle.delete(first, False, NOW + 1), first)
-
-    def test_force_can_be_added_later(self) -> None:
-        """Without a new generation: the deletion that runs takes it up."""
-        first = lifecycle.delete(started(1), False, NOW)
         after = lifecycle.delete(first, True, NOW + 1)
         self.assertEqual((after.force_delete, after.generation), (True, 2))
 
@@ -217,10 +198,10 @@ class RequestTests(SynchronousTestCase):
         )
 
     def test_retry_of_a_failed_deletion_deletes(self) -> None:
-        """What was asked for last is gone on with."""
-        failed = lifecycle.fail(
-            lifecycle.delete(started(1), False, NOW), Code.LEFTOVERS, "x", "remove", NOW
-        )
+        """The failure is settled: nothing goes on until somebody asks."""
+        deleting = lifecycle.delete(started(1), False, NOW)
+        failed = lifecycle.fail(deleting, Code.LEFTOVERS, "x", "remove", NOW)
+        self.assertEqual((failed.status, failed.settled_generation), (S.ERROR, 2))
         after = lifecycle.retry(failed, NOW)
         self.assertEqual((after.status, after.desired), (S.DELETING, Desired.DELETED))
         self.assertEqual(after.generation, 3)

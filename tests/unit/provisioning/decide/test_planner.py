@@ -22,7 +22,6 @@ from svcd.provisioning.decide.steps import (
     CreateVolumes,
     DeleteFloatingIp,
     DeleteGroups,
-    DeleteServer,
     DeleteTrust,
     DeleteVolume,
     Distribute,
@@ -160,9 +159,41 @@ class SpawnTests(PlannerTestCase):
 
     def test_only_anti_affine_groups_are_kept_apart(self) -> None:
         """The server group is a hint for the groups that run such a process."""
-        row = spawning(instance(1), anti_affinity=("namenode",), server_group_id="g")
-        step = only(CreateServer, look(row))
-        self.assertIsNone(step.new.server_group_id)
+        for process, hint in (("namenode", None), ("datanode", "g")):
+            row = spawning(instance(1), anti_affinity=(process,), server_group_id="g")
+            self.assertEqual(only(CreateServer, look(row)).new.server_group_id, hint)
+
+    def test_servers_of_an_instance(self) -> None:
+        """Situation, fields of the instance, servers that are listed: steps, waiting, server kept.
+
+        An unknown server is one whose create call was never answered. Of two, one that is ready
+        saves time; a server of no instance is left over from a growth that failed.
+        """
+        create, delete = "create-server:worker1", "delete-server:"
+        new, old = {"requested_at": JUST_NOW}, {"requested_at": timestamp(NOW - VISIBLE_S)}
+        known = {**new, "server_id": "s2"}
+        deleted = server(1, "DELETED")
+        for situation, fields, listed, steps, waiting, kept in (
+            ("never asked for", {}, [], [create], "", None),
+            ("still listed as deleted", {}, [deleted], [create], "", None),
+            ("asked for lately", new, [], [], "is not listed yet", None),
+            ("answered lately", known, [], [], "is not listed yet", "s2"),
+            ("asked for long ago", old, [], [create], "", None),
+            ("unknown", new, [server(7, "BUILD")], [], "is BUILD", "s7"),
+            ("without address", new, [server(7, addresses=())], [], "has no address", "s7"),
+            ("known and surplus", known, [server(1), server(2, "BUILD")], [f"{delete}s1"],
+             "is BUILD", "s2"),
+            ("two unknown", new, [server(1, "BUILD"), server(2)], [f"{delete}s1"], "", "s2"),
+            ("of no instance", new, [server(7), server(9, owner="nobody")], [f"{delete}s9"], "",
+             "s7"),
+        ):  # fmt: skip
+            planned = look(spawning(instance(1, **fields), instance(2, **new)), *listed)
+            told = [each for each in planned.waiting if "worker-001" in each]
+            self.assertEqual([step.key for step in planned.steps], steps, situation)
+            self.assertEqual(
+                told, [f"server demo-worker-001 {waiting}"] if waiting else [], situation
+            )
+            self.assertEqual(self.first(planned).server_id, kept, situation)
 
     def test_create_that_failed_lately_is_not_intended_again_yet(self) -> None:
         """Back-off: no intent without a call."""
@@ -170,40 +201,6 @@ class SpawnTests(PlannerTestCase):
         planned = look(spawning(instance(1)), tried=tried)
         self.assertEqual((planned.steps, planned.waiting), ((), ("server demo-worker-001: busy",)))
         self.assertIsNone(self.first(planned).requested_at)
-
-    def test_requested_lately_and_not_listed_is_waited_for(self) -> None:
-        """Neither with nor without a known id it is made again."""
-        for server_id in (None, "s1"):
-            row = spawning(instance(1, requested_at=JUST_NOW, server_id=server_id))
-            planned = look(row)
-            self.assertEqual(planned.steps, ())
-            self.assertEqual(planned.waiting, ("server demo-worker-001 is not listed yet",))
-
-    def test_requested_long_ago_and_never_seen_is_made_again(self) -> None:
-        """The call did not arrive."""
-        row = spawning(instance(1, requested_at=timestamp(NOW - VISIBLE_S)))
-        self.assertEqual(kinds(look(row)), ["CreateServer"])
-
-    def test_unknown_server_of_the_instance_is_adopted(self) -> None:
-        """Its create call was never answered."""
-        row = spawning(instance(1, requested_at=JUST_NOW))
-        planned = look(row, server(7, "BUILD"))
-        self.assertEqual(self.first(planned).server_id, "s7")
-        self.assertEqual(planned.waiting, ("server demo-worker-001 is BUILD",))
-
-    def test_surplus_server_is_deleted_the_known_one_kept(self) -> None:
-        """Also when the surplus one is further on."""
-        row = spawning(instance(1, requested_at=JUST_NOW, server_id="s2"))
-        planned = look(row, server(1), server(2, "BUILD"))
-        step = only(DeleteServer, planned)
-        self.assertEqual((step.server_id, self.first(planned).server_id), ("s1", "s2"))
-
-    def test_of_two_unknown_servers_the_active_one_is_kept(self) -> None:
-        """What is ready saves time."""
-        row = spawning(instance(1, requested_at=JUST_NOW))
-        planned = look(row, server(1, "BUILD"), server(2))
-        self.assertEqual(self.first(planned).server_id, "s2")
-        self.assertEqual([s.key for s in planned.steps], ["delete-server:s1"])
 
     def test_server_in_error_is_given_up_and_counted(self) -> None:
         """It is deleted; a new one is made only when it is gone."""
@@ -233,23 +230,6 @@ class SpawnTests(PlannerTestCase):
         self.assertFails(
             look(row, server(1, "ERROR", fault="Quota exceeded for cores")), Code.QUOTA
         )
-
-    def test_deleted_server_in_the_list_is_no_server(self) -> None:
-        """DELETED stays listed for a moment."""
-        planned = look(spawning(instance(1)), server(1, "DELETED"))
-        self.assertEqual(kinds(planned), ["CreateServer"])
-
-    def test_active_without_address_is_waited_for(self) -> None:
-        """`addresses` is empty for a while."""
-        row = spawning(instance(1, requested_at=JUST_NOW, server_id="s1"))
-        planned = look(row, server(1, addresses=()))
-        self.assertEqual(planned.waiting, ("server demo-worker-001 has no address",))
-
-    def test_server_of_an_unknown_instance_is_removed(self) -> None:
-        """Left over from an instance that a failed scale has dropped."""
-        row = spawning(instance(1, requested_at=JUST_NOW, server_id="s1"))
-        planned = look(row, server(1, "BUILD"), server(9, owner="nobody"))
-        self.assertEqual([s.key for s in planned.steps], ["delete-server:s9"])
 
     def test_ready_server_is_spawned(self) -> None:
         """Without pool the management address is the internal one."""

@@ -61,25 +61,14 @@ class TestDescription(SynchronousTestCase):
 
     def test_the_hints_of_jar_begin_with_those_of_the_interface(self) -> None:
         """Twelve names in their order, then MapReduce's own."""
-        hints = Vanilla().hints("3.5.0", JobType.JAR)
-        self.assertEqual(
-            [(h.name, h.value) for h in hints[:12]],
-            [
-                ("mapred.reducer.new-api", "true"),
-                ("mapred.mapper.new-api", "true"),
-                ("mapred.input.dir", ""),
-                ("mapred.output.dir", ""),
-                ("mapred.mapoutput.key.class", ""),
-                ("mapred.mapoutput.value.class", ""),
-                ("mapred.output.key.class", ""),
-                ("mapred.output.value.class", ""),
-                ("mapreduce.map.class", ""),
-                ("mapreduce.reduce.class", ""),
-                ("mapred.mapper.class", ""),
-                ("mapred.reducer.class", ""),
-            ],
-        )
-        self.assertIn("mapreduce.task.io.sort.mb", {h.name for h in hints[12:]})
+        hints = [(hint.name, hint.value) for hint in Vanilla().hints("3.5.0", JobType.JAR)]
+        names = ("mapred.input.dir", "mapred.output.dir", "mapred.mapoutput.key.class",
+                 "mapred.mapoutput.value.class", "mapred.output.key.class",
+                 "mapred.output.value.class", "mapreduce.map.class", "mapreduce.reduce.class",
+                 "mapred.mapper.class", "mapred.reducer.class")  # fmt: skip
+        new = [("mapred.reducer.new-api", "true"), ("mapred.mapper.new-api", "true")]
+        self.assertEqual(hints[:12], [*new, *((name, "") for name in names)])
+        self.assertIn("mapreduce.task.io.sort.mb", dict(hints[12:]))
 
     def test_ports_of_a_group_are_those_of_its_processes(self) -> None:
         """In ascending order. Distributions without web ports have only open ports."""

@@ -122,20 +122,6 @@ class TestDaemon(SynchronousTestCase):
             ],
         )
 
-    def test_daemon_of_spark_gets_heap_and_log_settings(self) -> None:
-        """Its log settings are those of daemons, not those of jobs."""
-        self.run_script("start", "sparkhistory")
-        (line,) = self.wait_for_calls(1)
-        heap, options = line.partition(" heap ")[2].split(" ", 2)[1:]
-        self.assertEqual(heap, "256")
-        self.assertTrue(
-            options.endswith(
-                f" -Dlog4j2.configurationFile=file:{self.machine.home}/svcd/conf/"
-                "log4j2-daemons.properties -Dsvcd.daemon=sparkhistory"
-            ),
-            options,
-        )
-
     def test_spark_connect_gets_its_token_by_the_environment(self) -> None:
         """And its heap and Python. Without the file of the token it does not start."""
         self.run_script("start", "sparkconnect")

@@ -44,16 +44,6 @@ class TestDefaults(SynchronousTestCase):
                 self.assertNotIn(b"/home", found[0][name])
                 self.assertNotIn(b"/srv", found[0][name])
 
-    def test_jobs_use_the_software_of_the_image(self) -> None:
-        """Nothing but the program is uploaded."""
-        all_ = machines(made())
-        found = spark_defaults(all_, all_[1])
-        self.assertEqual(found["spark.yarn.jars"], "local:/opt/svcd/vanilla/spark/jars/*")
-        self.assertEqual(found["spark.hadoop.hadoop.tmp.dir"], "${java.io.tmpdir}/hadoop")
-        self.assertEqual(
-            found["spark.sql.warehouse.dir"], "hdfs://10.0.0.2:8020/user/user/spark-warehouse"
-        )
-
     def test_shared_hosts_name_an_address_and_wait_for_no_executors(self) -> None:
         """Servers keep the choices of Spark: it finds the address, and data is near."""
         expected = {
@@ -181,18 +171,6 @@ class TestConnect(SynchronousTestCase):
                     "cachedExecutorIdleTimeout": "1800s",
                 },
             )
-
-    def test_options_of_the_caller_limit_the_executors(self) -> None:
-        """A number of executors is the largest one."""
-        for configs, most in (
-            ({"spark.executor.instances": 3}, "3"),
-            ({"spark.dynamicAllocation.maxExecutors": 2}, "2"),
-        ):
-            found = self.settings(**configs)
-            self.assertEqual(found["spark.dynamicAllocation.maxExecutors"], most)
-            self.assertEqual(found["spark.dynamicAllocation.enabled"], "true")
-        found = self.settings(**{"spark.dynamicAllocation.executorIdleTimeout": "5s"})
-        self.assertEqual(found["spark.dynamicAllocation.shuffleTracking.timeout"], "5s")
 
     def test_it_listens_on_the_own_address_and_ends_with_its_application(self) -> None:
         """A result that does not fit is refused before it fills the heap."""

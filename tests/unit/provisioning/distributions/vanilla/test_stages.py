@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
+
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.model.cluster import Cluster
 from svcd.provisioning.distributions.describe import describe
 from svcd.provisioning.distributions.kit import cluster, group, identities, machines
 from svcd.provisioning.distributions.spi import (
     Action,
+    Chain,
     Command,
+    Machine,
     Plan,
     WriteFile,
 )
@@ -24,15 +30,23 @@ MACHINES = machines(MADE)
 IDS = [m.instance_id for m in MACHINES]
 
 
-def outline(plan: Plan) -> list[list[list[str]]]:
-    """Stages of chains of `machine what`."""
+def outline(plan: Plan) -> list[list[str]]:
+    """The chains of each stage, as `machine: action, action; machine: action`."""
 
-    def told(action: Action) -> str:
-        name = next(m.instance_id for m in MACHINES if m.instance_id == action.machine)
-        what = action.path if isinstance(action, WriteFile) else action.what
-        return f"{name} {what}"
+    def what(action: Action) -> str:
+        return action.path.rpartition("/")[2] if isinstance(action, WriteFile) else action.what
 
-    return [[[told(a) for a in chain] for chain in stage.chains] for stage in plan]
+    def told(chain: Chain) -> str:
+        parts = groupby(chain, key=lambda action: action.machine)
+        return "; ".join(f"{m}: " + ", ".join(map(what, actions)) for m, actions in parts)
+
+    return [[told(chain) for chain in stage.chains] for stage in plan]
+
+
+def with_spark(process: str) -> tuple[Cluster, Sequence[Machine]]:
+    """The cluster with one more machine that runs the process, and all its machines."""
+    made = cluster(Vanilla(), *MADE.node_groups, group("spark", 1, process))
+    return made, machines(made)
 
 
 class TestAdvice(SynchronousTestCase):
@@ -50,120 +64,74 @@ class TestAdvice(SynchronousTestCase):
 
 class TestStart(SynchronousTestCase):
     def test_a_new_cluster_starts_side_by_side(self) -> None:
-        """One stage; only what needs the other is in one chain."""
+        """One stage; only actions that need each other are in one chain."""
         ports, chains = outline(Vanilla().start(MADE, MACHINES, IDS))
         self.assertEqual(len(ports), 4)
         self.assertEqual(
-            chains[:4],
+            chains[:6],
             [
-                [
-                    "master-1 start namenode",
-                    "master-1 the name node",
-                    "master-1 HDFS to take changes",
-                    "master-1 make the folders of HDFS",
-                ],
-                [
-                    "master-1 HDFS",
-                    "master-1 HDFS for the history server",
-                    "master-1 start historyserver",
-                    "master-1 the history server",
-                ],
-                [
-                    "master-1 start oozie",
-                    "master-1 HDFS",
-                    "master-1 a data node for the share library",
-                    "master-1 upload Oozie's share library",
-                    "master-1 Oozie",
-                    "master-1 Oozie to accept jobs",
-                    "master-1 Oozie to read its share library",
-                ],
-                ["master-1 start resourcemanager", "master-1 the resource manager"],
-            ],
-        )
-        self.assertEqual(
-            chains[4:6],
-            [
-                ["worker-1 start datanode", "worker-1 the data node to join"],
-                ["worker-1 start nodemanager", "worker-1 the node manager to join"],
+                "master-1: start namenode, the name node, HDFS to take changes, "
+                "make the folders of HDFS",
+                "master-1: HDFS, HDFS for the history server, start historyserver, "
+                "the history server",
+                "master-1: start oozie, HDFS, a data node for the share library, "
+                "upload Oozie's share library, Oozie, Oozie to accept jobs, "
+                "Oozie to read its share library",
+                "master-1: start resourcemanager, the resource manager",
+                "worker-1: start datanode, the data node to join",
+                "worker-1: start nodemanager, the node manager to join",
             ],
         )
         self.assertEqual(len(chains), 4 + 2 * 3)
 
-    def test_spark_connect_waits_for_yarn_and_a_data_node(self) -> None:
-        """It is an application of YARN that has files in HDFS, and it ends without them."""
-        made = cluster(Vanilla(), *MADE.node_groups, group("spark", 1, "sparkconnect"))
-        all_ = machines(made)
-        _, stage = Vanilla().start(made, all_, [m.instance_id for m in all_])
-        chain = stage.chains[-1]
-        self.assertEqual(
-            [(a.machine, a.what) for a in chain if not isinstance(a, WriteFile)],
-            [
-                ("master-1", "YARN for Spark Connect"),
-                ("spark-1", "HDFS"),
-                ("spark-1", "a data node for Spark Connect"),
-                ("spark-1", "start sparkconnect"),
-                ("spark-1", "sparkconnect to listen"),
-            ],
-        )
-        last = chain[-1]
-        assert isinstance(last, Command)
-        self.assertEqual(
-            last.script,
-            "sh '/home/user one/svcd/bin/daemon' await sparkconnect 15002 330",
-        )
-        self.assertEqual(last.timeout_s, 300.0)
-        self.assertEqual(last.log, "/home/user one/svcd/logs/sparkconnect.log")
+    def test_servers_of_spark_wait_for_what_they_need(self) -> None:
+        """Spark Connect is an application of YARN with files in HDFS, and ends without them.
 
-    def test_history_server_of_spark_waits_for_its_folder(self) -> None:
-        """That of MapReduce makes its own."""
-        spark = group("spark", 1, "sparkhistory")
-        made = cluster(Vanilla(), *MADE.node_groups, spark)
-        all_ = machines(made)
-        _, stage = Vanilla().start(made, all_, [m.instance_id for m in all_])
-        self.assertEqual(
-            [(a.machine, a.what) for a in stage.chains[0] if not isinstance(a, WriteFile)],
-            [
-                ("master-1", "start namenode"),
-                ("master-1", "the name node"),
-                ("master-1", "HDFS to take changes"),
-                ("master-1", "make the folders of HDFS"),
-                ("spark-1", "start sparkhistory"),
-                ("spark-1", "sparkhistory to listen"),
-            ],
-        )
-        folders, listens = stage.chains[0][3], stage.chains[0][-1]
-        assert isinstance(folders, Command) and isinstance(listens, Command)
+        The history server reads a folder that nobody else makes.
+        """
+        for process, number, chain, last_line in (
+            (
+                "sparkconnect", -1,
+                "master-1: YARN for Spark Connect; spark-1: HDFS, a data node for Spark Connect, "
+                "start sparkconnect, sparkconnect to listen",
+                "await sparkconnect 15002 330",
+            ),
+            (
+                "sparkhistory", 0,
+                "master-1: start namenode, the name node, HDFS to take changes, make the folders "
+                "of HDFS; spark-1: start sparkhistory, sparkhistory to listen",
+                "await sparkhistory 18080 630",
+            ),
+        ):  # fmt: skip
+            made, all_ = with_spark(process)
+            plan = Vanilla().start(made, all_, [m.instance_id for m in all_])
+            self.assertEqual(outline(plan)[1][number], chain)
+            last = plan[1].chains[number][-1]
+            assert isinstance(last, Command)
+            self.assertEqual(last.script, f"sh '/home/user one/svcd/bin/daemon' {last_line}")
+            self.assertEqual(last.log, f"/home/user one/svcd/logs/{process}.log")
+        folders = plan[1].chains[0][3]
+        assert isinstance(folders, Command)
         self.assertTrue(folders.script.endswith(" mkdir /spark-history 1777 -"), folders.script)
-        self.assertEqual(listens.log, "/home/user one/svcd/logs/sparkhistory.log")
-        script = "sh '/home/user one/svcd/bin/daemon' await sparkhistory 18080 630"
-        self.assertEqual(listens.script, script)
 
     def test_more_workers_are_admitted_first(self) -> None:
         """Their addresses may be those of nodes that left."""
-        ports, admitted, started = outline(Vanilla().start(MADE, MACHINES, IDS[-1:]))
         self.assertEqual(
-            ports,
+            outline(Vanilla().start(MADE, MACHINES, IDS[-1:])),
             [
-                ["worker-3 check that the ports are free"],
-                ["master-1 the name node"],
-                ["master-1 the resource manager"],
-            ],
-        )
-        self.assertEqual(
-            admitted,
-            [
-                ["master-1 admit the new nodes to HDFS"],
                 [
-                    "master-1 /home/user one/svcd/conf/include.yarn",
-                    "master-1 admit the new nodes to YARN",
+                    "worker-3: check that the ports are free",
+                    "master-1: the name node",
+                    "master-1: the resource manager",
                 ],
-            ],
-        )
-        self.assertEqual(
-            started,
-            [
-                ["worker-3 start datanode", "worker-3 the data node to join"],
-                ["worker-3 start nodemanager", "worker-3 the node manager to join"],
+                [
+                    "master-1: admit the new nodes to HDFS",
+                    "master-1: include.yarn, admit the new nodes to YARN",
+                ],
+                [
+                    "worker-3: start datanode, the data node to join",
+                    "worker-3: start nodemanager, the node manager to join",
+                ],
             ],
         )
 
@@ -179,18 +147,10 @@ class TestDecommission(SynchronousTestCase):
         self.assertEqual(
             outline((stage,))[0],
             [
-                [
-                    "master-1 the name node",
-                    "master-1 /home/user one/svcd/conf/exclude.hdfs",
-                    "master-1 make HDFS read the list of leaving nodes",
-                    "master-1 2 data nodes to be decommissioned",
-                ],
-                [
-                    "master-1 the resource manager",
-                    "master-1 /home/user one/svcd/conf/exclude.yarn",
-                    "master-1 make YARN read the list of leaving nodes",
-                    "master-1 2 node managers to finish",
-                ],
+                "master-1: the name node, exclude.hdfs, make HDFS read the list of leaving nodes, "
+                "2 data nodes to be decommissioned",
+                "master-1: the resource manager, exclude.yarn, make YARN read the list of leaving "
+                "nodes, 2 node managers to finish",
             ],
         )
         for chain in stage.chains:
@@ -235,8 +195,7 @@ class TestCheck(SynchronousTestCase):
     def test_servers_of_spark_are_asked_by_their_ports(self) -> None:
         """A command on the machine looks whether they listen, by the names of `daemon start`."""
         for process, port in (("sparkhistory", 18080), ("sparkconnect", 15002)):
-            made = cluster(Vanilla(), *MADE.node_groups, group("spark", 1, process))
-            (stage,) = Vanilla().check(made, machines(made))
+            (stage,) = Vanilla().check(*with_spark(process))
             (command,) = stage.chains[-1]
             assert isinstance(command, Command)
             self.assertEqual((command.machine, command.what), ("spark-1", process))
