@@ -6,21 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from attrs import evolve
-from zope.interface import implementer
+from zope.interface import implementer_only
 
 from svcd.errors import SvcdError
 from svcd.model.cloud import Flavor
 from svcd.model.cluster import Cluster, Instance, NodeGroup
 from svcd.model.ids import ClusterId, InstanceId, TenantId, timestamp
-from svcd.model.job import JobType
 from svcd.model.secret import Secret
-from svcd.provisioning.distributions.spi import (
-    ConfigEntry,
-    IDistribution,
-    Machine,
-    Plan,
-    Scope,
-)
+from svcd.provisioning.distributions.fake import Fake
+from svcd.provisioning.distributions.spi import ConfigEntry, IDistribution, Scope
 from svcd.store.sealer import MemorySealer
 
 NOW: Final = 1_767_225_600.0
@@ -87,19 +81,18 @@ def cluster(*groups: NodeGroup, **fields: Any) -> Cluster:
 # ---- distribution -------------------------------------------------------------------------------
 
 
-@implementer(IDistribution)
-class Scripted:
-    """Four options and three processes. Its plans are empty.
+@implementer_only(IDistribution)
+class Scripted(Fake):
+    """Four options and three processes; any cluster and any change of size has the given faults.
 
-    faults, scaling: of any cluster, and of any change of size. tags: which images need.
+    tags: of the images that it needs.
     """
 
     name = "test"
-    title = "Test"
-    description = ""
     versions = ("1", "2")
 
     def __init__(self) -> None:
+        super().__init__()
         self.faults: list[SvcdError] = []
         self.scaling: list[SvcdError] = []
         self.tags: tuple[str, ...] = ()
@@ -113,13 +106,9 @@ class Scripted:
     def configs(self, version: str) -> Sequence[ConfigEntry]:
         def entry(name: str, kind: str, scope: Scope = Scope.NODE) -> ConfigEntry:
             return ConfigEntry(
-                name=name,
-                description="",
-                default_value="",
-                config_type=kind,
-                applicable_target="HDFS",
-                scope=scope,
-            )
+                name=name, description="", default_value="", config_type=kind,
+                applicable_target="HDFS", scope=scope,
+            )  # fmt: skip
 
         return (
             entry("dfs.replication", "int"),
@@ -127,12 +116,6 @@ class Scripted:
             entry("dfs.name", "string"),
             entry("dfs.blocksize", "int", Scope.CLUSTER),
         )
-
-    def job_types(self, version: str) -> Sequence[JobType]:
-        return ()
-
-    def hints(self, version: str, job_type: JobType) -> Sequence[Any]:
-        return ()
 
     def open_ports(self, version: str, processes: Sequence[str]) -> Sequence[int]:
         return (9870,)
@@ -142,21 +125,3 @@ class Scripted:
 
     def check_scaling(self, before: Cluster, after: Cluster) -> Sequence[SvcdError]:
         return self.scaling
-
-    def configure(self, cluster: Cluster, machines: Sequence[Machine], on: object) -> Plan:
-        return ()
-
-    def start(self, cluster: Cluster, machines: Sequence[Machine], on: object) -> Plan:
-        return ()
-
-    def decommission(self, cluster: Cluster, machines: Sequence[Machine], leaving: object) -> Plan:
-        return ()
-
-    def check(self, cluster: Cluster, machines: Sequence[Machine]) -> Plan:
-        return ()
-
-    def links(self, cluster: Cluster, machines: object) -> Mapping[str, Mapping[str, str]]:
-        return {}
-
-    def endpoints(self, cluster: Cluster, machines: Sequence[Machine]) -> None:
-        return None

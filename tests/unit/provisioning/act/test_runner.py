@@ -193,14 +193,6 @@ class RunnerTests(SynchronousTestCase):
         self.assertEqual(result[0].code, Code.MACHINE_UNREACHABLE)
         self.assertIn("(4 tries)", result[0].reason)
 
-    def test_command_without_end_is_not_repeated(self) -> None:
-        """Its own time-out is final."""
-        self.remote.script("^slow", Said(delay_s=1000))
-        result = self.start(stage((say(A, "slow", timeout_s=20),)))
-        self.clock.advance(25)
-        self.assertEqual(result[0].code, Code.COMMAND_TIMEOUT)
-        self.assertEqual(len(self.remote.ran), 1)
-
     def test_probe_waits_until_nothing_is_missing(self) -> None:
         """Asked every quarter of a second."""
         self.probe.answer("worker1", 503, b"")
@@ -306,12 +298,4 @@ class RunnerTests(SynchronousTestCase):
                 ("last", "done", 5.0, 6.0, "write files"),
                 ("second", "done", 4.0, 6.0, "end"),
             ],
-        )
-
-    def test_files_that_are_written_at_once_have_no_event(self) -> None:
-        """What comes after them waited for the stage before."""
-        self.start(stage((write(A, "a"),), name="one"), stage((say(A, "x"),), name="two"))
-        self.assertEqual(
-            [(e.step, e.waited_for and e.waited_for.step) for e in self.journal.gathered],
-            [("one", None), ("one", None), ("two", "one"), ("x", "one"), ("two", "one")],
         )

@@ -171,14 +171,6 @@ def ill() -> Cluster:
 
 
 class TestJudged(SynchronousTestCase):
-    def test_what_is_found_once_is_only_suspected(self) -> None:
-        """The row stays as it is."""
-        found_once = judged(row(), DEAD, PARTS, {}, NOW)
-        self.assertEqual(found_once.cluster, row())
-        self.assertEqual(found_once.events, ())
-        self.assertEqual(found_once.suspected, {WORKER: AT})
-        self.assertFalse(found_once.unwell)
-
     def test_what_is_found_twice_is_told(self) -> None:
         """In the description, and once in the story."""
         told = judged(
@@ -193,13 +185,6 @@ class TestJudged(SynchronousTestCase):
             (event.step, event.outcome, event.code, event.machine, event.text),
             ("health", "failed", "DAEMON_DOWN", TWO, TEXT),
         )
-
-    def test_what_is_told_already_is_not_told_again(self) -> None:
-        """Also when its words differ a little."""
-        again = evolve(DEAD, bad=(evolve(DEAD.bad[0], text="other words", since=LATER),))
-        same = judged(ill(), again, PARTS, {}, NOW + 60)
-        self.assertEqual(same.cluster, ill())
-        self.assertEqual((same.events, same.suspected, same.unwell), ((), {}, True))
 
     def test_what_is_well_again_is_told_once(self) -> None:
         """The description is empty then."""
@@ -242,21 +227,6 @@ class TestJudged(SynchronousTestCase):
         )
         self.assertEqual([i.status for i in told.cluster.instances()], ["ACTIVE", "DELETED"])
         self.assertEqual([e.code for e in told.events], ["SERVER_VANISHED"])
-
-    def test_a_stopped_server_that_is_deleted_is_told_as_gone(self) -> None:
-        """The part is the same, what is wrong with it is not."""
-        stopped = health.of_servers(row(), [server(1), server(2, "SHUTOFF")], (), AT)
-        told = judged(row(), stopped, PARTS, {(TWO, "server"): AT}, NOW).cluster
-        self.assertIn("SERVER_DOWN: ", told.explained())
-        lost = health.of_servers(row(), [server(1)], ["s2"], LATER)
-        then = judged(told, lost, PARTS, {}, NOW + 60)
-        self.assertNotIn("SERVER_DOWN", then.cluster.explained())
-        self.assertEqual([e.code for e in then.events], ["SERVER_VANISHED"])
-
-    def test_statuses_change_only_with_what_is_told(self) -> None:
-        """A server that is restarting shows nothing of it."""
-        restarting = health.of_servers(row(), [server(1), server(2, "REBOOT")], (), AT)
-        self.assertEqual(judged(row(), restarting, PARTS, {}, NOW).cluster, row())
 
     def test_what_the_last_request_has_found_is_not_repeated(self) -> None:
         """It counts as unwell all the same."""

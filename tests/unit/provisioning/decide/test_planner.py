@@ -583,13 +583,6 @@ class DeleteTests(PlannerTestCase):
         self.assertIsInstance(planned.steps[0], KillExecutions)
         self.assertEqual(len(planned.steps), 1)
 
-    def test_executions_that_cannot_be_killed_hold_nothing_up(self) -> None:
-        """After some tries the deletion goes on."""
-        tried = {"kill-executions": Tried(failures=3)}
-        self.assertEqual(
-            kinds(look(self.row(machine(1)), *servers(1), tried=tried)), ["DeleteServer"]
-        )
-
     def test_addresses_and_volumes_wait_for_their_server(self) -> None:
         """What nothing holds goes at once; of a server in ERROR the address goes too."""
         ip = FloatingIp(id="f1", address="203.0.113.1", pool_id="p", description="svcd:c1:worker1")

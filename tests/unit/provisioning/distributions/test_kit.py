@@ -111,11 +111,6 @@ class CheatTests(SynchronousTestCase):
         text = self.refusal(lambda probe: evolve(probe, identity="configuration"))
         self.assertIn("the same for another cluster", text)
 
-    def test_an_identity_that_is_nowhere_written_is_refused(self) -> None:
-        """The daemon cannot know it."""
-        text = self.refusal(lambda probe: evolve(probe, identity="made up"))
-        self.assertIn("in no file", text)
-
 
 def without(what: str) -> Callable[[HttpProbe], HttpProbe]:
     return lambda probe: evolve(probe, identity="") if probe.what == what else probe

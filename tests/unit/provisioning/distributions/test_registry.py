@@ -16,11 +16,6 @@ class Third(Fake):
 
 
 class TestDistributions(SynchronousTestCase):
-    def test_the_enabled_ones_are_offered_in_their_order(self) -> None:
-        """Built-in ones and plug-ins alike."""
-        found = Distributions(["third", "vanilla"], found=[Third()])
-        self.assertEqual([d.name for d in found.all()], ["third", "vanilla"])
-
     def test_an_unknown_name_is_refused_with_the_known_ones(self) -> None:
         """A misspelt setting is told at the start."""
         error = self.assertRaises(DistributionError, Distributions, ["vanila"], found=[])

@@ -26,13 +26,6 @@ case $* in
   *) mkdir -p "$data" && touch "$data/hadoop.jsa" && echo "made it" ;;
 esac
 """
-_SLOW = """\
-#!/bin/sh
-cd "${0%/bin/*}" && mkfifo seen
-echo first
-read -r line <seen
-echo "$line"
-"""
 _ENDLESS = """\
 #!/bin/sh
 cd "${0%/bin/*}" && touch half
@@ -66,19 +59,6 @@ class ClassDataTest(SynchronousTestCase):
         self.assertEqual(remedy(self.prefix), f"{self.prefix}/bin/class-data")
         (self.prefix / "class-data/hadoop.jsa").write_bytes(b"12345")
         self.assertEqual(size_bytes(self.prefix), 5)
-
-    def test_lines_come_at_once(self) -> None:
-        """Somebody waits for minutes; the program of this test ends when its first line is told."""
-        self.program(_SLOW)
-        self.patch(class_data, "MOST_S", 20.0)
-
-        def tell(line: str) -> None:
-            self.said.append(line)
-            if line == "first":
-                (self.prefix / "seen").write_text("second\n")
-
-        self.assertEqual(make(self.prefix, tell), "")
-        self.assertEqual(self.said, ["first", "second"])
 
     def test_too_late(self) -> None:
         """The program is ended with the JVM that it has started, and removes what is half made."""

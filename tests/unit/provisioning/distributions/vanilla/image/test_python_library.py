@@ -14,15 +14,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.provisioning.distributions.vanilla.image import python_library
 from svcd.provisioning.distributions.vanilla.image.programs import make_library
 
-CALL_SITE = """\
-import inspect, os
-import pyspark
-
-def call_site():
-    pyspark_root = os.path.dirname(pyspark.__file__)
-    names = [each.filename for each in inspect.stack()]
-    return [each for each in names if pyspark_root not in each]
-"""
 PRINTS = "import lib.words; print(lib.words.TEXT, lib.words.__file__.rpartition('.')[2])"
 
 
@@ -86,11 +77,3 @@ class MakeTest(SynchronousTestCase):
             for name, data in contents.items():
                 archive.writestr(name, data.replace(MAGIC_NUMBER, other, 1))
         self.assertEqual(self.run_with_it(PRINTS), "to be py")
-
-    def test_errors_name_the_program_of_the_user(self) -> None:
-        """Frames of the library are known as such: its bytecode has no path of the tree."""
-        packages = {"pyspark/__init__": "", "pyspark/errors/__init__": ""}
-        self.make(**packages, pyspark__errors__utils=CALL_SITE)
-        self.own()
-        program = "from pyspark.errors import utils; print(utils.__file__[-3:], utils.call_site())"
-        self.assertEqual(self.run_with_it(program), "pyc ['<string>']")

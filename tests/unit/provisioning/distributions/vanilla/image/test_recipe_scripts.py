@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import zipfile
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.vanilla.image.artifacts import (
-    Artifact,
     parse,
     parse_archive,
     read_archive,
@@ -46,19 +44,6 @@ class DigestsTest(SynchronousTestCase):
     def test_list_is_written_in_the_order_of_paths_and_read_back(self) -> None:
         self.assertEqual(self.SCRIPT.text_of(ABC, (SMART, EPOLL)), TEXT)
         self.assertEqual(parse(TEXT), (EPOLL, SMART))
-
-    def test_jars_of_class_paths_are_collected(self) -> None:
-        """One line a jar, with all its class paths; jars that nothing needs are left out."""
-        path = "net/minidev/json-smart/2.3/json-smart-2.3"
-        self.put(f"jars/hadoop/{path}.jar", "abc")
-        self.put(f"jars/oozie/{path}.jar", "abc")
-        self.put("jars/hadoop/asm/asm-tree/3.1/asm-tree-3.1.jar", "def")
-        licences = "<licenses><license><name>Apache\n 2.0</name></license></licenses>"
-        self.put(f"repository/{path}.pom", f"<project {SPACE}>{licences}</project>")
-        self.assertEqual(
-            self.SCRIPT.collect(self.base / "jars", self.base / "repository"),
-            (Artifact(ABC, ("hadoop", "oozie"), f"{path}.jar", "Apache 2.0"),),
-        )
 
     def test_committed_list_is_that_of_the_poms(self) -> None:
         """No class path holds two jars of one name."""
@@ -134,33 +119,3 @@ class ClassListsTest(SynchronousTestCase):
         for name, classes in expected.items():
             text = gzip.decompress((RECIPE / f"classes/{name}.gz").read_bytes()).decode()
             self.assertLessEqual({f"org/apache/{c}" for c in classes}, set(text.splitlines()))
-
-
-DOCUMENT = b"""<?xml version="1.0"?>
-<configuration>
-  <property><name> a.b </name><value>1</value><description>One
-     line.</description></property>
-  <property><name>c</name></property>
-  <property><name>a.b</name><value>2</value></property>
-</configuration>
-"""
-
-
-class DefaultsTest(SynchronousTestCase):
-    """image-defaults: the options of Hadoop and Oozie with their defaults, out of the jars."""
-
-    SCRIPT = load_script("image-defaults")
-
-    def test_options_are_read_from_the_jars_of_a_tree(self) -> None:
-        """The last value of a name counts, at its first place; one option a line."""
-        prefix, target = Path(self.mktemp()), Path(self.mktemp())
-        target.mkdir()
-        for folder, pattern, member in self.SCRIPT.SOURCES.values():
-            (prefix / folder).mkdir(parents=True, exist_ok=True)
-            name = pattern.replace("[0-9]", "3").replace("*", "1")
-            with zipfile.ZipFile(prefix / folder / name, "w") as archive:
-                archive.writestr(member, DOCUMENT)
-        self.assertEqual(self.SCRIPT.extract(prefix, target), dict.fromkeys(self.SCRIPT.SOURCES, 2))
-        self.assertEqual(
-            (target / "oozie-default.json").read_text(), '[\n["a.b", "2", ""],\n["c", "", ""]\n]\n'
-        )

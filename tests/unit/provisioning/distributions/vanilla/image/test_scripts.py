@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import shutil
 import subprocess
 from hashlib import sha256
@@ -152,19 +151,6 @@ class ClassDataTest(ScriptTestCase):
             ],
         )
 
-    def test_container_of_spark(self) -> None:
-        """The folder for uploaded jars of Spark is not there."""
-        path = f"{self.own}:{self.own}/__spark_libs__/*:{self.spark}/*"
-        self.assertEqual(
-            self.started("Main", CLASSPATH=path),
-            [
-                *self.with_data("spark"),
-                "-cp",
-                f"{self.spark}/s.jar:{self.own}:{self.own}/__spark_libs__/*",
-                "Main",
-            ],
-        )
-
     def test_launcher_with_jars_of_the_share_library(self) -> None:
         """They are of this tree, and their place does not matter."""
         (self.own / "pig.jar").touch()
@@ -253,15 +239,6 @@ class ArchivesTest(ScriptTestCase):
         )
         for option in ("--fits", "--check"):
             self.assertEqual(self.class_data(option), (0, [], ""))
-
-    def test_archives_of_a_careful_administrator(self) -> None:
-        """Each user can read them, whatever the umask is."""
-        before = os.umask(0o077)
-        self.addCleanup(os.umask, before)
-        self.assertEqual(self.class_data()[0], 0)
-        paths = (self.data, *self.data.iterdir())
-        closed = [each.name for each in paths if not each.stat().st_mode & 0o004]
-        self.assertEqual(closed, [])
 
     def test_failed_dump(self) -> None:
         """The last words of the JVM, and nothing is left."""
@@ -393,11 +370,3 @@ class SparkTest(ScriptTestCase):
         _, said, _ = self.run_script("bin/spark-submit", "a.py")
         lib = f"local:{self.prefix}/spark/python/lib"
         self.assertEqual(said, [f"{lib}/py4j-1-src.zip,{lib}/pyspark.zip {self.prefix}/spark"])
-
-    def test_image_without_spark_names_the_command(self) -> None:
-        """The scripts are in each image."""
-        shutil.rmtree(self.prefix / "spark")
-        code, _, errors = self.run_script("bin/spark-submit", "a.py")
-        command = f"svcd image build vanilla {self.prefix}"
-        said = f"spark-submit: the software image has no Spark: {command}\n"
-        self.assertEqual((code, errors), (2, said))
