@@ -53,26 +53,15 @@ class WorkTests(SynchronousTestCase):
 
     def test_a_status_begins_with_its_own_event(self) -> None:
         """Deadline, machines that are done, servers that do not run."""
+        made = event(2, "create server", machine=ONE)
+        servers = [ServerWait(machine=name, status="") for name in (ONE, TWO)]
         self.assertEqual(
-            self.work(
-                REQUEST,
-                SPAWNING,
-                event(2, "create server", machine=ONE),
-                status=ClusterStatus.SPAWNING,
-            ),
+            self.work(REQUEST, SPAWNING, made, status=ClusterStatus.SPAWNING),
             ClusterWork(
-                since=at(1),
-                until=UNTIL,
-                machines_done=1,
-                waits=[],
-                waits_in_all=0,
-                servers=[
-                    ServerWait(machine=ONE, status=""),
-                    ServerWait(machine=TWO, status=""),
-                ],
-                servers_in_all=2,
+                since=at(1), until=UNTIL, machines_done=1, waits=[], waits_in_all=0,
+                servers=servers, servers_in_all=2,
             ),
-        )
+        )  # fmt: skip
 
     def test_a_deletion_begins_with_its_request(self) -> None:
         """It waits for no servers to run."""

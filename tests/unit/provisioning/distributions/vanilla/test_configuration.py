@@ -122,14 +122,9 @@ class TestSites(SynchronousTestCase):
         self.assertEqual(jobs["mapreduce.job.ubertask.enable"], "true")
 
     def test_options_of_a_group_stay_in_the_group(self) -> None:
-        """Node configs of workers do not reach the master."""
-        of = cluster(
-            Vanilla(),
-            MASTER,
-            evolve(WORKER, node_configs={"YARN": {"yarn.nodemanager.vmem-pmem-ratio": "4"}}),
-        )
-        all_ = machines(of)
         name = "yarn.nodemanager.vmem-pmem-ratio"
+        of = cluster(Vanilla(), MASTER, evolve(WORKER, node_configs={"YARN": {name: "4"}}))
+        all_ = machines(of)
         self.assertEqual(site(of, all_, all_[1], "yarn-site")[name], "4")
         self.assertNotIn(name, site(of, all_, all_[0], "yarn-site"))
 
@@ -341,18 +336,6 @@ class TestSizes(SynchronousTestCase):
         large = evolve(worker, ram_mib=65536)
         self.assertEqual([heap_mib(large, p) for p in WORKER.node_processes], [2048, 2048])
         self.assertEqual(containers_mib(large), 59200)
-
-    def test_processes_of_spark_have_heaps(self) -> None:
-        """Spark starts no driver below 450 MiB."""
-        spark = ("sparkhistory", "sparkconnect")
-        of = cluster(Vanilla(), MASTER, WORKER, group("spark", 1, *spark))
-        (*_, server), (*_, folder) = machines(of), machines(of, root="/srv/cloud")
-        self.assertEqual([heap_mib(folder, p) for p in spark], [128, 512])
-        self.assertEqual([heap_mib(server, p) for p in spark], [256, 512])
-        large = evolve(server, ram_mib=65536)
-        self.assertEqual([heap_mib(large, p) for p in spark], [2048, 4096])
-        asked = {"Spark": {"Spark Connect Server Heap Size": 900}}
-        self.assertEqual(heap_mib(evolve(server, configs=asked), "sparkconnect"), 900)
 
     def test_tasks_fit_several_times_on_the_smallest_node(self) -> None:
         """About eight."""

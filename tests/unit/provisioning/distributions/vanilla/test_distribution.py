@@ -20,20 +20,6 @@ MADE = cluster(
 
 
 class TestDescription(SynchronousTestCase):
-    def test_processes_and_tags(self) -> None:
-        """As users name them in node groups and images."""
-        self.assertEqual(
-            Vanilla().node_processes("3.5.0"),
-            {
-                "HDFS": ("namenode", "secondarynamenode", "datanode"),
-                "YARN": ("resourcemanager", "nodemanager"),
-                "MapReduce": ("historyserver",),
-                "JobFlow": ("oozie",),
-                "Spark": ("sparkhistory", "sparkconnect"),
-            },
-        )
-        self.assertEqual(Vanilla().required_image_tags("3.5.0"), ("vanilla", "3.5.0"))
-
     def test_options_have_the_types_of_their_defaults(self) -> None:
         """One of each type, with scope and priority."""
         entries = {(e.applicable_target, e.name): e for e in Vanilla().configs("3.5.0")}
