@@ -27,7 +27,6 @@ from svcd.provisioning.decide.steps import (
     Distribute,
     DropRow,
     EnsureSecurityGroup,
-    KillExecutions,
     Memory,
     Prepare,
     Reach,
@@ -45,6 +44,8 @@ ASKED = {"create-server:worker1": Tried(done=True)}
 FACTS = MachineFacts(home="/home/debian")
 
 SSH = Opening(22, "0.0.0.0/0")
+BOOTED = instance(1, requested_at=JUST_NOW, server_id="s1")
+FREE = FloatingIp(id="f1", address="203.0.113.1", pool_id="p", description="svcd:c1:worker1")
 
 
 def spawning(*instances: Instance, **fields: Any) -> Cluster:
@@ -204,7 +205,7 @@ class SpawnTests(PlannerTestCase):
 
     def test_server_in_error_is_given_up_and_counted(self) -> None:
         """It is deleted; a new one is made only when it is gone."""
-        row = spawning(instance(1, requested_at=JUST_NOW, server_id="s1"))
+        row = spawning(BOOTED)
         planned = look(row, server(1, "ERROR", fault="no host"))
         self.assertEqual(kinds(planned), ["DeleteServer"])
         after = self.first(planned)
@@ -226,7 +227,7 @@ class SpawnTests(PlannerTestCase):
 
     def test_quota_fault_of_a_server_fails_at_once(self) -> None:
         """Some clouds tell of the quota only then."""
-        row = spawning(instance(1, requested_at=JUST_NOW, server_id="s1"))
+        row = spawning(BOOTED)
         self.assertFails(
             look(row, server(1, "ERROR", fault="Quota exceeded for cores")), Code.QUOTA
         )
@@ -242,17 +243,12 @@ class SpawnTests(PlannerTestCase):
 
     def test_floating_address_is_allocated_then_associated_then_known(self) -> None:
         """Three looks; the address comes from the network service, not from the server."""
-        row = spawning(
-            instance(1, requested_at=JUST_NOW, server_id="s1"), floating_ip_pool="public"
-        )
+        row = spawning(BOOTED, floating_ip_pool="public")
         made = only(CreateFloatingIp, look(row, server(1), tried=ASKED))
         self.assertEqual((made.pool, made.description), ("public", "svcd:c1:worker1"))
-        free = FloatingIp(
-            id="f1", address="203.0.113.1", pool_id="p", description="svcd:c1:worker1"
-        )
-        joined = only(AssociateFloatingIp, look(row, server(1), ips=(free,)))
+        joined = only(AssociateFloatingIp, look(row, server(1), ips=(FREE,)))
         self.assertEqual((joined.floating_ip_id, joined.server_id), ("f1", "s1"))
-        after = self.first(look(row, server(1), ips=(evolve(free, port_id="p1"),)))
+        after = self.first(look(row, server(1), ips=(evolve(FREE, port_id="p1"),)))
         self.assertEqual(
             (after.step, after.internal_ip, after.management_ip),
             ("spawned", "10.0.0.1", "203.0.113.1"),
@@ -260,20 +256,15 @@ class SpawnTests(PlannerTestCase):
 
     def test_doubled_floating_address_is_released_the_used_one_kept(self) -> None:
         """Made twice because an answer was lost."""
-        row = spawning(
-            instance(1, requested_at=JUST_NOW, server_id="s1"), floating_ip_pool="public"
-        )
-        free = FloatingIp(
-            id="f1", address="203.0.113.1", pool_id="p", description="svcd:c1:worker1"
-        )
-        used = evolve(free, id="f2", address="203.0.113.2", port_id="p1")
-        planned = look(row, server(1), ips=(free, used))
+        row = spawning(BOOTED, floating_ip_pool="public")
+        used = evolve(FREE, id="f2", address="203.0.113.2", port_id="p1")
+        planned = look(row, server(1), ips=(FREE, used))
         self.assertEqual([s.key for s in planned.steps], ["delete-floating-ip:f1"])
         self.assertEqual(self.first(planned).management_ip, "203.0.113.2")
 
     def test_volumes_are_made_attached_and_known(self) -> None:
         """Missing ones are made, free ones attached, busy ones awaited."""
-        row = spawning(instance(1, requested_at=JUST_NOW, server_id="s1"), volumes_per_node=2)
+        row = spawning(BOOTED, volumes_per_node=2)
         made = only(CreateVolumes, look(row, server(1), volumes=(volume(1),), tried=ASKED))
         self.assertEqual([n for n, _ in made.volumes], ["volume_demo-worker-001_2"])
         free = (volume(1), volume(2, 2))
@@ -294,7 +285,7 @@ class SpawnTests(PlannerTestCase):
     def test_what_a_former_daemon_may_have_asked_for_is_waited_for(self) -> None:
         """This one has not asked for the server: more may be under way than lists show."""
         for fields in ({"volumes_per_node": 1}, {"floating_ip_pool": "public"}):
-            row = spawning(instance(1, requested_at=JUST_NOW, server_id="s1"), **fields)
+            row = spawning(BOOTED, **fields)
             planned = look(row, server(1))
             self.assertEqual((planned.steps, len(planned.waiting)), ((), 1))
             self.assertIn("may have been asked for, not listed yet", planned.waiting[0])
@@ -303,7 +294,7 @@ class SpawnTests(PlannerTestCase):
 
     def test_doubled_volume_is_deleted_the_attached_one_kept(self) -> None:
         """Made twice because an answer was lost."""
-        row = spawning(instance(1, requested_at=JUST_NOW, server_id="s1"), volumes_per_node=1)
+        row = spawning(BOOTED, volumes_per_node=1)
         planned = look(
             row,
             server(1),
@@ -314,29 +305,20 @@ class SpawnTests(PlannerTestCase):
 
     def test_volume_in_error_is_replaced_then_fails(self) -> None:
         """Counted like servers."""
-        row = spawning(instance(1, requested_at=JUST_NOW, server_id="s1"), volumes_per_node=1)
+        row = spawning(BOOTED, volumes_per_node=1)
         planned = look(row, server(1), volumes=(volume(1, status="error"),), tried=ASKED)
         self.assertEqual(kinds(planned), ["DeleteVolume", "CreateVolumes"])
         self.assertEqual(self.first(planned).attempts, 1)
         self.assertEqual(self.first(planned).requested_at, timestamp(NOW + CALL_S))
-        tired = spawning(
-            instance(1, requested_at=JUST_NOW, server_id="s1", attempts=2), volumes_per_node=1
-        )
+        tired = spawning(evolve(BOOTED, attempts=2), volumes_per_node=1)
         self.assertFails(
             look(tired, server(1), volumes=(volume(1, status="error"),)), Code.VOLUME_ERROR
         )
 
     def test_known_device_is_not_forgotten(self) -> None:
         """The attach call told it; the list does not yet."""
-        row = spawning(
-            instance(
-                1,
-                requested_at=JUST_NOW,
-                server_id="s1",
-                volumes=(Volume(volume_id="v1", device="/dev/vdb"),),
-            ),
-            volumes_per_node=1,
-        )
+        attached = evolve(BOOTED, volumes=(Volume(volume_id="v1", device="/dev/vdb"),))
+        row = spawning(attached, volumes_per_node=1)
         after = self.first(look(row, server(1), volumes=(volume(1, status="in-use"),)))
         self.assertEqual(after.volumes[0].device, "/dev/vdb")
 
@@ -578,17 +560,21 @@ class DeleteTests(PlannerTestCase):
         return lifecycle.delete(made, force, NOW)
 
     def test_executions_are_killed_before_anything_goes(self) -> None:
-        """While the engine still runs."""
-        planned = look(self.row(machine(1)), *servers(1))
-        self.assertIsInstance(planned.steps[0], KillExecutions)
-        self.assertEqual(len(planned.steps), 1)
+        """While the engine still runs. After three failures the deletion goes on."""
+        for failures, expected in ((0, ["KillExecutions"]), (3, ["DeleteServer"])):
+            tried = {"kill-executions": Tried(failures=failures)}
+            planned = look(self.row(machine(1)), *servers(1), tried=tried)
+            self.assertEqual(kinds(planned), expected)
 
     def test_addresses_and_volumes_wait_for_their_server(self) -> None:
         """What nothing holds goes at once; of a server in ERROR the address goes too."""
-        ip = FloatingIp(id="f1", address="203.0.113.1", pool_id="p", description="svcd:c1:worker1")
         held = volume(1, status="in-use", attached_to="s1")
         planned = look(
-            self.row(machine(1)), *servers(1), volumes=(held, volume(2)), ips=(ip,), tried=self.DONE
+            self.row(machine(1)),
+            *servers(1),
+            volumes=(held, volume(2)),
+            ips=(FREE,),
+            tried=self.DONE,
         )
         self.assertEqual(
             [s.key for s in planned.steps],
@@ -597,10 +583,10 @@ class DeleteTests(PlannerTestCase):
         self.assertIn("volume volume_demo-worker-001_1 is in-use", planned.waiting)
         self.assertIn("floating IP 203.0.113.1 is of a server being deleted", planned.waiting)
         self.assertIn("floating IP 203.0.113.1 (f1)", planned.left)
-        gone = look(self.row(machine(1)), ips=(ip,), tried=self.DONE)
+        gone = look(self.row(machine(1)), ips=(FREE,), tried=self.DONE)
         self.assertIsInstance(gone.steps[0], DeleteFloatingIp)
         broken = server(1, status="ERROR")
-        planned = look(self.row(machine(1)), broken, ips=(ip,), tried=self.DONE)
+        planned = look(self.row(machine(1)), broken, ips=(FREE,), tried=self.DONE)
         self.assertEqual(
             [s.key for s in planned.steps], ["delete-server:s1", "delete-floating-ip:f1"]
         )
@@ -616,7 +602,7 @@ class DeleteTests(PlannerTestCase):
 
     def test_server_that_is_not_listed_yet_is_deleted_by_its_id(self) -> None:
         """Once."""
-        row = self.row(instance(1, requested_at=JUST_NOW, server_id="s1"))
+        row = self.row(BOOTED)
         self.assertEqual([s.key for s in look(row, tried=self.DONE).steps], ["delete-server:s1"])
         done = {**self.DONE, "delete-server:s1": Tried(done=True)}
         self.assertEqual(kinds(look(row, tried=done)), ["DeleteGroups"])
