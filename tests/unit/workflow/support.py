@@ -7,7 +7,7 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
@@ -48,7 +48,7 @@ from svcd.model.requests import ExecuteRequest, NewCluster
 from svcd.model.secret import Secret
 from svcd.model.wire_plans import ClusterPlan
 from svcd.ports.cloud import CloudError
-from svcd.ports.engine import Identity, LauncherLimits
+from svcd.ports.engine import Endpoints, Identity, LauncherLimits
 from svcd.ports.faults import Fault
 from svcd.ports.machines import Probe
 from svcd.ports.store import Tx
@@ -76,18 +76,6 @@ JAR_BYTES = b"PK\x03\x04 classes"
 
 
 @frozen
-class Place:
-    engine: str
-    webhdfs: str
-    name_node: str = "hdfs://c1:8020"
-    resource_manager: str = "c1-master-001:8032"
-    history: str = "http://c1-master-001:19888"
-    user: str = "hadoop"
-    identities: Sequence[Identity] = ()
-    launcher_limits: LauncherLimits = field(factory=LauncherLimits)
-
-
-@frozen
 class Advice:
     name: str
     value: str
@@ -101,13 +89,17 @@ class FakeEngines:
     identities: Sequence[Identity] = ()
     launcher_limits = LauncherLimits()
 
-    def endpoints(self, cluster: Cluster) -> Place | None:
+    def endpoints(self, cluster: Cluster) -> Endpoints | None:
         if cluster.name == "no-engine":
             return None
         base = f"http://cloud.memory/engine/{cluster.id}"
-        return Place(
-            f"{base}/oozie",
-            base,
+        return Endpoints(
+            engine=f"{base}/oozie",
+            webhdfs=base,
+            name_node="hdfs://c1:8020",
+            resource_manager="c1-master-001:8032",
+            history="http://c1-master-001:19888",
+            user="hadoop",
             identities=self.identities,
             launcher_limits=self.launcher_limits,
         )
@@ -399,36 +391,14 @@ class WorkflowCase(SynchronousTestCase):
     async def _rows(self) -> None:
         now = timestamp(self.clock.seconds())
 
-        def internal(id_: str, name: str, size: int) -> JobBinaryInternal:
-            return JobBinaryInternal(
-                id=JobBinaryInternalId(id_),
-                tenant_id=TENANT,
-                name=name,
-                datasize=size,
-                digest="",
-                created_at=now,
-            )
-
-        def binary(id_: str, name: str, url: str, extra: Credentials | None = None) -> JobBinary:
-            return JobBinary(
-                id=JobBinaryId(id_),
-                tenant_id=TENANT,
-                name=name,
-                url=url,
-                extra=extra,
-                created_at=now,
-            )
-
-        def source(id_: DataSourceId, url: str, account: Credentials | None = None) -> DataSource:
-            return DataSource(
-                id=id_,
-                tenant_id=TENANT,
-                name=id_,
-                type="objstore" if account else "hdfs",
-                url=url,
-                credentials=account,
-                created_at=now,
-            )
+        named: Any = {"tenant_id": TENANT, "created_at": now}
+        account = Credentials(user="ann", password="secret")
+        binaries = (
+            ("b1", "count.pig", "internaldb://i1", None),
+            ("b2", "wc", "internaldb://i2", None),
+            ("b3", "udf.jar", "objstore-internal://box/udf.jar", account),
+        )
+        main, lib, udf = (JobBinaryId(id_) for id_, *_ in binaries)
 
         async def write(tx: Tx) -> None:
             await tx.clusters.add(self.cluster(CLUSTER, "c1"))
@@ -436,36 +406,28 @@ class WorkflowCase(SynchronousTestCase):
                 await tx.internals.begin(id_, TENANT, 0)
                 for index in range(0, len(content), 10):
                     await tx.internals.append(id_, index // 10, content[index : index + 10])
-                await tx.internals.finish(id_, internal(id_, name, len(content)))
-            account = Credentials(user="ann", password="secret")
-            await tx.job_binaries.add(binary("b1", "count.pig", "internaldb://i1"))
-            await tx.job_binaries.add(binary("b2", "wc", "internaldb://i2"))
-            await tx.job_binaries.add(
-                binary("b3", "udf.jar", "objstore-internal://box/udf.jar", account)
-            )
-            await tx.data_sources.add(source(IN, "objstore://box.svc/in", account))
-            await tx.data_sources.add(source(OUT, "/out"))
-            await tx.jobs.add(
-                Job(
-                    id=PIG,
-                    tenant_id=TENANT,
-                    name="pig",
-                    type=JobType.PIG,
-                    mains=(JobBinaryId("b1"),),
-                    libs=(JobBinaryId("b3"),),
-                    created_at=now,
+                row = JobBinaryInternal(
+                    id=JobBinaryInternalId(id_),
+                    name=name,
+                    datasize=len(content),
+                    digest="",
+                    **named,
                 )
-            )
-            await tx.jobs.add(
-                Job(
-                    id=JAR,
-                    tenant_id=TENANT,
-                    name="jar",
-                    type=JobType.JAR,
-                    libs=(JobBinaryId("b2"),),
-                    created_at=now,
+                await tx.internals.finish(id_, row)
+            for id_, name, url, extra in binaries:
+                made = JobBinary(id=JobBinaryId(id_), name=name, url=url, extra=extra, **named)
+                await tx.job_binaries.add(made)
+            for source, type_, url, login in (
+                (IN, "objstore", "objstore://box.svc/in", account),
+                (OUT, "hdfs", "/out", None),
+            ):
+                data = DataSource(
+                    id=source, name=source, type=type_, url=url, credentials=login, **named
                 )
-            )
+                await tx.data_sources.add(data)
+            pig = Job(id=PIG, name="pig", type=JobType.PIG, mains=(main,), libs=(udf,), **named)
+            await tx.jobs.add(pig)
+            await tx.jobs.add(Job(id=JAR, name="jar", type=JobType.JAR, libs=(lib,), **named))
 
         await self.store.tx(write)
         self.objects.objects[(TENANT, "box", "udf.jar")] = b"PK\x03\x04 udf"

@@ -24,7 +24,6 @@ from svcd.model.requests import (
     NewJobBinary,
 )
 from svcd.ports.engine import LauncherLimits
-from svcd.ports.store import Page
 from svcd.workflow.decide.rules import job_faults
 from tests.unit.workflow.support import (
     CALLER,
@@ -33,7 +32,6 @@ from tests.unit.workflow.support import (
     JAR,
     OUT,
     PIG,
-    TENANT,
     RunningCase,
     WorkflowCase,
 )
@@ -86,15 +84,6 @@ class Objects(WorkflowCase):
             "$.libs[0]: its file has the same name as that of $.mains[0]: give one another",
         )
 
-    def test_all_unknown_binaries_of_a_job_are_named(self) -> None:
-        new = NewJob(name="j", type=JobType.PIG, mains=("b1", "x"), libs=("y",))
-        error = self.fail_to_end(self.jobs.create_job(CALLER, new), InvalidReference)
-        self.assertEqual(
-            error.message,
-            "$.mains[1]: job binary 'x' not found\n$.libs[0]: job binary 'y' not found",
-        )
-        self.assertEqual(len(self.tx(lambda tx: tx.jobs.page(TENANT, Page()))), 2)
-
 
 class Rules(WorkflowCase):
     def test_binaries_by_type(self) -> None:
@@ -133,14 +122,6 @@ class Execute(WorkflowCase):
         error = self.fail_to_end(self.jobs.execute(CALLER, job, request), kind)
         self.assertEqual(self.tx(lambda tx: tx.executions.unfinished()), [])
         return str(error.message)
-
-    def test_all_unknown_references_are_named(self) -> None:
-        self.assertEqual(
-            self.refused(InvalidReference, cluster_id="c9", input_id="i9", output_id="o9"),
-            "$.cluster_id: cluster 'c9' not found\n"
-            "$.input_id: data source 'i9' not found\n"
-            "$.output_id: data source 'o9' not found",
-        )
 
     def test_a_cluster_that_goes_or_failed_is_refused(self) -> None:
         for status in (ClusterStatus.DELETING, ClusterStatus.ERROR):
@@ -219,28 +200,12 @@ class Execute(WorkflowCase):
         self.assertEqual([each.is_transient for each in self.made_clusters], [True])
         self.assertEqual((row.cluster_id, row.status), (ClusterId("c2"), S.PENDING))
 
-    def test_a_transient_cluster_that_cannot_run_the_job_is_not_made(self) -> None:
-        """Cluster and execution are written together, or neither."""
-        self.fake_engines.types = (JobType.JAR,)
-        new = NewCluster(name="brief", plugin_name="fake", engine_version="1.0")
-        self.refused(InvalidReference, cluster_id=None, cluster=new)
-        found = self.run_to_end(self.store.read(lambda tx: tx.clusters.find(ClusterId("c2"))))
-        self.assertIsNone(found)
-
 
 class Cancel(RunningCase):
     def running(self, **configs: str) -> Execution:
         row = self.execute(configs={**HANG, **configs})
         self.clock.advance(1)
         return row
-
-    def test_the_answer_needs_only_the_engine(self) -> None:
-        """A resource manager that does not answer would hold it."""
-        row = self.running()
-        known = len(self.probe.asked)
-        self.run_to_end(self.jobs.cancel(CALLER, row.id))
-        asked = self.probe.asked[known:]
-        self.assertEqual([url for url in asked if "/ws/v1/cluster" in url], [])
 
     def test_a_job_that_waits_or_is_being_staged_never_starts(self) -> None:
         self.set_cluster(status=ClusterStatus.SPAWNING)

@@ -37,35 +37,30 @@ def record(**changes: Any) -> Record:
     return parsed({"status": "KILLED", "actions": [start, action]})
 
 
-class Suspects(SynchronousTestCase):
-    def test_an_action_that_failed_without_a_word(self) -> None:
-        action = suspect(record())
-        assert action is not None
-        self.assertEqual(action.external_id, LAUNCHER)
-
-    def test_an_action_that_failed_by_an_error_of_the_engine(self) -> None:
-        """Of a map-reduce job whose launcher died after it had submitted."""
+class SuspectTests(SynchronousTestCase):
+    def test_an_action_that_failed_without_a_word_of_its_program_is_suspect(self) -> None:
+        """Or with an error of the engine, of a map-reduce job whose launcher had submitted."""
         words = 'NullPointerException: Cannot invoke "...JobID.getId()" because "id" is null'
-        self.assertIsNotNone(suspect(record(type="map-reduce", errorMessage=words)))
-
-    def test_an_action_that_went_well_or_never_began(self) -> None:
-        self.assertIsNone(suspect(record(status="OK")))
-        self.assertIsNone(suspect(record(externalId=None)))
+        for changes, is_suspect in (
+            ({}, True),
+            ({"type": "map-reduce", "errorMessage": words}, True),
+            ({"status": "KILLED"}, False),  # by the engine, which has killed the children too
+            ({"status": "OK"}, False),
+            ({"externalId": None}, False),
+        ):
+            action = suspect(record(**changes))
+            self.assertEqual(action is not None, is_suspect, changes)
         self.assertIsNone(suspect(parsed({"status": "KILLED", "actions": None})))
 
     def test_only_yarn_ends_a_launcher_as_failed_or_killed(self) -> None:
-        for state, is_dead in (
-            ("FAILED", True),
-            ("KILLED", True),
-            ("FINISHED", False),
-            ("RUNNING", False),
-            ("", False),
-        ):
-            self.assertEqual(died(state), is_dead, state)
+        states = ("FAILED", "KILLED", "FINISHED", "RUNNING", "")
+        self.assertEqual([state for state in states if died(state)], ["FAILED", "KILLED"])
 
 
-class Telling(SynchronousTestCase):
-    def text(self, sweep: Sweep, diagnostics: str = DIED) -> str:
+class LostTests(SynchronousTestCase):
+    """The words on a launcher that died."""
+
+    def text(self, sweep: Sweep, diagnostics: str = "") -> str:
         action = suspect(record())
         assert action is not None
         failure = lost(action, diagnostics, sweep)
@@ -75,24 +70,17 @@ class Telling(SynchronousTestCase):
         return failure.text[len(head) :]
 
     def test_what_yarn_says_is_quoted_in_one_line(self) -> None:
-        self.assertEqual(
-            self.text(Sweep()),
-            "Application application_1795305754044_0001 failed 1 times (global limit =2; local "
-            "limit is =1) due to AM Container for appattempt_1795305754044_0001_000001 exited with "
-            "exitCode: 137 Failing this attempt.",
-        )
+        self.assertEqual(self.text(Sweep(), DIED), " ".join(DIED.split()))
 
-    def test_what_was_killed_and_what_still_runs_is_named(self) -> None:
+    def test_what_was_killed_what_still_runs_and_what_is_not_known_is_said(self) -> None:
         sweep = Sweep(killed=("application_1_2",), left=("application_1_3",), reason="no")
         self.assertEqual(
-            self.text(sweep, ""),
+            self.text(sweep),
             "YARN gives no reason; svcd killed its children application_1_2; "
             "still running: application_1_3 (no)",
         )
-
-    def test_what_is_not_known_is_said(self) -> None:
         self.assertEqual(
-            self.text(Sweep(left=None, reason="silent"), ""),
+            self.text(Sweep(left=None, reason="silent")),
             "YARN gives no reason; whether more of it runs is not known (silent)",
         )
 

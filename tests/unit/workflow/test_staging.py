@@ -10,7 +10,6 @@ from svcd.model.job import (
     Execution,
     ExecutionStatus,
     JobBinary,
-    JobConfigs,
     JobType,
 )
 from svcd.model.requests import ExecuteRequest
@@ -79,20 +78,6 @@ class Staging(RunningCase):
         )
         self.tx(lambda tx: tx.jobs.add(made))
         return made.id
-
-    def test_a_shell_job_is_staged_with_its_script(self) -> None:
-        """The script first names the files; the definition has no value of the caller."""
-        job = self.shell(main="b1", lib="b3")
-        row = self.execute(job, job_configs=JobConfigs(args=(" ${x} ",), params={"A": "b "}))
-        self.clock.advance(1)
-        self.assertEqual(self.execution(row.id).status, S.RUNNING)
-        folder = f"/user/hadoop/svcd/{row.id}"
-        self.assertEqual(self.scripted.files.read(f"{folder}/svcd-file-1"), b"PK\x03\x04 udf")
-        script = self.scripted.files.read(f"{folder}/svcd-start.sh").decode()
-        self.assertIn("put svcd-file-0 count.pig\nput svcd-file-1 udf.jar\n", script)
-        self.assertIn("env -- 'A=b ' ./count.pig ' ${x} ' </dev/null\n", script)
-        definition = self.scripted.files.read(f"{folder}/workflow.xml")
-        self.assertNotIn(b"${x}", definition)
 
     def test_a_script_that_no_machine_starts_is_refused(self) -> None:
         """Before anything is written; one of the object store when it is staged."""

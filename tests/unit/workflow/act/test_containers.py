@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
-from attrs import frozen
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -17,7 +15,7 @@ from svcd.model.engine_record import Record
 from svcd.model.execution_log import FileEnds
 from svcd.model.ids import ClusterId
 from svcd.model.secret import Secret
-from svcd.ports.engine import Identity
+from svcd.ports.engine import Endpoints
 from svcd.ports.machines import Host, Location, Way, reachable
 from svcd.runtime.clock import VirtualClock
 from svcd.workflow.act.containers import Containers, Output
@@ -53,15 +51,14 @@ def ran(id_: str, container: str = "container_1_1_01_000002", **more: str) -> di
     return {"id": id_, "nodeHttpAddress": NODE, "assignedContainerId": container, **more}
 
 
-@frozen
-class Served:
-    engine: str = ""
-    webhdfs: str = ""
-    name_node: str = ""
-    resource_manager: str = "c1-master-001:8032"
-    history: str = "http://c1-master-001:19888/"
-    user: str = ""
-    identities: Sequence[Identity] = ()
+SERVED = Endpoints(
+    engine="",
+    webhdfs="",
+    name_node="",
+    resource_manager="c1-master-001:8032",
+    history="http://c1-master-001:19888/",
+    user="",
+)
 
 
 class ContainersCase(SynchronousTestCase):
@@ -69,8 +66,7 @@ class ContainersCase(SynchronousTestCase):
         self.clock = VirtualClock()
         self.sealed_key = ""
         cluster = WorkflowCase.cluster(self, ClusterId("c1"), "c1")  # type: ignore[arg-type]
-        served = Served()
-        self.place = Place(cluster, served, ways_to(cluster, served, Secret("key")))
+        self.place = Place(cluster, SERVED, ways_to(cluster, SERVED, Secret("key")))
         self.faults = Faults()
         self.probe = ScriptedProbe(self.clock, self.faults)
         self.probe.answer(r".", 404, b"")

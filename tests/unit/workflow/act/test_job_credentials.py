@@ -120,16 +120,6 @@ class EndTests(_Case):
         self.assertNothingLeft()
         self.assertEqual(self.scripted.submissions, 0)
 
-    def test_after_the_cluster_is_gone(self) -> None:
-        """No engine is left to tidy up."""
-        row = self.execute(configs={"svcd.fake.outcome": "hang"})
-        self.clock.advance(5.0)
-        self.run_to_end(self.controller.kill_all_of(CLUSTER))
-        self.tx(lambda tx: tx.clusters.drop(CLUSTER))
-        self.clock.advance(70.0)
-        self.assertEnded(row.id, S.KILLED)
-        self.assertNothingLeft()
-
     def test_while_the_engine_is_dead(self) -> None:
         """The folder has to wait, the application credential does not."""
         row = self.execute(configs={"svcd.fake.outcome": "hang"})
@@ -146,18 +136,6 @@ class SweepTests(_Case):
         """Of the same name, which takes the place of the first."""
         self.credentials.lose = True
         row = self.execute()
-        self.clock.advance(30.0)
-        self.assertEnded(row.id, S.SUCCEEDED)
-        self.assertEqual(self.credentials.made, 2)
-        self.assertNothingLeftInAnHour()
-
-    def test_a_daemon_that_dies_before_the_answer(self) -> None:
-        """The next one starts the job with another one of the same name."""
-        self.credentials.lag_s = 3.0
-        row = self.execute()
-        self.clock.advance(1.0)
-        self.assertEqual(len(self.credentials.living), 1)
-        self.restart()
         self.clock.advance(30.0)
         self.assertEnded(row.id, S.SUCCEEDED)
         self.assertEqual(self.credentials.made, 2)
@@ -190,28 +168,15 @@ class SweepTests(_Case):
         self.clock.advance(HOUR)
         self.assertNothingLeft()
 
-    def test_a_deletion_that_fails_is_repeated(self) -> None:
-        """It is no event as long as it can succeed."""
-        self.execute()
-        self.clock.advance(1.0)
-        self.credentials.errors = [fault(Fault.SERVER_ERROR), fault(Fault.TIMEOUT)]
-        self.clock.advance(20.0)
-        self.assertEqual(len(self.credentials.living), 1)
-        self.clock.advance(300.0)
-        self.assertNothingLeft()
-        self.assertEqual(self.events(), [])
-
-    def test_a_changed_password_keeps_it_until_its_end(self) -> None:
-        """An event of the cluster says so once, and svcd tries until then."""
+    def test_a_deletion_that_is_refused_is_an_event_once_and_tried_until_its_end(self) -> None:
+        """With a changed password, and where the policy of the cloud forbids it."""
         row = self.execute()
         self.clock.advance(1.0)
         self.credentials.errors = [fault(Fault.UNAUTHORIZED)] * 1000
         self.clock.advance(24 * HOUR)
         (text,) = self.events()
-        self.assertTrue(
-            text.startswith(f"the application credential of job execution {row.id} could not be"),
-            text,
-        )
+        begin = f"the application credential of job execution {row.id} could not be"
+        self.assertTrue(text.startswith(begin), text)
         self.assertIn("it ends at 2026-01-08T00:00:00", text)
         self.assertNotIn("policy", text)
         self.assertEqual(self.tx(lambda tx: tx.job_credentials.known(TENANT)), [])
@@ -219,18 +184,9 @@ class SweepTests(_Case):
         self.clock.advance(6.1 * 24 * HOUR)
         self.assertEqual(self.rows(), [])
         self.assertLess(1000 - len(self.credentials.errors), 50)
-
-    def test_a_deletion_that_the_cloud_forbids_is_an_event(self) -> None:
-        """Of each execution."""
-        rows = [self.execute(), self.execute()]
+        self.credentials.errors = []
+        self.execute()
         self.clock.advance(1.0)
         self.credentials.errors = [fault(Fault.FORBIDDEN)] * 10
         self.clock.advance(400.0)
-        self.assertEqual(
-            [text.partition(" could")[0] for text in sorted(self.events())],
-            sorted(f"the application credential of job execution {row.id}" for row in rows),
-        )
-        for text in self.events():
-            self.assertIn("must allow identity:delete_application_credential", text)
-        self.clock.advance(HOUR)
-        self.assertNothingLeft()
+        self.assertIn("must allow identity:delete_application_credential", self.events()[1])

@@ -107,15 +107,6 @@ class SilenceTests(KeptLogCase):
 
 
 class EarlyEndTests(KeptLogCase):
-    def test_the_first_caller_after_a_success(self) -> None:
-        """The complete log, when each file is proven to be whole."""
-        self.prints("the end\n")
-        row = self.ended()
-        found = self.part(row)
-        self.assertTrue(found.complete)
-        self.assertIn(b"the end\n", found.text)
-        self.assertTrue(found.text.endswith(b": SUCCEEDED <==\n"))
-
     def test_a_container_that_still_runs(self) -> None:
         """Its files are read again, until it has ended or has had its time."""
         self.prints("one\n", ended=False)

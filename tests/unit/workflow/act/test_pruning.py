@@ -63,15 +63,3 @@ class PruningTests(WorkflowCase):
         self.tx(lambda tx: tx.job_credentials.forget(credential.name))
         self.clock.advance(60.0)
         self.assertEqual(sorted(self.left()), ["doubt", "folder", "hidden"])
-
-    def test_a_turn_is_bounded_and_the_next_continues(self) -> None:
-        """500 rows a turn; rows that stay hold the others up for one turn only."""
-        for number in range(510):
-            folder = f"/user/u/svcd/{number}"
-            self.ended(f"kept-{number:03}", DAY * 9 - number, workflow_dir=folder)
-        self.ended("last", DAY * 3)
-        self.pruning(1)
-        self.clock.advance(61.0)
-        self.assertEqual(len(self.left()), 511)
-        self.clock.advance(60.0)
-        self.assertEqual(len(self.left()), 510)

@@ -7,13 +7,11 @@ import math
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.engine_record import parsed
-from svcd.model.job import ExecutionStatus
 from svcd.workflow.act.yarn import applications_of
 from svcd.workflow.decide.evidence import LAUNCHER, Evidence, LogFile
 from svcd.workflow.decide.progress import progress, return_code, with_children
 from svcd.workflow.decide.stalls import Application, tag_of
 from tests.unit.workflow.recorded import record
-from tests.unit.workflow.support import YarnCase
 
 
 def application(name: str, share: float) -> Application:
@@ -97,24 +95,3 @@ class ReturnCodeTests(SynchronousTestCase):
     def test_nobody_knows(self) -> None:
         for name in ("job-killed", "job-killed-exception", "job-killed-mapreduce-error"):
             self.assertIsNone(return_code(parsed(record(name)), Evidence()))
-
-
-class Lives(YarnCase):
-    """With the scripted resource manager, over HTTP."""
-
-    def test_progress_grows_until_the_success(self) -> None:
-        """Asked for every 20 s; after success it is 1.0, and the exit code 0."""
-        row = self.execute(configs={"svcd.fake.run_s": "50"})
-        self.clock.advance(2)
-        self.assertEqual((self.execution(row.id).progress, row.return_code), (None, None))
-        seen = []
-        for _ in range(7):
-            self.clock.advance(8)
-            seen.append(self.execution(row.id).progress)
-        self.assertEqual(seen, sorted(seen, key=lambda share: share or 0.0))
-        self.assertGreater(len(set(seen)), 3)
-        after = self.execution(row.id)
-        self.assertEqual(
-            (after.status, after.progress, after.return_code),
-            (ExecutionStatus.SUCCEEDED, 1.0, 0),
-        )

@@ -14,7 +14,6 @@ from typing import Any
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.embedded.faults import Effect, FaultRule
 from svcd.model.engine_record import Record, parsed
 from svcd.model.job import ExecutionStatus
 from svcd.settings import Workflow
@@ -312,20 +311,6 @@ class Stories(YarnCase):
             (waiting["since"], waiting["until"]), ("2026-01-01T00:00:35", "2026-01-01T00:10:35")
         )
         self.assertEqual(self.events(), [("retry", "NO_WORKERS")])
-
-    def test_a_silent_resource_manager_is_told_the_second_time(self) -> None:
-        row = self.execute(configs=HANG)
-        self.clock.advance(6)
-        rule = self.faults.add(FaultRule(where="yarn", effect=Effect.RESET_BEFORE))
-        self.clock.advance(40)
-        self.assertEqual(self.code(row.id), "")
-        self.clock.advance(20)
-        waiting = self.info(row.id)["waiting"]
-        self.assertEqual((waiting["code"], waiting["step"]), ("RESOURCES_UNREACHABLE", "job-node"))
-        self.assertIn("the resource manager does not answer: ", waiting["text"])
-        rule.remove()
-        self.clock.advance(25)
-        self.assertEqual(self.code(row.id), "")
 
     def test_a_busy_cluster_is_told_and_ends_nothing(self) -> None:
         queued = "[Sun Nov 22 00:03:01 +0000 2026] Queue's AM resource limit exceeded."
