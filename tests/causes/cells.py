@@ -1,6 +1,6 @@
 """The commonest mistakes in jobs of each type: programs that make them, and what svcd must say.
 
-A cell is a type and a mistake; `tests.causes.expected` has the words that svcd must say.
+A cell is a type and a mistake; `expected.txt` has the words that svcd must say.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class MatrixTests(SynchronousTestCase):
             name = NAMES[path.stem]
             failure = judged(recorded(path))
             code, begins = EXPECTED[name]
-            self.assertTrue(begins, f"{name} is recorded: expected.py has to say its words")
+            self.assertTrue(begins, f"{name} is recorded: expected.txt has to say its words")
             self.assertEqual(failure.code, code, (name, failure.text))
             self.assertEqual(failure.text[: len(begins)], begins, name)
             for words in ("org.apache.oozie", "Main Class [", "\tat ", "InvocationTarget"):
