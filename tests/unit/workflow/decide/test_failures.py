@@ -98,22 +98,9 @@ class OfRecord(SynchronousTestCase):
     def test_recorded_failures_get_their_codes(self) -> None:
         """Each way in which the real engine failed is told apart."""
         cases = {
-            "job-killed-exception": ("EXCEPTION", "asked to fail"),
-            "job-killed-no-class": (
-                "CLASS_MISSING",
-                "java.lang.ClassNotFoundException: Class svcd.examples.Nothing not found",
-            ),
             "job-killed-exit-3": (
                 "EXIT_CODE",
                 "Main Class [org.apache.oozie.action.hadoop.JavaMain], exit code [3]",
-            ),
-            "job-killed-mapreduce-no-input": (
-                "INPUT_MISSING",
-                "Input path does not exist: /user/root/record/nothing",
-            ),
-            "job-killed-mapreduce-output-exists": (
-                "OUTPUT_EXISTS",
-                "Output directory /user/root/record/mr already exists",
             ),
             "job-pig-script-missing": (
                 "FILE_MISSING",
@@ -227,19 +214,6 @@ class OfRecord(SynchronousTestCase):
         ):
             found = self.spark(message, stderr)
             self.assertEqual(found[0] == "OUT_OF_MEMORY", code, found)
-
-    def test_words_of_another_thread_are_not_the_cause(self) -> None:
-        """Spark's reporter is interrupted while the driver ends. Recorded."""
-        words = "statement 1, line 2: the variable ${LEAST} has no value: give the job a parameter"
-        stderr = (
-            "2026-11-24 12:07:39.635 ERROR org.apache.spark.deploy.yarn.ApplicationMaster: User"
-            f" class threw exception: \norg.svcd.spark.RunSql$SqlFailure: {words}\n"
-            "\tat org.svcd.spark.RunSql.run(RunSql.java:68)\n"
-            "2026-11-24 12:07:39.755 WARN org.apache.spark.deploy.yarn.ApplicationMaster: Reporter"
-            " thread fails 1 time(s) in a row.\njava.io.InterruptedIOException: Call interrupted\n"
-            "\tat org.apache.hadoop.ipc.Client.call(Client.java:1541)\n"
-        )
-        self.assertEqual(self.spark(f"{self.SQL}{words}", stderr), ("VARIABLE_UNKNOWN", words))
 
     def test_the_cause_below_a_fault_of_a_statement_is_told(self) -> None:
         words = "statement 1, line 1: SparkException: [TASK_WRITE_FAILED] Task failed."

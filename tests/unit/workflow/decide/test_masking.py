@@ -100,14 +100,10 @@ class Masked(SynchronousTestCase):
         for text in (
             f"<param>{'token' * 100_000}</param>",
             f"<name>{'fs.objstore.' * 40_000}</name><value>x</value>",
-            f"<name>{'token' * 100_000}",
             f"<name{' ' * 500_000}",
             f"<{'a' * 500_000}:name>",
             f"<arg>-{'token' * 100_000}</arg>",
-            f"<arg>-{'token' * 100_000}",
-            f"<arg>--token</arg><arg>-{'token' * 100_000}</arg>",
             f"<arg>{'-token</arg><arg>' * 30_000}-token</arg>",
-            f"<value>{'a=' * 250_000}</value>",
             f"<value>{'token ' * 100_000}</value>",
         ):
             self.assertEqual(masked_text(text), text)

@@ -36,21 +36,15 @@ class Values(SynchronousTestCase):
 
     def test_the_first_text_that_is_no_option_ends_the_options(self) -> None:
         for args, number in (
-            ([], 0),
             (["a", "-v"], 0),
-            (["-Dk=v", "-v"], 0),
             (["-n"], 0),
             (["--", "-v"], 0),
-            (["-", "-v"], 0),
             (["", "-v"], 0),
             (["-v", "-M", "a"], 2),
             (["-p", "A=b", "-x", "local", "a"], 4),
-            (["-version", "", "a"], 1),
             (["-t", "All", "-t"], 2),
-            (["-t", ""], 0),
             (["-t", "-v"], 0),
             (["-p"], 0),
-            (["-h", "properties"], 2),
             (["-f", "b.pig", "-v"], 0),
             (["-v", "--propertyFile", "a"], 1),
         ):

@@ -186,15 +186,7 @@ class RecordedTests(SynchronousTestCase):
         """The progress of its jobs and its statistics are its output."""
         lines = shown(recorded("pig")).splitlines()
         self.assertEqual(len(lines), 46)
-        self.assertEqual(
-            lines[:4],
-            [
-                "==> job-node application_1795418376707_0001 stdout <==",
-                "Apache Pig version 0.18.0 (r1928472) ",
-                "compiled Sep 15 2025, 02:27:08",
-                "",
-            ],
-        )
+        self.assertEqual(lines[1], "Apache Pig version 0.18.0 (r1928472) ")
         progress = [line.rpartition(" - ")[2] for line in lines if "%" in line]
         self.assertEqual(progress, ["0% complete", "50% complete", "100% complete"])
         self.assertIn('Successfully stored 5 records (27 bytes) in: "hdfs:///out"', lines)
@@ -316,26 +308,6 @@ class OpenTests(SynchronousTestCase):
         self.assertEqual(shown(text), SYSLOG + mine + bad)
         warning = f"{at}WARN [main] org.apache.hadoop.mapred.Task: slow\n"
         self.assertEqual(shown(f"{SYSLOG}{warning}"), f"{SYSLOG}{warning}")
-
-    def test_master_that_runs_the_tasks_of_a_small_job(self) -> None:
-        """Its warnings about itself go; those of the tasks stay."""
-        at = "2026-01-01 00:00:00,000 WARN"
-        for words in (
-            "[uber-EventHandler] org.apache.hadoop.mapred.LocalContainerLauncher: Returning,"
-            " interrupted : java.lang.InterruptedException",
-            "[uber-SubtaskRunner] org.apache.hadoop.metrics2.impl.MetricsSystemImpl: MRAppMaster"
-            " metrics system already initialized!",
-        ):
-            self.assertEqual(shown(f"==> a attempt_1_2_m_3_0 syslog <==\n{at} {words}\n"), "")
-        failed = f"{at} [uber-SubtaskRunner] org.apache.hadoop.mapred.LocalContainerLauncher: Ex\n"
-        text = f"==> a attempt_1_2_m_3_0 syslog <==\n{failed}"
-        self.assertEqual(shown(text), text)
-        title = "==> a attempt_1_2_m_3_0 stderr <==\n"
-        end = (
-            "Error while trying to clean up previous job's temporary filesjava.io.IOException: a\n"
-        )
-        own = "log4j:WARN No appenders could be found for logger (a.B).\n"
-        self.assertEqual(shown(f"{title}{own}{end}mine\n"), f"{title}mine\n")
 
     def test_frames_of_frameworks_go_in_each_file(self) -> None:
         """The causes and the frames of other programs stay."""

@@ -22,7 +22,6 @@ from svcd.workflow.act.yarn import (
     active_of,
     applications_of,
     idle_of,
-    manager_of,
     wants_of,
 )
 from svcd.workflow.decide.stalls import (
@@ -130,53 +129,39 @@ class DriverAloneTests(SynchronousTestCase):
             self.assertEqual(wants_of(odd), "")
 
 
-class Words(SynchronousTestCase):
-    """What a real resource manager answers."""
+class AnswerTests(SynchronousTestCase):
+    """What a real resource manager answers, and what is read of it."""
 
     def test_nodes_that_take_work_are_counted(self) -> None:
+        """An answer of something else counts nothing."""
         self.assertEqual(active_of(told("metrics-running")), 1)
         self.assertEqual(active_of(told("metrics-lost")), 0)
-
-    def test_an_answer_of_something_else_counts_nothing(self) -> None:
         for tree in ({}, {"clusterMetrics": None}, {"clusterMetrics": {"activeNodes": "1"}}):
             self.assertIsNone(active_of(tree), tree)
 
     def test_a_lost_node_has_the_name_of_its_machine(self) -> None:
+        """One that is nobody's is named as it is."""
         names = {"127.117.71.19": "c1-worker-001"}
-        self.assertEqual(
-            idle_of(told("nodes-lost"), names), [Node(name="c1-worker-001", state="LOST")]
-        )
+        lost = [Node(name="c1-worker-001", state="LOST")]
+        self.assertEqual(idle_of(told("nodes-lost"), names), lost)
         self.assertEqual(idle_of(told("nodes-running"), names), [])
-
-    def test_a_node_that_is_nobodys_is_named_as_it_is(self) -> None:
         self.assertEqual(idle_of(told("nodes-lost"), {})[0].name, "127.117.71.19")
 
     def test_applications_have_the_tag_of_their_action(self) -> None:
+        """Which has no zeros at its beginning. Hadoop says null for no application at all."""
         [one] = applications_of(told("apps-running")) or ()
-        self.assertEqual((one.id, one.state), (CHILD, "RUNNING"))
-        self.assertEqual(one.age_s, 6.311)
+        self.assertEqual((one.id, one.state, one.age_s), (CHILD, "RUNNING", 6.311))
         self.assertEqual(one.tags, {TAG})
-
-    def test_a_tag_has_no_zeros_at_its_beginning(self) -> None:
         self.assertEqual(
             tag_of("0000158-261122000229626-oozie-root-W@job-node"),
             "oozie-19be68dfe92a6b4c7e176e40caa1962",
         )
-
-    def test_no_application_at_all(self) -> None:
-        """Hadoop says null then."""
         self.assertEqual(applications_of({"apps": None}), [])
 
     def test_more_applications_than_are_read_say_nothing(self) -> None:
         many = [{"id": f"application_1_{n}", "state": "RUNNING"} for n in range(MOST_APPLICATIONS)]
         self.assertIsNone(applications_of({"apps": {"app": many}}))
         self.assertIsNone(applications_of({}))
-
-    def test_a_manager_behind_a_path(self) -> None:
-        self.assertEqual(
-            manager_of("http://h:1/engine/c1/yarn/proxy/application_1_1/", "rm"),
-            "http://h:1/engine/c1/yarn",
-        )
 
 
 class VerdictTests(SynchronousTestCase):

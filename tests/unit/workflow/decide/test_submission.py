@@ -28,7 +28,6 @@ from svcd.workflow.decide.steps import (
     Rest,
     Retry,
     Start,
-    Step,
 )
 from svcd.workflow.decide.submission import Follow, Seen, follow, plan
 from tests.unit.workflow.decide.rows import NOW, NOW_S, ago, cluster, execution
@@ -89,166 +88,138 @@ class TableTests(SynchronousTestCase):
         self.assertEqual(back, {(Submit.SENT, Move.TURN_AWAY), (Submit.FENCED, Move.CLEAR)})
 
 
+STAGED = execution(staged=True, workflow_dir=FOLDER)
+GIVEN_UP = submitting(status=S.FAILED, doubt=Doubt(watch_until=ago(-500)))
+KILLED = End(status=S.KILLED)
+SPAWNING, ERROR, DELETING = (
+    Seen(cluster=cluster(status), user="hadoop")
+    for status in (ClusterStatus.SPAWNING, ClusterStatus.ERROR, ClusterStatus.DELETING)
+)
+GONE, BARE = Seen(cluster=None), Seen(cluster=cluster())
+
+PLANS = {
+    "a first start stages and submits": (execution(), SEEN, Start(folder=FOLDER, stage=True)),
+    "each submit has a folder of its own": (
+        execution(submits=1),
+        SEEN,
+        Start(folder=f"{FOLDER}-2", stage=True),
+    ),
+    "what is staged is not staged again": (STAGED, SEEN, Start(folder=FOLDER, stage=False)),
+    "an unfinished cluster is waited for": (execution(), SPAWNING, Rest()),
+    "the next try is waited for": (execution(retry_at=ago(-7)), SEEN, Rest(wait_s=7.0)),
+    "a cancelled one ends before its submit": (execution(cancel_requested=True), SEEN, KILLED),
+    "... also before its next try": (
+        execution(cancel_requested=True, retry_at=ago(-7)),
+        SEEN,
+        KILLED,
+    ),
+    "a deleted one ends before its submit": (execution(delete_requested=True), SEEN, KILLED),
+    "a cluster under deletion ends it": (execution(), DELETING, KILLED),
+    "the engine is asked before anything is sent again": (submitting(), SEEN, FindJob()),
+    "... also on a cluster in Error": (submitting(), ERROR, FindJob()),
+    "... also when it is not wanted": (submitting(cancel_requested=True), SEEN, FindJob()),
+    "... and at once for a cancel": (
+        submitting(cancel_requested=True, retry_at=ago(-5)),
+        SEEN,
+        FindJob(early=True),
+    ),
+    "a given up one is watched": (GIVEN_UP, SEEN, FindJob()),
+    "... until its next look": (evolve(GIVEN_UP, retry_at=ago(-9)), SEEN, Rest(wait_s=9.0)),
+    "... not without a cluster": (GIVEN_UP, GONE, Forget()),
+    "... nor an engine": (GIVEN_UP, BARE, Forget()),
+    "... nor on a cluster under deletion": (GIVEN_UP, DELETING, Forget()),
+    "an ended one needs nothing": (execution(status=S.KILLED), SEEN, Rest()),
+    "one at the engine needs nothing": (execution(workflow_job_id=JOB), SEEN, Rest()),
+}
+"""Situation -> row, the cluster, and the planned step."""
+
+
 class PlanTests(SynchronousTestCase):
-    def planned(self, row: Execution, seen: Seen = SEEN) -> Step:
-        return plan(row, seen, NOW_S)
-
-    def failed(self, row: Execution, seen: Seen) -> tuple[str, str]:
-        step = self.planned(row, seen)
-        assert isinstance(step, End) and step.failure is not None, step
-        return step.status.value, step.failure.code
-
-    def test_first_start_stages_and_submits(self) -> None:
-        self.assertEqual(self.planned(execution()), Start(folder=FOLDER, stage=True))
-
-    def test_each_submit_has_a_folder_of_its_own(self) -> None:
-        row = execution(submits=1)
-        self.assertEqual(self.planned(row), Start(folder=f"{FOLDER}-2", stage=True))
-
-    def test_what_is_staged_is_not_staged_again(self) -> None:
-        row = execution(staged=True, workflow_dir=FOLDER)
-        self.assertEqual(self.planned(row), Start(folder=FOLDER, stage=False))
-
-    def test_unfinished_cluster_is_waited_for(self) -> None:
-        seen = Seen(cluster=cluster(ClusterStatus.SPAWNING), user="hadoop")
-        self.assertEqual(self.planned(execution(), seen), Rest())
-
-    def test_next_try_is_waited_for(self) -> None:
-        self.assertEqual(self.planned(execution(retry_at=ago(-7))), Rest(wait_s=7.0))
-
-    def test_unwanted_one_ends_before_its_submit(self) -> None:
-        for wish in ("cancel_requested", "delete_requested"):
-            self.assertEqual(self.planned(execution(**{wish: True})), End(status=S.KILLED))
-        row = execution(cancel_requested=True, retry_at=ago(-7))
-        self.assertEqual(self.planned(row), End(status=S.KILLED))
-
-    def test_deleted_cluster_ends_it(self) -> None:
-        seen = Seen(cluster=cluster(ClusterStatus.DELETING), user="hadoop")
-        self.assertEqual(self.planned(execution(), seen), End(status=S.KILLED))
-        self.assertEqual(self.failed(execution(), Seen(cluster=None)), ("FAILED", "CLUSTER_GONE"))
+    def test_each_situation_has_its_step(self) -> None:
+        for situation, (row, seen, step) in PLANS.items():
+            self.assertEqual(plan(row, seen, NOW_S), step, situation)
 
     def test_cluster_that_cannot_run_it_fails_it(self) -> None:
-        broken = Seen(cluster=cluster(ClusterStatus.ERROR, status_description="no host"))
-        self.assertEqual(self.failed(execution(), broken), ("FAILED", "CLUSTER_FAILED"))
-        bare = Seen(cluster=cluster())
-        self.assertEqual(self.failed(execution(), bare), ("FAILED", "NO_ENGINE"))
-
-    def test_engine_is_asked_before_anything_is_sent_again(self) -> None:
-        """Also on a cluster in Error, and when the execution is not wanted any more."""
-        for row in (submitting(), submitting(cancel_requested=True)):
-            for status in (ClusterStatus.ACTIVE, ClusterStatus.ERROR):
-                seen = Seen(cluster=cluster(status), user="hadoop")
-                self.assertEqual(self.planned(row, seen), FindJob())
-
-    def test_cancel_asks_early(self) -> None:
-        row = submitting(cancel_requested=True, retry_at=ago(-5))
-        self.assertEqual(self.planned(row), FindJob(early=True))
-
-    def test_given_up_one_is_watched(self) -> None:
-        row = submitting(status=S.FAILED, doubt=Doubt(watch_until=ago(-500)))
-        self.assertEqual(self.planned(row), FindJob())
-        self.assertEqual(self.planned(evolve(row, retry_at=ago(-9))), Rest(wait_s=9.0))
-        for seen in (
-            Seen(cluster=None),
-            Seen(cluster=cluster()),
-            Seen(cluster=cluster(ClusterStatus.DELETING), user="hadoop"),
+        for seen, code in (
+            (GONE, "CLUSTER_GONE"),
+            (ERROR, "CLUSTER_FAILED"),
+            (BARE, "NO_ENGINE"),
         ):
-            self.assertEqual(self.planned(row, seen), Forget())
+            step = plan(execution(), seen, NOW_S)
+            assert isinstance(step, End) and step.failure is not None, step
+            self.assertEqual((step.status, step.failure.code), (S.FAILED, code))
 
-    def test_ended_or_running_one_needs_nothing(self) -> None:
-        for row in (execution(status=S.KILLED), execution(workflow_job_id=JOB)):
-            self.assertEqual(self.planned(row), Rest())
+
+TEN_OF_NO = submitting(doubt=Doubt(denied_at=ago(10)))
+FENCED_TEN = submitting(doubt=Doubt(denied_at=ago(30), fenced_at=ago(10)))
+REMOVE = RemoveDefinition(folder=FOLDER)
 
 
 class RecoveryTests(SynchronousTestCase):
     """What became of a submit whose answer was lost."""
 
-    def follows(self, row: Execution, answer: Found | Denied | Retry, **how: bool) -> Follow:
-        return follow(row, FindJob(**how), answer, NOW_S)
+    def denied(self, row: Execution, **how: bool) -> Follow:
+        return follow(row, FindJob(**how), Denied(), NOW_S)
 
-    def denied(self, row: Execution) -> Follow:
-        return self.follows(row, Denied())
+    def test_found_job_is_followed_unless_its_definition_was_removed(self) -> None:
+        """Or the execution was given up: then svcd kills the job."""
+        adopt, kill = Follow(step=Adopt(job_id=JOB)), Follow(step=KillLate(job_id=JOB))
+        for row, wanted in (
+            (ROWS[Submit.SENT], adopt),
+            (ROWS[Submit.DENIED], adopt),
+            (ROWS[Submit.FENCED], kill),
+            (ROWS[Submit.UNHEARD], kill),
+            (submitting(status=S.FAILED), kill),
+        ):
+            self.assertEqual(follow(row, FindJob(), Found(job_id=JOB), NOW_S), wanted, row.doubt)
 
-    def test_found_job_is_followed(self) -> None:
-        for row in (ROWS[Submit.SENT], ROWS[Submit.DENIED]):
-            self.assertEqual(self.follows(row, Found(job_id=JOB)), Follow(step=Adopt(job_id=JOB)))
-
-    def test_job_found_after_its_definition_was_removed_is_killed(self) -> None:
-        for row in (ROWS[Submit.FENCED], ROWS[Submit.UNHEARD]):
-            self.assertEqual(
-                self.follows(row, Found(job_id=JOB)), Follow(step=KillLate(job_id=JOB))
-            )
-
-    def test_job_found_after_giving_up_is_killed(self) -> None:
-        row = submitting(status=S.FAILED)
-        self.assertEqual(self.follows(row, Found(job_id=JOB)), Follow(step=KillLate(job_id=JOB)))
-
-    def test_first_no_is_written_down(self) -> None:
-        wanted = Follow(move=Move.DENY, step=unknown(10.0))
-        self.assertEqual(self.denied(ROWS[Submit.SENT]), wanted)
-        self.assertEqual(self.denied(ROWS[Submit.UNHEARD]), wanted)
-
-    def test_no_is_not_believed_before_it_has_lasted(self) -> None:
-        self.assertEqual(self.denied(ROWS[Submit.DENIED]), Follow(step=unknown(5.0)))
-        self.assertEqual(self.denied(ROWS[Submit.FENCED]), Follow(step=unknown(5.0)))
-
-    def test_definition_is_removed_after_ten_seconds_of_no(self) -> None:
-        row = submitting(doubt=Doubt(denied_at=ago(10)))
-        self.assertEqual(self.denied(row), Follow(step=RemoveDefinition(folder=FOLDER)))
-
-    def test_removal_begins_another_ten_seconds(self) -> None:
-        row = submitting(doubt=Doubt(denied_at=ago(10)))
-        follows = follow(row, RemoveDefinition(folder=FOLDER), Done(), NOW_S)
-        self.assertEqual(follows, Follow(move=Move.FENCE, step=unknown(10.0)))
-        after = submit_move(row, Move.FENCE, NOW_S)
-        self.assertEqual(after.doubt, Doubt(denied_at=ago(10), fenced_at=NOW))
-        self.assertEqual(self.denied(after), Follow(step=unknown(10.0)))
-
-    def test_removal_that_fails_proves_nothing(self) -> None:
-        row = submitting(doubt=Doubt(denied_at=ago(10)))
-        follows = follow(row, RemoveDefinition(folder=FOLDER), SILENT, NOW_S)
-        self.assertEqual(follows, Follow(step=SILENT))
-
-    def test_submit_is_over_after_both_waits(self) -> None:
-        row = submitting(doubt=Doubt(denied_at=ago(30), fenced_at=ago(10)))
-        self.assertEqual(self.denied(row), Follow(move=Move.CLEAR, step=Again()))
-        after = submit_move(row, Move.CLEAR, NOW_S)
-        self.assertEqual(after, execution(submits=1))
-
-    def test_silence_begins_the_present_wait_again(self) -> None:
+    def test_first_no_is_written_down_and_has_to_last(self) -> None:
+        """Before and after the removal; after silence it counts from the next no."""
+        first = Follow(move=Move.DENY, step=unknown(10.0))
+        self.assertEqual(self.denied(ROWS[Submit.SENT]), first)
+        self.assertEqual(self.denied(ROWS[Submit.UNHEARD]), first)
         for state in (Submit.DENIED, Submit.FENCED):
-            wanted = Follow(move=Move.SILENCE, step=SILENT)
-            self.assertEqual(self.follows(ROWS[state], SILENT), wanted)
-        for state in (Submit.SENT, Submit.UNHEARD):
-            self.assertEqual(self.follows(ROWS[state], SILENT), Follow(step=SILENT))
-
-    def test_silence_after_the_removal_counts_from_the_next_no(self) -> None:
+            self.assertEqual(self.denied(ROWS[state]), Follow(step=unknown(5.0)))
         row = submitting(doubt=Doubt(denied_at=ago(3), fenced_at=ago(300)))
         self.assertEqual(self.denied(row), Follow(step=unknown(7.0)))
 
-    def test_early_no_proves_nothing(self) -> None:
-        row = submitting(doubt=Doubt(denied_at=ago(100)))
-        self.assertEqual(self.follows(row, Denied(), early=True), Follow(step=Rest()))
+    def test_definition_is_removed_after_ten_seconds_of_no(self) -> None:
+        """An early no proves nothing, nor does a removal that fails."""
+        self.assertEqual(self.denied(TEN_OF_NO), Follow(step=REMOVE))
+        self.assertEqual(self.denied(TEN_OF_NO, early=True), Follow(step=Rest()))
+        fenced = Follow(move=Move.FENCE, step=unknown(10.0))
+        self.assertEqual(follow(TEN_OF_NO, REMOVE, Done(), NOW_S), fenced)
+        self.assertEqual(follow(TEN_OF_NO, REMOVE, SILENT, NOW_S), Follow(step=SILENT))
 
-    def test_late_job_that_is_killed_fails_the_execution(self) -> None:
+    def test_submit_is_over_after_both_waits(self) -> None:
+        self.assertEqual(self.denied(FENCED_TEN), Follow(move=Move.CLEAR, step=Again()))
+
+    def test_silence_begins_the_present_wait_again(self) -> None:
+        for state, move in (
+            (Submit.DENIED, Move.SILENCE),
+            (Submit.FENCED, Move.SILENCE),
+            (Submit.SENT, None),
+            (Submit.UNHEARD, None),
+        ):
+            wanted = Follow(move=move, step=SILENT)
+            self.assertEqual(follow(ROWS[state], FindJob(), SILENT, NOW_S), wanted)
+
+    def test_moves_write_their_times_or_forget_the_submit(self) -> None:
+        after = submit_move(TEN_OF_NO, Move.FENCE, NOW_S)
+        self.assertEqual(after.doubt, Doubt(denied_at=ago(10), fenced_at=NOW))
+        self.assertEqual(submit_move(FENCED_TEN, Move.CLEAR, NOW_S), execution(submits=1))
+
+    def test_late_job_that_is_killed_fails_an_execution_that_was_not_given_up(self) -> None:
         text = "the engine took the submit too late (0000000-W, killed: its files had gone)"
         wanted = End(status=S.FAILED, failure=failure(Code.ENGINE_UNREACHABLE, "submit", text))
         follows = follow(ROWS[Submit.FENCED], KillLate(job_id=JOB), Done(), NOW_S)
         self.assertEqual(follows, Follow(step=wanted))
-
-    def test_late_job_of_a_given_up_one_is_noted(self) -> None:
-        row = submitting(status=S.FAILED)
-        follows = follow(row, KillLate(job_id=JOB), Done(), NOW_S)
-        self.assertEqual(follows, Follow(step=Adopt(job_id=JOB)))
-        after = submission.adopted(row, JOB, NOW_S)
-        self.assertEqual((after.status, after.workflow_job_id), (S.FAILED, JOB))
+        noted = follow(submitting(status=S.FAILED), KillLate(job_id=JOB), Done(), NOW_S)
+        self.assertEqual(noted, Follow(step=Adopt(job_id=JOB)))
 
 
 class StartTests(SynchronousTestCase):
-    START = Start(folder=FOLDER, stage=True)
-
     def test_outcomes_of_a_start(self) -> None:
-        row = execution()
         refused = failure(Code.ENGINE_REFUSED, "submit", "E0701")
         for outcome, step in (
             (Found(job_id=JOB), Adopt(job_id=JOB)),
@@ -256,23 +227,23 @@ class StartTests(SynchronousTestCase):
             (SILENT, SILENT),
             (Done(), Again()),
         ):
-            self.assertEqual(follow(row, self.START, outcome, NOW_S), Follow(step=step))
+            start = Start(folder=FOLDER, stage=True)
+            self.assertEqual(follow(execution(), start, outcome, NOW_S), Follow(step=step))
 
-    def test_submit_is_written_down_before_the_call(self) -> None:
+    def test_submit_is_written_down_before_the_call_if_it_is_wanted(self) -> None:
         after = submission.sent(execution(attempts=3), FOLDER, NOW_S)
         self.assertEqual(after, submitting(attempts=3, retry_at=ago(-10)))
-
-    def test_unwanted_one_is_not_submitted(self) -> None:
         for row in (execution(cancel_requested=True), execution(status=S.KILLED)):
             self.assertIs(submission.sent(row, FOLDER, NOW_S), row)
 
-    def test_taken_one_begins(self) -> None:
-        row = submitting(attempts=2, retry_at=ago(-10))
-        after = submission.adopted(row, JOB, NOW_S)
+    def test_taken_one_begins_and_a_given_up_one_stays_failed(self) -> None:
+        after = submission.adopted(submitting(attempts=2, retry_at=ago(-10)), JOB, NOW_S)
         self.assertEqual(
             (after.status, after.workflow_job_id, after.submitting, after.attempts, after.retry_at),
             (S.PREP, JOB, False, 0, None),
         )
+        after = submission.adopted(submitting(status=S.FAILED), JOB, NOW_S)
+        self.assertEqual((after.status, after.workflow_job_id), (S.FAILED, JOB))
 
 
 class RetryTests(SynchronousTestCase):
