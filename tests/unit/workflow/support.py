@@ -7,7 +7,7 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-from attrs import evolve, frozen
+from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
@@ -75,13 +75,6 @@ SCRIPT = b"a = LOAD '$INPUT'; STORE a INTO '$OUTPUT';\n"
 JAR_BYTES = b"PK\x03\x04 classes"
 
 
-@frozen
-class Advice:
-    name: str
-    value: str
-    description: str
-
-
 class FakeEngines:
     """Every cluster has an engine, unless its name says otherwise."""
 
@@ -109,9 +102,6 @@ class FakeEngines:
 
     def job_types(self, cluster: Cluster) -> Sequence[JobType]:
         return self.types
-
-    def hints(self, job_type: JobType) -> Sequence[Advice]:
-        return [Advice("io.sort.mb", "100", "Buffer.")]
 
 
 class FakeObjectStore:

@@ -160,11 +160,10 @@ class Execute(WorkflowCase):
 
     def test_what_no_definition_can_hold_is_refused(self) -> None:
         """With its place; also what only the submission would hold."""
-        for name in ("a", "oozie.use.it"):
-            place = name if name == "a" else f'["{name}"]'
-            told = f"$.job_configs.configs{'.' * (name == 'a')}{place}: contains U+FFFF, which XML"
+        for name, place in (("a", ".a"), ("oozie.use.it", '["oozie.use.it"]')):
+            told = f"$.job_configs.configs{place}: contains U+FFFF, which XML does not allow"
             configs = JobConfigs(configs={name: "\uffff"})
-            self.assertIn(told, self.refused(InvalidData, job_configs=configs))
+            self.assertEqual(self.refused(InvalidData, job_configs=configs), told)
 
     def test_a_job_whose_output_is_its_input_is_refused(self) -> None:
         """The same data source, or another one for the same folder."""

@@ -15,7 +15,6 @@ from tests.unit.workflow.support import CALLER, CLUSTER, YarnCase
 
 LAUNCHER = "application_1767225600000_0001"
 PROGRAM = f"{LAUNCHER}2"
-STAGING = f"/user/hadoop/.sparkStaging/{PROGRAM}"
 SLOW = {"svcd.fake.run_s": "60"}
 
 
@@ -68,31 +67,23 @@ class SparkTests(YarnCase):
         self.assertTrue(child["trackingUrl"].endswith(f"/proxy/{PROGRAM}/"))
 
     def test_cancel_leaves_no_staging_folder(self) -> None:
-        """Spark itself leaves it when YARN kills the application."""
-        row = self.spark(configs=SLOW)
-        self.clock.advance(20)
-        files = self.scripted.files
-        files.write(f"{STAGING}/__spark_conf__.zip", "svcd", b"x", self.clock.seconds())
-        self.run_to_end(self.jobs.cancel(CALLER, row.id))
-        self.assertEqual(self.info(row.id)["status"], "KILLED")
-        self.clock.advance(10)
-        self.assertFalse(files.exists(STAGING))
-        (child,) = self.action(row)["children"]
-        self.assertEqual(child["id"], PROGRAM)
-
-    def test_staging_folder_goes_when_the_manager_answers_again(self) -> None:
-        row = self.spark(configs=SLOW)
-        self.clock.advance(20)
-        files = self.scripted.files
-        files.write(f"{STAGING}/__spark_conf__.zip", "svcd", b"x", self.clock.seconds())
-        rule = FaultRule(where="yarn", effect=Effect.RESET_BEFORE)
-        self.faults.add(rule)
-        self.run_to_end(self.jobs.cancel(CALLER, row.id))
-        self.clock.advance(10)
-        self.assertTrue(files.exists(STAGING))
-        self.faults.clear()
-        self.clock.advance(40)
-        self.assertFalse(files.exists(STAGING))
+        """Spark leaves it when YARN kills the application. A silent manager is waited for."""
+        for is_silent in (False, True):
+            row = self.spark(f"{is_silent}.py", SLOW)
+            self.clock.advance(20)
+            (child,) = self.action(row)["children"]
+            files, folder = self.scripted.files, f"/user/hadoop/.sparkStaging/{child['id']}"
+            files.write(f"{folder}/__spark_conf__.zip", "svcd", b"x", self.clock.seconds())
+            if is_silent:
+                self.faults.add(FaultRule(where="yarn", effect=Effect.RESET_BEFORE))
+            self.run_to_end(self.jobs.cancel(CALLER, row.id))
+            self.assertEqual(self.info(row.id)["status"], "KILLED")
+            self.clock.advance(10)
+            self.assertEqual(files.exists(folder), is_silent)
+            self.faults.clear()
+            self.clock.advance(40)
+            self.assertFalse(files.exists(folder))
+            self.assertEqual(self.action(row)["children"][0]["id"], child["id"])
 
     def test_exit_code_of_a_python_program(self) -> None:
         words = f"{PROGRAM} FAILED: User application exited with status 3"
