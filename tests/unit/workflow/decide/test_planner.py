@@ -188,19 +188,16 @@ class AbsorbedTests(SynchronousTestCase):
         news = News(status=status, record=ended(masking.reading(tree_, ())), failure=bad)
         return planner.absorbed(row, news, NOW_S, MOST_S)
 
-    def test_failure_comes_with_the_end(self) -> None:
-        after = self.after(running(), S.KILLED, tree("KILLED"))
-        assert after.failure is not None
-        self.assertEqual((after.status, after.failure.code), (S.KILLED, "EXCEPTION"))
-
-    def test_cancelled_one_has_no_failure(self) -> None:
-        after = self.after(running(cancel_requested=True), S.KILLED, tree("KILLED"))
-        self.assertEqual((after.status, after.failure), (S.KILLED, None))
-
-    def test_reason_for_a_kill_is_kept(self) -> None:
+    def test_failure_comes_with_the_end_unless_it_was_wished(self) -> None:
+        """The reason for which svcd killed it goes before."""
         reason = failure(Code.START_GAVE_UP, "workflow", "x")
-        row = planner.condemned(running(), reason)
-        self.assertEqual(self.after(row, S.KILLED, tree("KILLED")).failure, reason)
+        for row, code in (
+            (running(), "EXCEPTION"),
+            (running(cancel_requested=True), None),
+            (planner.condemned(running(), reason), "START_GAVE_UP"),
+        ):
+            after = self.after(row, S.KILLED, tree("KILLED"))
+            self.assertEqual((after.status, after.failure and after.failure.code), (S.KILLED, code))
 
     def test_step_that_is_tried_again_is_shown(self) -> None:
         held = tree(status="RUNNING", externalId=None)
@@ -241,16 +238,14 @@ class OverdueTests(SynchronousTestCase):
         found = planner.overdue(row, memory, NOW_S, MOST_S)
         return "" if found is None else found.code
 
-    def test_job_that_waits_for_a_person(self) -> None:
+    def test_job_that_waits_for_a_person_unless_a_person_suspended_it(self) -> None:
         held = tree("SUSPENDED")
         held["actions"][0]["status"] = "START_MANUAL"
         row = running(status=S.SUSPENDED, record=held)
         self.assertEqual(self.code(evolve(row, suspended_since=ago(299))), "")
         self.assertEqual(self.code(evolve(row, suspended_since=ago(300))), "START_GAVE_UP")
-
-    def test_suspension_by_a_person_lasts(self) -> None:
-        row = running(status=S.SUSPENDED, record=tree("SUSPENDED"), suspended_since=ago(9000))
-        self.assertEqual(self.code(row), "")
+        ours = evolve(row, record=tree("SUSPENDED"), suspended_since=ago(9000))
+        self.assertEqual(self.code(ours), "")
 
     def test_job_that_never_begins(self) -> None:
         """By the engine's clock, but not before the request."""

@@ -57,69 +57,50 @@ def execution(status: str = "Pending", *actions: dict[str, Any], **more: Any) ->
     return rows.execution(status=ExecutionStatus(status), record=record, created_at=CREATED, **more)
 
 
-def story(row: Execution, status: ClusterStatus = ClusterStatus.ACTIVE) -> ExecutionStory:
-    return story_of(row, cluster(status=status))
+def story(row: Execution, on: Cluster | None = None) -> ExecutionStory:
+    return story_of(row, on or cluster())
+
+
+def work(kind: WorkKind, **fields: Any) -> ExecutionWork:
+    """What is to be told of the present work; other fields are not known."""
+    names = ("since", "until", "progress", "wait", "cluster_status")
+    return ExecutionWork(kind=kind, **{**dict.fromkeys(names), **fields})
 
 
 class WorkTests(SynchronousTestCase):
-    def work(self, row: Execution, on: Cluster | None) -> ExecutionWork:
-        work = story_of(row, on).work
-        assert work is not None
-        return work
+    """The present work of an execution that has not ended."""
 
-    def test_submit(self) -> None:
-        """On an Active cluster, and on one that does not exist any more."""
-        for on in (cluster(status=ClusterStatus.ACTIVE), None):
-            self.assertEqual(
-                self.work(execution(), on),
-                ExecutionWork(
-                    kind=WorkKind.SUBMIT,
-                    since="2026-01-01T00:00:01",
-                    until=None,
-                    progress=None,
-                    wait=None,
-                    cluster_status=None,
-                ),
-            )
+    def test_submit_on_an_active_cluster_and_on_one_that_is_gone(self) -> None:
+        for on in (cluster(), None):
+            told = story_of(execution(), on).work
+            self.assertEqual(told, work(WorkKind.SUBMIT, since="2026-01-01T00:00:01"))
 
-    def test_cluster_that_is_not_active(self) -> None:
-        """Of a pending execution only."""
-        on = cluster(status=ClusterStatus.SPAWNING)
-        work = self.work(execution(), on)
-        self.assertEqual((work.kind, work.cluster_status), ("cluster", "Spawning"))
-        work = self.work(execution("RUNNING"), on)
-        self.assertEqual((work.kind, work.since, work.cluster_status), ("run", None, None))
+    def test_cluster_that_is_not_active_is_the_work_of_a_pending_one_only(self) -> None:
+        on = cluster(ClusterStatus.SPAWNING)
+        told = story(execution(), on).work
+        assert told is not None
+        self.assertEqual((told.kind, told.cluster_status), ("cluster", "Spawning"))
+        self.assertEqual(story(execution("RUNNING"), on).work, work(WorkKind.RUN))
 
-    def test_run(self) -> None:
-        """Since the engine began it, with its progress."""
+    def test_run_since_the_engine_began_it_with_its_progress(self) -> None:
         row = execution("RUNNING", start_time=STARTED, progress=0.5)
-        work = self.work(row, None)
-        self.assertEqual(
-            (work.kind, work.since, work.progress), ("run", "2026-01-01T00:00:06", 0.5)
-        )
+        wanted = work(WorkKind.RUN, since="2026-01-01T00:00:06", progress=0.5)
+        self.assertEqual(story(row).work, wanted)
 
-    def test_wait(self) -> None:
-        """The missing thing comes first, with its meaning and advice."""
+    def test_a_missing_thing_comes_first_with_its_meaning_and_advice(self) -> None:
         code = Code.ENGINE_UNREACHABLE
         text = f"refused; {code.advice}" if code.advice else "refused"
         waiting = Waiting(code=code, step="submit", text=text, since=STARTED, until=ENDED)
-        self.assertEqual(
-            self.work(execution(waiting=waiting), cluster(status=ClusterStatus.SPAWNING)),
-            ExecutionWork(
-                kind=WorkKind.WAIT,
-                since="2026-01-01T00:00:06",
-                until="2026-01-01T00:01:00",
-                progress=None,
-                wait=ExecutionFault(
-                    code="ENGINE_UNREACHABLE",
-                    step="submit",
-                    text="refused",
-                    meaning=code.meaning,
-                    advice=code.advice,
-                ),
-                cluster_status=None,
-            ),
+        fault = ExecutionFault(
+            code="ENGINE_UNREACHABLE",
+            step="submit",
+            text="refused",
+            meaning=code.meaning,
+            advice=code.advice,
         )
+        times = {"since": "2026-01-01T00:00:06", "until": "2026-01-01T00:01:00"}
+        told = story(execution(waiting=waiting), cluster(ClusterStatus.SPAWNING)).work
+        self.assertEqual(told, work(WorkKind.WAIT, wait=fault, **times))
 
 
 class EndTests(SynchronousTestCase):
