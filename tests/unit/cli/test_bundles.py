@@ -87,18 +87,9 @@ class BundleTests(BundleCase):
         self.assertEqual(self.api.get("/jobs")["jobs"], [])
         said = self.apply()
         self.assertEqual(said.code, 0, said)
-        self.assertEqual(
-            said.out.splitlines(),
-            [
-                "created node group template worker",
-                "created template small",
-                "created source in",
-                "created binary count.pig",
-                "created binary lib.sh",
-                "created job count",
-                "created cluster second",
-            ],
-        )
+        titles = ("node group template worker", "template small", "source in", "binary count.pig",
+                  "binary lib.sh", "job count", "cluster second")  # fmt: skip
+        self.assertEqual(said.out.splitlines(), [f"created {title}" for title in titles])
         said = self.apply()
         self.assertEqual({line.split()[0] for line in said.out.splitlines()}, {"unchanged"}, said)
         self.assertEqual(self.shown.run("diff", "-f", self.bundle(), "--exit-code").code, 0)
@@ -187,48 +178,21 @@ class BundleTests(BundleCase):
         machines = [len(group["instances"]) for group in cluster["node_groups"]]
         self.assertEqual(machines, [1, 3])
 
-    def test_change_that_is_refused(self) -> None:
-        """Nothing is done; the line says what differs and what to do."""
-        self.apply()
-        source = {"name": "in", "type": "objstore", "url": "objstore://c/other"}
-        said = self.apply(
-            data_sources=[source], jobs=[{"name": "new", "type": "Pig", "mains": ["count.pig"]}]
-        )
-        self.assertEqual((said.code, said.out), (4, ""), said)
-        self.assertIn(
-            "source in: url: 'objstore://c/in' -> 'objstore://c/other'; the API cann", said.err
-        )
-        self.assertEqual(len(self.api.get("/jobs")["jobs"]), 1)
-        self.file("b/other.pig", "-- other\n")
-        said = self.apply(job_binaries=[{"name": "count.pig", "file": "other.pig"}], jobs=[])
-        self.assertEqual(said.code, 4, said)
-        self.assertIn("binary count.pig: another content", said.err)
-
     def test_export(self) -> None:
         """A job with its binaries, a source without its password; applied again they are equal."""
         self.apply()
-        said = self.shown.run("export", "job", "count")
-        self.assertEqual(said.code, 0, said)
-        self.assertEqual(
-            yaml.safe_load(said.out),
-            {
-                "job_binaries": [{"name": "count.pig", "content": "-- does nothing\n"}],
-                "jobs": [{"name": "count", "type": "Pig", "mains": ["count.pig"]}],
-            },
-        )
-        file = self.file("e.yaml", said.out)
-        self.assertEqual(self.shown.run("diff", "-f", file).out, "")
-        said = self.shown.run("export", "source", "in")
-        self.assertNotIn("geheim", said.out)
-        self.assertIn("reads the secrets from the environment: IN_PASSWORD", said.err)
-        file = self.file("e.yaml", said.out)
-        self.assertEqual(self.shown.run("diff", "-f", file).out, "")
-        said = self.shown.run("export", "cluster", "second")
-        self.assertEqual(
-            set(yaml.safe_load(said.out)), {"node_group_templates", "cluster_templates", "clusters"}
-        )
-        file = self.file("e.yaml", said.out)
-        self.assertEqual(self.shown.run("diff", "-f", file).out, "", said.out)
+        for words, kinds in (
+            (("job", "count"), {"job_binaries", "jobs"}),
+            (("source", "in"), {"data_sources"}),
+            (("cluster", "second"), {"node_group_templates", "cluster_templates", "clusters"}),
+        ):
+            said = self.done("export", *words)
+            self.assertEqual(set(yaml.safe_load(said.out)), kinds)
+            self.assertNotIn("geheim", said.out)
+            told = "reads the secrets from the environment: IN_PASSWORD" in said.err
+            self.assertEqual(told, words[0] == "source", said)
+            file = self.file("e.yaml", said.out)
+            self.assertEqual(self.shown.run("diff", "-f", file).out, "", said.out)
 
     def test_what_is_missing(self) -> None:
         """A variable with a secret; the bundle; the file of a binary, beside the bundle."""
@@ -324,6 +288,17 @@ class RefusalTests(BundleCase):
         """Of a cluster that is there; the rest of the bundle is not made."""
         worker = {"name": "first", "node_groups": [{"name": "worker", "count": 900}]}
         self.refused_file(self.bundle(clusters=[worker]), "cluster first", "quota")
+
+    def test_change_that_the_api_cannot_make(self) -> None:
+        """Another place of a source, another content of a binary."""
+        self.apply()
+        source = {"name": "in", "type": "objstore", "url": "objstore://c/other"}
+        text = "url: 'objstore://c/in' -> 'objstore://c/other'; the API cann"
+        self.refused_file(self.bundle(data_sources=[source]), "source in", text)
+        self.file("b/other.pig", "-- other\n")
+        binary = {"name": "count.pig", "file": "other.pig"}
+        file = self.bundle(job_binaries=[binary], jobs=[])
+        self.refused_file(file, "binary count.pig", "another content")
 
     def test_cluster_that_is_being_deleted(self) -> None:
         """Its end must come first."""
