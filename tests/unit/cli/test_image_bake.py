@@ -262,6 +262,18 @@ class RefusalTests(BakeCase):
         core.rng.randrange = lambda _: -1  # type: ignore[method-assign,assignment]
         self.assertIn("the server did not boot: No valid host was found.", str(self.refused()))
 
+    def test_a_snapshot_that_fails(self) -> None:
+        """The cloud refuses it, or ends it."""
+        self.fault("POST", "/action$", after=1, times=1, status=500)
+        self.refused()
+        out = self.begun(self.bake())
+        self.until(self.image)
+        lost = evolve(self.image(), status="killed", saved_at=0.0)
+        self.rig.cloud.core.state.images.put(lost)
+        self.later(200)
+        self.assertIn("its status is killed", str(out[0].value))
+        self.assertEqual(self.left(), [])
+
     def test_failures_on_the_server(self) -> None:
         """The error names the step and quotes what the command said."""
         for pattern, said, expected in (
@@ -275,21 +287,6 @@ class RefusalTests(BakeCase):
             self.remote.script(pattern, Said(exit_code=1, stderr=said))
             self.assertIn(expected, str(self.refused()))
             self.remote.script(pattern, Said())
-
-    def test_a_snapshot_that_fails(self) -> None:
-        """The cloud refuses it, or ends it."""
-        self.fault("POST", "/action$", after=1, times=1, status=500)
-        self.refused()
-        images = self.rig.cloud.core.state.images
-
-        def lost() -> None:
-            if (image := self.image()) is None:
-                self.rig.clock.callLater(1.0, lost)
-            else:
-                images.put(evolve(image, status="killed", saved_at=0.0))
-
-        lost()
-        self.assertIn("its status is killed", str(self.refused()))
 
 
 class EndTests(BakeCase):
@@ -351,13 +348,6 @@ class EndTests(BakeCase):
             told = f"NOT removed: key pair {OBJECT} (interr" in str(error)
             self.assertEqual(told, times == 2)
             self.assertEqual(self.left(), [f"key pair {OBJECT}"] * (times - 1))
-
-    def test_a_key_pair_of_another_bake(self) -> None:
-        """It stays."""
-        self.killed(self.keypairs)
-        before = self.left()
-        removed = self.bake()._objects.remove_keypair("ssh-ed25519 other")
-        self.assertEqual((self.rig.run(removed), self.left()), ("", before))
 
     def test_what_cannot_be_removed_is_named(self) -> None:
         """With its reason and the command, also after a success: a registered image stays."""

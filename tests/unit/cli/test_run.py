@@ -107,9 +107,8 @@ class RunTests(_Case):
         """Exit code 1, with reason and advice."""
         said = self.pig("-c", "svcd.fake.outcome=fail")
         self.assertEqual(said.code, 1, said)
-        self.assertIn("\nfailure: ", said.err)
-        self.assertIn("  what to do: ", said.err)
-        self.assertIn("its history: svcd job why ", said.err)
+        for words in ("\nfailure: ", "  what to do: ", "its history: svcd job why "):
+            self.assertIn(words, said.err)
 
     def test_values_reach_the_job(self) -> None:
         """Configurations, parameters and arguments as they were given."""

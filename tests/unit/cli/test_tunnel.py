@@ -87,36 +87,34 @@ class CommandTests(SynchronousTestCase):
             ],
         )
 
+    def test_target_chooses_pages(self) -> None:
+        """Without regard to case; an unknown one is refused with the known ones."""
+        self.assertEqual([page.port for page in self.pages("yarn")], [8088])
+        parts = "cluster mine has no page of %s; its parts are HDFS, JobFlow, YARN"
+        error = self.assertRaises(CommandError, self.pages, "Hive")
+        self.assertEqual((error.code, str(error)), (3, parts % "Hive"))
+        error = self.assertRaises(CommandError, self.pages, "spark")
+        self.assertTrue(str(error).startswith(parts % "spark"), error)
+        self.assertIn("created with --with sparkconnect", str(error))
+
     def test_spark_connect_has_a_local_url(self) -> None:
         """With the name localhost: to others the client sends its token over TLS only."""
         info = {"Spark": {"Connect": "sc://10.0.0.3:15002/;token=c0ffee"}}
         (page,) = tunnel.pages({**CLUSTER, "info": info}, MACHINES, "spark", lambda port: port)
-        self.assertEqual(
-            (page.name, page.url), ("Spark Connect", "sc://localhost:15002/;token=c0ffee")
-        )
-        self.assertEqual((page.address, page.port), ("10.0.0.3", 15002))
-
-    def test_target_chooses_pages(self) -> None:
-        """Without regard to case; an unknown one is refused with the known ones."""
-        self.assertEqual([page.port for page in self.pages("yarn")], [8088])
-        error = self.assertRaises(CommandError, self.pages, "Hive")
-        self.assertEqual(
-            (error.code, str(error)),
-            (3, "cluster mine has no page of Hive; its parts are HDFS, JobFlow, YARN"),
-        )
-        error = self.assertRaises(CommandError, self.pages, "spark")
-        self.assertIn("; its parts are HDFS, JobFlow, YARN; ", str(error))
-        self.assertIn("created with --with sparkconnect", str(error))
+        self.assertEqual((page.name, page.address), ("Spark Connect", "10.0.0.3"))
+        self.assertEqual((page.port, page.url), (15002, "sc://localhost:15002/;token=c0ffee"))
 
     def test_command_trusts_the_pinned_key_alone(self) -> None:
         """It forwards to internal addresses, by the machine of the first page.
 
-        Without a pinned key ssh would ask the user to trust any key.
+        Without a pinned key ssh would ask the user to trust any key. A named key is offered alone.
         """
         known = Path(self.mktemp())
         words = tunnel.ssh_command(self.pages("JobFlow"), MACHINES, known, 1080, Path("k.pem"))
         self.assertEqual(known.read_text(), "203.0.113.2 ssh-ed25519 AAAA\n")
         self.assertEqual(words[:4], ["ssh", "-N", "-D", "127.0.0.1:1080"])
+        self.assertIn("IdentitiesOnly=yes", words)
+        self.assertNotIn("IdentitiesOnly=yes", tunnel.login_words(MACHINES[0], known, None))
         self.assertIn("StrictHostKeyChecking=yes", words)
         self.assertIn(f"UserKnownHostsFile={known}", words)
         self.assertEqual(
@@ -126,13 +124,6 @@ class CommandTests(SynchronousTestCase):
         unknown = [machine("m", 2, host_key="", port=2222)]
         pages = tunnel.pages(CLUSTER, unknown, "HDFS", lambda port: port)
         self.assertRaises(CommandError, tunnel.ssh_command, pages, unknown, known, 1080, None)
-
-    def test_named_key_is_offered_alone(self) -> None:
-        """Without a named key, the keys of the agent and of the user's settings are the choice."""
-        known = Path(self.mktemp())
-        for key, is_alone in ((Path("k.pem"), True), (None, False)):
-            words = tunnel.login_words(MACHINES[0], known, key)
-            self.assertEqual("IdentitiesOnly=yes" in words, is_alone)
 
 
 class _Ssh(ProcessProtocol):

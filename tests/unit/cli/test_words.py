@@ -39,17 +39,11 @@ class AdviceTests(SynchronousTestCase):
 
 class TitleTests(SynchronousTestCase):
     def test_answers_become_waits(self) -> None:
-        named = ("Oozie", "the node manager to join", "a data node", "an answer", "Oozie to start")
-        self.assertEqual(
-            [step_title({"step": each, "kind": kind_of(each)}) for each in named],
-            [f"wait for {n}" for n in named],
-        )
-
-    def test_statuses_and_deeds_stay(self) -> None:
-        named = ("Starting", "start oozie", "wait for server", "associate address", "health")
-        self.assertEqual(
-            [step_title({"step": each, "kind": kind_of(each)}) for each in named], list(named)
-        )
+        """Statuses and deeds keep their words."""
+        waits = ("Oozie", "the node manager to join", "a data node", "an answer", "Oozie to start")
+        deeds = ("Starting", "start oozie", "wait for server", "associate address", "health")
+        for step, title in (*((n, f"wait for {n}") for n in waits), *((n, n) for n in deeds)):
+            self.assertEqual(step_title({"step": step, "kind": kind_of(step)}), title)
 
 
 class StatusTests(SynchronousTestCase):
