@@ -19,15 +19,10 @@ from typing import Any
 
 from twisted.trial.unittest import SkipTest, TestCase
 
-from svcd.model.job import JobType
 from svcd.workflow.decide import pig_job
 from svcd.workflow.decide.arguments import (
-    LIB,
     START,
-    START_CLASS,
     VALUES,
-    java_values,
-    path,
     staged,
     start_jar,
     start_script,
@@ -192,31 +187,6 @@ class StartClassTests(TestCase):
         made = {each.name: each.read_bytes() for each in folder.glob("org/svcd/jobs/*")}
         kept = {each.name: each.read_bytes() for each in START_SOURCE.parent.glob("*.class")}
         self.assertEqual(kept, made)
-
-    async def test_a_main_class_has_what_was_given(self) -> None:
-        """And the exception is its own."""
-        classes = await self.compiled(SHOW_SOURCE)
-        folder = Path(self.mktemp()).absolute()
-        folder.mkdir()
-        files = ("show values", *JAVA_FILES, "tab\t")
-        for number, name in enumerate(files):
-            file = path(JobType.JAVA, name, number, False).removeprefix(LIB)
-            (folder / file).write_text(name)
-        args = (*ARGS, *CONTROLS, "x" * 300_000)
-        (folder / VALUES).write_bytes(java_values(files, args))
-        class_path = f"{folder / 'svcd-start.jar'}:{classes}"
-        (folder / "svcd-start.jar").write_bytes(start_jar())
-        java = shutil.which("java") or "java"
-        ended = await run(
-            java, "-Dfile.encoding=UTF-8", "-cp", class_path, START_CLASS, "ShowValues",
-            folder=str(folder), environment={**os.environ, "LC_ALL": "C.UTF-8"},
-        )  # fmt: skip
-        self.assertEqual(ended.code, 1, ended.err)
-        self.assertIn(
-            '"main" java.lang.IllegalStateException: on purpose\n\tat ShowValues', ended.err
-        )
-        self.assertTrue(ended.out.startswith("SHOWN"))
-        compare(self, json.loads(ended.out.removeprefix("SHOWN")), args, files)
 
     async def test_the_text_in_place_of_a_parameter_is_the_parameter(self) -> None:
         """In Pig itself, without a cluster; with `-debug` it keeps the script that it runs."""

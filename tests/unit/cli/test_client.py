@@ -281,14 +281,3 @@ class AgainTests(SynchronousTestCase):
         for ask in (lambda: self.api.get("/x"), lambda: self.api.post("/x", {})):
             self.outcomes = [self.answer(200, b"[]")]
             self.assertRaisesRegex(CommandError, "/x is not one of svcd: ", ask)
-
-    def test_refusals_quote_no_token(self) -> None:
-        self.outcomes = [self.answer(403, b'{"error_message": "old-token\\nold-token"}')]
-        self.api.door = self.api.door._replace(token="old-token")
-        with self.assertRaises(CommandError) as raised:
-            self.api.delete("/x")
-        self.assertEqual(str(raised.exception), "***; ***")
-        self.outcomes = [self.answer(404, b"{}")]
-        with self.assertRaises(CommandError) as raised:
-            self.api.delete("/x")
-        self.assertEqual(raised.exception.code, NOT_FOUND)

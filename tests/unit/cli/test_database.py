@@ -15,7 +15,6 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.database_target import Place
-from svcd.runtime.drafts import draft_of
 from svcd.runtime.state_dir import StateFolderError, hold_database
 from svcd.settings import Database
 from svcd.store import migrations
@@ -175,16 +174,6 @@ class BackupTests(_Case):
         for command in (("backup", "x"), ("db", "check"), ("db", "upgrade")):
             self.assertIn("use the release that wrote it", self.fails(*command))
 
-    def test_what_a_killed_one_left_is_removed(self) -> None:
-        """But not the draft of one that is at work."""
-        dead = self.file.with_name(f".{self.file.name}.dead1234.partial")
-        dead.write_text("half")
-        with draft_of(self.file) as alive:
-            self.backed_up()
-            self.assertTrue(alive.exists())
-        self.assertFalse(dead.exists())
-        self.assertEqual(self.left(self.file.parent), [])
-
 
 class RestoreTests(_Case):
     def test_running_daemon_is_seen(self) -> None:
@@ -330,14 +319,6 @@ class SchemaTests(_Case):
         self.assertIn("of a newer release serves this one", self.done("db", "upgrade").out)
         self.assertIn("daemons of this one can use it", self.done("db", "current").out)
 
-    def test_step_that_fails_leaves_the_schema_as_it_was(self) -> None:
-        """All steps of an upgrade are one transaction."""
-        back = become(self, CHANGES, "create nonsense")
-        self.assertIn("cannot be used", self.fails("db", "upgrade"))
-        back()
-        self.assertIn(f"schema {NEWEST},", self.done("db", "current").out)
-        self.assertEqual(everything(self.state), self.rows)
-
     def test_backup_of_an_old_schema_is_upgraded_by_restore(self) -> None:
         """So that one can be made before the upgrade."""
         self.backed_up()
@@ -465,18 +446,6 @@ class CheckTests(_Case):
         ran = svcd("db", "check", state=self.state)
         self.assertEqual(ran.code, 1)
         self.assertRegex(ran.out + ran.err, "fault  storage|is damaged")
-
-    def test_faults_that_are_many_are_counted(self) -> None:
-        """The first 200 are shown."""
-        for number in range(300):
-            change(
-                self.state,
-                "insert into pieces values (?, 0, x'00')", f"lost-{number:03d}",
-            )  # fmt: skip
-        ran = svcd("db", "check", state=self.state)
-        self.assertIn("and 100 more faults", ran.out)
-        self.assertIn("300 faults", ran.out)
-        self.assertLess(len(ran.out), 40_000)
 
 
 class CopyTests(_Case):

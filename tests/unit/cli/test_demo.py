@@ -14,11 +14,6 @@ from svcd.cli.demo_daemon import DemoDaemon, network_of
 
 
 class JobTests(SynchronousTestCase):
-    def test_words_are_letters_digits_and_apostrophes(self) -> None:
-        """Of every script, in lower case, as the jar counts them."""
-        counted = Demo._count("It's  Straße_42, it's\nx-y 'É'")
-        self.assertEqual(counted, {"it's": 2, "straße": 1, "42": 1, "x": 1, "y": 1, "'é'": 1})
-
     def test_job_runs_once_an_action_has_an_application(self) -> None:
         """The engine says RUNNING as soon as it has taken the job."""
         start = {"name": ":start:", "externalId": "-"}

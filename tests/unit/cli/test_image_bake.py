@@ -8,7 +8,7 @@ import os
 import sys
 import tarfile
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from svcd.cli.exits import INTERRUPTED, REFUSED, UNREACHABLE, CommandError
 from svcd.cli.image_bake import Bake, Screen
 from svcd.cli.image_bake_objects import Services
 from svcd.cli.image_bake_plan import Wanted, object_name
-from svcd.cli.images import IMAGES
 from svcd.cli.session import Session
 from svcd.clients.cloud import cloud_error
 from svcd.clients.compute import Compute
@@ -38,7 +37,6 @@ from svcd.model.cloud import Image
 from svcd.ports.machines import Host
 from svcd.provisioning.distributions.vanilla import server_image
 from svcd.settings import CloudSettings, Embedded
-from tests.support import commands
 from tests.support.commands import RunCase
 from tests.unit.embedded.cloud.rig import ORIGIN, Rig
 
@@ -406,6 +404,21 @@ class AgainTests(BakeCase):
             self.assertEqual(self.left(), [f"image {NAME}"])
             self.assertEqual(self.image().properties["_svc_username"], "svcd")
 
+    def test_two_that_start_together(self) -> None:
+        """One of them makes the image; the other one ends and removes nothing of it."""
+        for apart_s in (0.0, 0.3, 1.0, 1.5, 2.0):
+            self.setUp()
+            self.remote.script("apt-get", Said(delay_s=100.0))
+            first = self.begun(self.bake())
+            self.rig.clock.advance(apart_s)
+            second = self.begun(self.bake())
+            self.later(1000)
+            results = [*first, *second]
+            (failure,) = (each for each in results if isinstance(each, Failure))
+            self.assertIn(f"another svcd image bake of {NAME} ", str(failure.value))
+            self.assertEqual([each.name for each in results if each is not failure], [NAME])
+            self.assertEqual(self.left(), [f"image {NAME}"])
+
     def test_two_at_once(self) -> None:
         """The second one is refused by name, and the first one goes on."""
         self.remote.script("apt-get", Said(delay_s=600.0))
@@ -420,34 +433,6 @@ class AgainTests(BakeCase):
         assert isinstance(image, Image), image
         self.assertEqual(self.left(), [f"image {NAME}"])
 
-    def one_of_two(self, apart_s: float, words: str) -> str:
-        """The error of one of two bakes that start together; the other one makes the image."""
-        self.remote.script("apt-get", Said(delay_s=100.0))
-        first = self.begun(self.bake())
-        self.rig.clock.advance(apart_s)
-        second = self.begun(self.bake())
-        self.later(1000)
-        results = [*first, *second]
-        (image,) = (each for each in results if isinstance(each, Image))
-        self.assertEqual((image.name, self.left()), (NAME, [f"image {NAME}"]))
-        (failure,) = (each for each in results if isinstance(each, Failure))
-        self.assertIn(words, str(failure.value))
-        return str(failure.value)
-
-    def test_two_that_start_together(self) -> None:
-        """One of them makes the image; the other one ends and removes nothing of it."""
-        for apart_s in (0.0, 0.3, 1.0, 1.5, 2.0):
-            self.setUp()
-            self.one_of_two(apart_s, f"another svcd image bake of {NAME} ")
-
-    def test_two_that_start_together_and_a_lost_answer(self) -> None:
-        """The bake that does not know whether it has the key pair removes nothing of the other."""
-        for effect in (Effect.RESET_BEFORE, Effect.TIMEOUT_BEFORE):
-            self.setUp()
-            self.fault("GET", "/flavors", Effect.DELAY, times=1, delay_s=5.0)
-            self.fault("POST", "/os-keypairs", effect, after=1)
-            self.assertNotIn("NOT removed", self.one_of_two(0.0, "/os-keypairs"))
-
 
 class ScreenTests(SynchronousTestCase):
     def test_a_reader_that_has_gone(self) -> None:
@@ -461,38 +446,19 @@ class ScreenTests(SynchronousTestCase):
 
 
 class CommandTests(RunCase):
-    def bake(self, *more: str, known: bool = True) -> commands.Said:
-        said = self.shown.run(*BAKE, *more, known=known)
-        self.assertEqual(
-            (said.out, said.err.splitlines()[-1][:17]), ("", "svcd image bake: "), said
-        )
-        return said
-
-    def test_no_login(self) -> None:
-        """It comes before the build of the tree; no daemon is needed."""
-        said = self.bake("--tree", "/nowhere", known=False)
-        self.assertEqual(said.code, 2)
-        self.assertIn("no login at a cloud: set OS_AUTH_URL and the other OS_ variables", said.err)
-
-    def test_words_that_the_registry_refuses(self) -> None:
-        """They would fail at the end of a long bake."""
-        self.assertIn("--user 'a b' is no login name", self.bake("--user", "a b").err)
-        self.assertIn("--tag 'x y' is no tag", self.bake("--tag", "x y").err)
-
-    def test_a_tree_that_is_incomplete(self) -> None:
-        """With the first fault and the command that builds the tree."""
-        said = self.bake("--tree", "/nowhere")
-        self.assertEqual(said.code, 1)
-        self.assertIn("/nowhere does not exist; build it: svcd image build vanilla /now", said.err)
-        tree = Path(self.mktemp())
+    def test_refusals_before_the_bake(self) -> None:
+        """Of the login, which comes first, of words for the registry, and of the tree."""
+        tree = Path(self.mktemp()).absolute()
         tree.mkdir()
-        said = self.bake("--tree", str(tree))
-        self.assertIn(f"{tree.absolute()}/bin/hadoop is missing; build it", said.err)
-
-    def test_the_result_needs_no_daemon(self) -> None:
-        """The bake shows the image with the login at the cloud alone."""
-        out = io.StringIO()
-        row = {"id": "i", "name": "baked", "tags": ["vanilla"], "status": "ACTIVE"}
-        with Session(state_dir=str(self.folder / "none")) as session, redirect_stdout(out):
-            session.show({"image": row}, IMAGES)
-        self.assertIn("baked", out.getvalue())
+        for more, code, text in (
+            (("--user", "a b"), 2, "--user 'a b' is no login name"),
+            (("--tag", "x y"), 2, "--tag 'x y' is no tag"),
+            (("--tree", "/nowhere"), 1, "/nowhere does not exist; build it: svcd image build van"),
+            (("--tree", str(tree)), 1, f"{tree}/bin/hadoop is missing; build it"),
+        ):
+            said = self.shown.run(*BAKE, *more)
+            self.assertEqual((said.code, said.out), (code, ""), said)
+            self.assertIn(f"svcd image bake: {text}", said.err)
+        said = self.shown.run(*BAKE, "--tree", "/nowhere", known=False)
+        self.assertEqual((said.code, said.out), (2, ""), said)
+        self.assertIn("no login at a cloud: set OS_AUTH_URL and the other OS_ variables", said.err)

@@ -238,36 +238,21 @@ class RefusalTests(_Case):
 
 
 class FaultTests(_Case):
-    def test_interrupt_leaves_the_job_going(self) -> None:
-        """Exit code 130, and how to follow and cancel."""
-        seen: list[str] = []
+    def test_interrupt_and_time_limit_leave_the_job_going(self) -> None:
+        """Codes 130 and 124, and how to follow and cancel the job."""
+        for error, code in ((KeyboardInterrupt(), 130), (OutOfTime("no time", 124), 124)):
 
-        def interrupt(self_: Any) -> None:
-            seen.append("log")
-            if len(seen) == 2:
-                raise KeyboardInterrupt
+            def ended(_: Any, error: BaseException = error) -> None:
+                raise error
 
-        self.patch(followed_execution.Followed, "_read_log", interrupt)
-        said = self.pig("-c", "svcd.fake.run_s=60")
-        self.assertEqual(said.code, 130, said)
-        (execution,) = self.executions()
-        self.assertIn(execution["info"]["status"], ("Pending", "PREP", "RUNNING"))
-        id_ = execution["id"]
-        self.assertIn(
-            f"the job goes on: svcd job logs -f {id_} follows it, svcd job cancel {id_} cancels it",
-            said.err,
-        )
-
-    def test_time_limit(self) -> None:
-        """Exit code 124; the job goes on."""
-
-        def late(self_: Any) -> None:
-            raise OutOfTime("--timeout of 60 s ran out", 124)
-
-        self.patch(followed_execution.Followed, "_read_log", late)
-        said = self.pig("-c", "svcd.fake.outcome=hang", "--timeout", "60")
-        self.assertEqual(said.code, 124, said)
-        self.assertIn("the job goes on: svcd job logs -f ", said.err)
+            self.patch(followed_execution.Followed, "_read_log", ended)
+            said = self.pig("-c", "svcd.fake.run_s=60")
+            self.assertEqual(said.code, code, said)
+            execution = self.executions()[-1]
+            self.assertIn(execution["info"]["status"], ("Pending", "PREP", "RUNNING"))
+            id_ = execution["id"]
+            goes_on = f"svcd job logs -f {id_} follows it, svcd job cancel {id_} cancels it"
+            self.assertIn(f"the job goes on: {goes_on}", said.err)
 
     def test_daemon_that_is_away_while_it_is_followed(self) -> None:
         """The command waits for a restart; after its patience it ends with 5, the job goes on."""
@@ -317,16 +302,3 @@ class FaultTests(_Case):
         said = self.transient()
         self.assertEqual((said.code, len(begun)), (0, 1), said)
         self.assertEqual(said.err.count("the progress of the cluster cannot be read: "), 1)
-
-    def test_log_that_is_not_completed(self) -> None:
-        """The command ends with the job's result, and says how to see the rest."""
-        self.patch(followed_execution, "_LAST_S", 0.0)
-        self.fake.faults.add(where="engine", path="show=log", status=500)
-        said = self.pig()
-        self.assertEqual(said.code, 0, said)
-        (execution,) = self.executions()
-        self.assertIn(
-            "the daemon has not completed the log within 0 s; the rest of it comes later: svcd job"
-            f" logs {execution['id']}\n",
-            said.err,
-        )

@@ -116,20 +116,6 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
         self.assertIn("; svcd gives up at ", told)
         self.assertIn("    ENGINE_UNREACHABLE: ", told)
 
-    def test_cluster_that_is_being_removed(self) -> None:
-        """Since when, until when, and what does not go."""
-        cluster_id = self.api.active_cluster(workers=1)
-        self.svcd.faults.add(where="compute", method="DELETE", path="/servers/", status=500)
-        self.api.delete(f"/clusters/{cluster_id}")
-        self.svcd.advance(30)
-        told = self.report(cluster_id)
-        self.assertRegex(
-            told[2],
-            r"^  Deleting since 2026-01-01 00:00:\d\d UTC, for 30 s; "
-            r"svcd gives up at 2026-01-01 00:30:\d\d UTC, in 29 min 30 s$",
-        )
-        self.assertIn("    delete server on mine-worker-001: CLOUD_UNAVAILABLE: ", "\n".join(told))
-
     def test_requests_before_are_one_line_each(self) -> None:
         """With --all their events are shown too. Waits have the words of people."""
         cluster_id = self.api.active_cluster(workers=1)
