@@ -18,9 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.model import requests
 from svcd.testing import Answer, FakeService, FakeServiceMixin
 from tests.fuzz.anything import few, spoiled
 from tests.support.fakes import Api
+from tests.unit.resources.bodies import LEAST, WHOLE
 
 _EXAMPLES = 12
 
@@ -108,24 +110,10 @@ class LifeTests(SynchronousTestCase):
 def _live(svcd: FakeService) -> dict[str, list[str]]:
     """Leaves something of everything; ids by the name of the path parameter."""
     api = Api(svcd)
-    group = {
-        "name": "worker",
-        "plugin_name": "fake",
-        "engine_version": "0.1",
-        "flavor_id": "2",
-        "node_processes": ["datanode"],
-        "floating_ip_pool": "public",
-    }
+    group = {**LEAST[requests.NewNodeGroupTemplate], "floating_ip_pool": "public"}
     template = api.post("/node-group-templates", group)["node_group_template"]["id"]
-    body = {
-        "name": "small",
-        "plugin_name": "fake",
-        "engine_version": "0.1",
-        "node_groups": [
-            {"name": "m", "count": 1, "flavor_id": "2", "node_processes": ["namenode"]},
-            {"name": "w", "count": 1, "node_group_template_id": template},
-        ],
-    }
+    groups = [WHOLE, {"name": "x", "count": 1, "node_group_template_id": template}]
+    body = {**LEAST[requests.NewClusterTemplate], "node_groups": groups}
     big = api.post("/cluster-templates", body)["cluster_template"]["id"]
     failed = api.new_cluster("failed", 1)
     svcd.faults.add(where="ssh", path="cp processes running", times=9, status=1)

@@ -111,10 +111,6 @@ def get(path: str, *headers: str, method: str = "GET") -> bytes:
 
 
 UPLOAD = "/v1.1/demo/job-binary-internals/"
-NGT = (
-    b'{"name":"w","plugin_name":"vanilla","engine_version":"3.5.0","flavor_id":"2",'
-    b'"node_processes":["datanode"]}'
-)
 
 
 class RefusalTests(DoorCase):

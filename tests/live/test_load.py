@@ -20,10 +20,10 @@ from twisted.trial.unittest import SkipTest
 from twisted.web.client import ResponseFailed
 
 from svcd.runtime.tasks import sleep
-from tests.live.test_door import NGT, Peer, get
+from tests.live.test_door import Peer, get
 from tests.support.disks import fill, small_disk
 from tests.support.live import Tenant
-from tests.support.processes import Daemon, DaemonCase, Program, Reply, reactor, send, until
+from tests.support.processes import Daemon, DaemonCase, Program, reactor, send, until
 from tests.support.sample import SLOW
 
 skip = SLOW
@@ -213,18 +213,12 @@ class ReaderTests(LoadCase):
         base = f"{told['api']}/v1.1/demo"
         stored = await send("PUT", f"{base}/job-binary-internals/big", data=bytes(16 * 2**20))
         binary_id = stored.json["job_binary_internal"]["id"]
+        large = {"general": {"Daemon JVM Options": "d" * 1_000_000}}
+        group = {"plugin_name": "fake", "engine_version": "0.1", "flavor_id": "2"}
+        group |= {"node_processes": ["datanode"], "node_configs": large}
         for number in range(4):
-            made = await send(
-                "POST",
-                f"{base}/node-group-templates",
-                json={
-                    **json.loads(NGT),
-                    "name": f"s{number}",
-                    "plugin_name": "fake",
-                    "engine_version": "0.1",
-                    "node_configs": {"general": {"Daemon JVM Options": "d" * 1_000_000}},
-                },
-            )
+            url = f"{base}/node-group-templates"
+            made = await send("POST", url, json={**group, "name": f"s{number}"})
             self.assertEqual(made.status, 202)
         before_kib = rss_kib(pid)
         peak_kib = before_kib
@@ -304,29 +298,6 @@ class FullDiskTests(LoadCase):
         self.assertEqual([g["count"] for g in shown["node_groups"]], [1, 1])
         self.check_log(daemon, "An audit record could not be written: [Errno 28]")
         self.assertEqual((await daemon.stop()).code, 0)
-
-    async def test_disk_for_temporary_files(self) -> None:
-        """A body that has to wait in a file is refused; small ones are taken."""
-        place = small_disk(self, self.mktemp(), 1)
-        daemon = self.daemon()
-        daemon.environment["TMPDIR"] = str(place)
-        told = await daemon.start()
-        url = f"{told['api']}/v1.1/demo/data-sources"
-
-        async def large(name: str) -> Reply:
-            body = json.dumps({"name": name, "type": "hdfs", "url": "/a"}).encode()
-            headers = {"Content-Type": "application/json"}
-            return await send("POST", url, data=body.ljust(300_000), headers=headers)
-
-        self.assertEqual((await large("a")).status, 202)
-        filler = fill(place)
-        refused = await large("c")
-        self.assertEqual((refused.status, refused.json["error_name"]), (503, "SERVICE_UNAVAILABLE"))
-        self.assertIn(f"No space left on device in {place}", refused.json["error_message"])
-        self.assertEqual(await self.new_source(daemon, "b"), 202)
-        filler.unlink()
-        self.assertEqual((await large("c")).status, 202)
-        self.check_log(daemon)
 
 
 class LostLogTests(LoadCase):

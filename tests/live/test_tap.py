@@ -8,6 +8,7 @@ import signal
 import socket
 import sqlite3
 import stat
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,17 @@ import treq
 import treq.client
 from cryptography.fernet import Fernet
 from twisted.internet.defer import Deferred
-from twisted.web.client import Agent, HTTPConnectionPool
+from twisted.web.client import Agent
 from twisted.web.iweb import IBodyProducer
 from zope.interface import implementer
 
 from svcd.cli.doctor import examine
-from svcd.runtime.tasks import with_deadline
-from svcd.settings import load, schema
+from svcd.runtime.tasks import gather, with_deadline
+from svcd.settings import load
 from tests.support.database.releases import make_premature
 from tests.support.disks import fill, small_disk
 from tests.support.live import Tenant
-from tests.support.processes import Daemon, DaemonCase, Ended, Program, reactor, run, send, until
+from tests.support.processes import Daemon, DaemonCase, Program, reactor, run, send, until
 
 LISTEN = ["--set", "server.listen=tcp:127.0.0.1:0", "--set", "cloud.listen=tcp:127.0.0.1:0"]
 
@@ -38,24 +39,48 @@ class RefusalTests(DaemonCase):
         folder = state or self.mktemp()
         command = ["twistd", "-n", "--pidfile=", "svcd", "--set", f"server.state_dir={folder}"]
         ended = await run(*command, *LISTEN, *flags)
-        return self.check(ended, code)
-
-    def check(self, ended: Ended, code: int) -> str:
         self.assertEqual(ended.code, code, ended)
         lines = ended.err.splitlines()
         self.assertEqual(len(lines), 1, ended.err)
         self.assertTrue(lines[0].startswith("svcd: "), lines)
         return lines[0]
 
-    async def test_unknown_setting_is_2(self) -> None:
-        """With the nearest name."""
-        line = await self.refused(2, "--set", "server.lisen=x")
-        self.assertIn("unknown setting server.lisen (--set); did you mean server.listen?", line)
-
-    async def test_wrong_value_is_2(self) -> None:
-        """With what was expected."""
-        line = await self.refused(2, "--set", "auth.mode=maybe")
-        self.assertIn("expected one of none, keystone, got 'maybe'", line)
+    async def test_wrong_flags_and_settings_are_2(self) -> None:
+        """With the nearest name, what was expected, or all that is missing."""
+        listen, named = "server.listen", "tcp:8386:nonsense=1"
+        told = await gather(
+            [
+                partial(self.refused, 2, *flags)
+                for flags in (
+                    ("--bogus",),
+                    ("--config", "/none.toml"),
+                    ("--set", "server.lisen=x"),
+                    ("--set", "auth.mode=maybe"),
+                    ("--set", "plugins.enabled=nope"),
+                    ("--set", f"{listen}=8386"),
+                    ("--set", f"{listen}=myhost:8386"),
+                    ("--set", f"{listen}={named}", "--set", "auth.allow_none=true"),
+                    ("--set", "cloud.kind=openstack"),
+                )
+            ],
+            2,
+        )
+        for line, words in zip(
+            told,
+            (
+                "--bogus",
+                "/none.toml",
+                "unknown setting server.lisen (--set); did you mean server.listen?",
+                "expected one of none, keystone, got 'maybe'",
+                "'nope', but no distribution has this name; there are vanilla, fake",
+                "server.listen: 8386 does not say how to listen: write tcp:127",
+                "server.listen: 'myhost:8386' begins with no kind of endpoint: write",
+                "write server.listen as tcp:HOST:PORT",
+                "cloud.auth_url, cloud.username, cloud.password, cloud.project",
+            ),
+            strict=True,
+        ):
+            self.assertIn(words, line)
 
     async def test_full_disk_of_the_database_is_1(self) -> None:
         """At the first start; the next one, with room, makes the tables."""
@@ -74,34 +99,6 @@ class RefusalTests(DaemonCase):
         upgraded.settings["server.state_dir"] = str(state)
         await upgraded.start()
         self.assertEqual((await upgraded.stop()).code, 0)
-
-    async def test_unknown_flag_is_2(self) -> None:
-        """Usage."""
-        self.assertIn("--bogus", await self.refused(2, "--bogus"))
-
-    async def test_missing_file_is_2(self) -> None:
-        """Named."""
-        self.assertIn("/none.toml", await self.refused(2, "--config", "/none.toml"))
-
-    async def test_unknown_distribution_is_2(self) -> None:
-        """With those that there are."""
-        line = await self.refused(2, "--set", "plugins.enabled=nope")
-        self.assertIn("'nope', but no distribution has this name; there are vanilla, fake", line)
-
-    async def test_wrong_endpoint_is_2(self) -> None:
-        """With how to write it."""
-        line = await self.refused(2, "--set", "server.listen=8386")
-        self.assertIn("server.listen: 8386 does not say how to listen: write tcp:127", line)
-        line = await self.refused(2, "--set", "server.listen=myhost:8386")
-        self.assertIn("server.listen: 'myhost:8386' begins with no kind of endpoint: write", line)
-        more = ("--set", "server.listen=tcp:8386:nonsense=1", "--set", "auth.allow_none=true")
-        line = await self.refused(2, *more)
-        self.assertIn("write server.listen as tcp:HOST:PORT", line)
-
-    async def test_cloud_without_user_is_2(self) -> None:
-        """All that is missing."""
-        line = await self.refused(2, "--set", "cloud.kind=openstack")
-        self.assertIn("cloud.auth_url, cloud.username, cloud.password, cloud.project", line)
 
     async def test_taken_port_is_1(self) -> None:
         """Of the API and of the cloud."""
@@ -122,11 +119,16 @@ class RefusalTests(DaemonCase):
         self.assertIn("choose another server.state_dir", line)
         self.assertEqual(file.read_text(), "mine")
 
+    async def stopped(self) -> Daemon:
+        """A daemon that has run."""
+        made = self.daemon()
+        await made.start()
+        await made.stop()
+        return made
+
     async def test_newer_schema_is_1(self) -> None:
         """The database is left as it is."""
-        first = self.daemon()
-        await first.start()
-        await first.stop()
+        first = await self.stopped()
         with sqlite3.connect(first.state / "svcd.sqlite") as database:
             database.execute("insert into schema_version values (9999, '2030-01-01', 9999)")
         database.close()
@@ -135,9 +137,7 @@ class RefusalTests(DaemonCase):
 
     async def test_development_version_is_1(self) -> None:
         """The line names the file and the way out; the database is left as it is."""
-        first = self.daemon()
-        await first.start()
-        await first.stop()
+        first = await self.stopped()
         path = first.state / "svcd.sqlite"
         make_premature(path)
         before = path.read_bytes()
@@ -159,9 +159,7 @@ class RefusalTests(DaemonCase):
 
     async def test_open_key_is_1(self) -> None:
         """With the command that mends it."""
-        first = self.daemon()
-        await first.start()
-        await first.stop()
+        first = await self.stopped()
         key = first.state / "seal.key"
         key.chmod(0o644)
         self.assertIn(f"chmod 600 {key}", await self.refused(1, state=str(first.state)))
@@ -197,58 +195,38 @@ class RefusalTests(DaemonCase):
         findings = examine(load(None, {}, flags).settings)
         return "".join(f.text for f in findings if f.what == "seal key" and not f.good)
 
-    async def test_second_daemon_in_a_state_folder_is_1(self) -> None:
-        """The first one goes on."""
+    async def test_second_daemon_is_1_and_the_first_goes_on(self) -> None:
+        """In the state folder, and on the database file, here by a link from another folder."""
         first = self.daemon()
         endpoints = await first.start()
         line = await self.refused(1, state=str(first.state))
         self.assertIn(f"is in use by process {first.program.pid}", line)
-        self.assertEqual(json.loads((first.state / "endpoints.json").read_text()), endpoints)
-        self.assertEqual((await send("GET", endpoints["api"] + "/healthz")).status, 200)
-
-    async def test_second_daemon_on_a_database_file_is_1(self) -> None:
-        """Both would do all the work. It has a state folder of its own, and a link to the file."""
-        first = self.daemon()
-        endpoints = await first.start()
         link = Path(self.mktemp()).absolute()
         link.symlink_to(first.state.absolute() / "svcd.sqlite")
         line = await self.refused(1, "--set", f"database.url=sqlite:///{link}")
         self.assertIn(f"the database {link} is in use by process {first.program.pid};", line)
+        self.assertEqual(json.loads((first.state / "endpoints.json").read_text()), endpoints)
         self.assertEqual((await send("GET", endpoints["api"] + "/healthz")).status, 200)
 
 
 class LifeTests(DaemonCase):
     """It runs and ends well."""
 
-    async def test_sigterm_and_sigint_end_with_0(self) -> None:
-        """Endpoints are there while it serves; stderr stays empty."""
-        for number in (signal.SIGTERM, signal.SIGINT):
+    async def ended_by(self, daemon: Daemon, *numbers: signal.Signals) -> None:
+        """It ends with 0, an empty stderr, and without endpoints."""
+        for number in numbers:
+            daemon.program.signal(number)
+        ended = await daemon.program.end(20)
+        self.assertEqual((ended.code, ended.err), (0, ""), ended)
+        self.assertFalse((daemon.state / "endpoints.json").exists())
+
+    async def test_signals_end_it_with_0(self) -> None:
+        """Impatience does no harm."""
+        for numbers in ([signal.SIGTERM], [signal.SIGINT, signal.SIGINT, signal.SIGTERM]):
             daemon = self.daemon()
             endpoints = await daemon.start()
             self.assertEqual(endpoints["pid"], daemon.program.pid)
-            daemon.program.signal(number)
-            ended = await daemon.program.end(20)
-            self.assertEqual((ended.code, ended.err), (0, ""), ended)
-            self.assertFalse((daemon.state / "endpoints.json").exists())
-
-    async def test_two_signals_end_it_once(self) -> None:
-        """Impatience does no harm."""
-        daemon = self.daemon()
-        await daemon.start()
-        daemon.program.signal(signal.SIGINT)
-        daemon.program.signal(signal.SIGINT)
-        daemon.program.signal(signal.SIGTERM)
-        ended = await daemon.program.end(20)
-        self.assertEqual((ended.code, ended.err), (0, ""), ended)
-
-    async def test_start_up_time(self) -> None:
-        """Printed; the bound is for a machine under heavy load."""
-        daemon = self.daemon()
-        before = reactor.seconds()
-        await daemon.start()
-        took_s = reactor.seconds() - before
-        print(f"\nthe daemon was ready after {took_s:.2f} s", end=" ")
-        self.assertLess(took_s, 20.0)
+            await self.ended_by(daemon, *numbers)
 
     async def test_endpoints_say_everything(self) -> None:
         """The operator's contract."""
@@ -318,18 +296,6 @@ class LifeTests(DaemonCase):
         self.assertEqual([line for line in lines if "factory" in line], [])
         self.assertTrue(any("GET /v1.1/demo/jobs answered 200" in line for line in lines), lines)
 
-    async def test_json_log(self) -> None:
-        """Each line is an object with time, level, logger and message."""
-        daemon = self.daemon(log__format="json", log__level="debug")
-        endpoints = await daemon.start()
-        await send("GET", endpoints["api"] + "/v1.1/demo/jobs", headers={"X-Request-Id": "req-1"})
-        await daemon.stop()
-        records = [json.loads(line) for line in daemon.said.splitlines()]
-        for record in records:
-            self.assertLessEqual({"time", "level", "logger", "message"}, set(record))
-        (access,) = [r for r in records if "/v1.1/demo/jobs answered" in r["message"]]
-        self.assertEqual((access["request"], access["tenant"]), ("req-1", "demo"))
-
     async def test_logfile_of_twistd(self) -> None:
         """`--logfile` is obeyed."""
         daemon = self.daemon()
@@ -344,34 +310,6 @@ class LifeTests(DaemonCase):
         program.signal(signal.SIGTERM)
         ended = await program.end()
         self.assertEqual((ended.code, ended.out), (0, ""))
-
-    async def test_settings_from_file_and_environment(self) -> None:
-        """The flag wins over the variable, the variable over the file."""
-        folder = Path(self.mktemp())
-        folder.mkdir()
-        (folder / "svcd.toml").write_text(
-            '[embedded]\ntenant = "from-file"\nusername = "from-file"\npassword = "from-file"\n'
-        )
-        state = folder / "state"
-        program = self.program(
-            "twistd", "-n", "--pidfile=", "svcd", "--config", "svcd.toml",
-            "--set", "server.state_dir=state", *LISTEN, "--set", "embedded.tenant=from-flag",
-            environment={
-                "SVCD_EMBEDDED_TENANT": "from-variable", "SVCD_EMBEDDED_USERNAME": "from-variable"
-            },
-            folder=str(folder),
-        )  # fmt: skip
-
-        async def ready() -> bool:
-            self.assertIsNone(program.code, program.err)
-            return (state / "endpoints.json").exists()
-
-        await until(ready, "endpoints.json", 30)
-        told = json.loads((state / "endpoints.json").read_text())
-        self.assertEqual(
-            (told["tenant"], told["username"], told["password"]),
-            ("from-flag", "from-variable", "from-file"),
-        )
 
     async def test_request_in_flight_is_finished(self) -> None:
         """An upload that is half way when the daemon is told to stop is stored."""
@@ -403,20 +341,6 @@ class LifeTests(DaemonCase):
         url = f"{(await daemon.start())['api']}/v1.1/{told['tenant']}/job-binary-internals"
         read = await send("GET", f"{url}/{stored['id']}/data")
         self.assertEqual(read.body, b"a" * 50_000 + b"b" * 50_000)
-
-    async def test_idle_connection_does_not_delay_the_stop(self) -> None:
-        """Keep-alive connections are closed at once."""
-        daemon = self.daemon()
-        told = await daemon.start()
-        pool = HTTPConnectionPool(reactor)
-        client = treq.client.HTTPClient(Agent(reactor, pool=pool))
-        await treq.content(await client.get(told["api"] + "/healthz"))
-        before = reactor.seconds()
-        ended = await daemon.stop()
-        took_s = reactor.seconds() - before
-        await pool.closeCachedConnections()
-        self.assertEqual((ended.code, ended.err), (0, ""), ended)
-        self.assertLess(took_s, 5.0)
 
     async def test_cloud_alone(self) -> None:
         """It says where it serves, and ends with 0."""
@@ -470,14 +394,6 @@ class LifeTests(DaemonCase):
         self.assertEqual((await second.stop()).code, 0)
         self.assertEqual(json.loads((cloud.state / "endpoints.json").read_text()), told)
 
-    async def test_killed_daemon_leaves_a_folder_that_can_be_used(self) -> None:
-        """The lock goes with the process."""
-        daemon = self.daemon()
-        await daemon.start()
-        await daemon.kill()
-        await daemon.start()
-        self.assertEqual((await daemon.stop()).code, 0)
-
     async def test_terminated_while_starting(self) -> None:
         """No endpoints are left by a start that goes on behind the stop."""
         daemon = self.daemon()
@@ -487,50 +403,36 @@ class LifeTests(DaemonCase):
             return "Starting, process" in program.out
 
         await until(running, "the first log line", 30, 0.001)
-        program.signal(signal.SIGTERM)
-        ended = await program.end(20)
-        self.assertEqual((ended.code, ended.err), (0, ""), ended)
-        self.assertFalse((daemon.state / "endpoints.json").exists())
-
-
-class HelpTests(DaemonCase):
-    """What it can do is said by itself."""
-
-    async def test_help_lists_every_setting(self) -> None:
-        """With default and meaning, for both programs."""
-        for kind in ("svcd", "svcd-cloud"):
-            before = reactor.seconds()
-            ended = await run("twistd", "-n", kind, "--help")
-            print(f"\n{kind} --help took {reactor.seconds() - before:.2f} s", end=" ")
-            self.assertEqual((ended.code, ended.err), (0, ""))
-            words = ended.out.split()
-            self.assertEqual([key for key in schema() if key not in words], [])
-            self.assertIn("--config", ended.out)
-            self.assertIn("[tcp:127.0.0.1:8386]", ended.out)
-
-    async def test_twistd_lists_the_programs(self) -> None:
-        """By the names that operators know."""
-        ended = await run("twistd", "--help")
-        for text in ("svcd ", "svcd-cloud "):
-            self.assertIn(text, ended.out)
+        await self.ended_by(daemon, signal.SIGTERM)
 
 
 class SecretTests(DaemonCase):
-    """No line of a log, not even at debug level, holds a secret."""
+    """Passwords, tokens, keys and bodies, while a cluster and records live."""
 
-    async def test_nothing_secret_is_logged(self) -> None:
-        """Passwords, tokens, keys and bodies, while clusters and jobs live."""
+    async def test_no_secret_is_logged_or_stored_in_the_clear(self) -> None:
+        """Not even at debug level; the database has them sealed."""
         daemon = self.daemon(
             log__level="debug", embedded__password="pass-of-the-user", log__format="json"
         )
-        await daemon.start()
-        secrets = await _use_secrets(daemon)
+        tenant = Tenant(await daemon.start())
+        account = {"user": "u", "password": "pass-one"}
+        source = {"name": "s", "type": "objstore", "url": "objstore://c.svcd/in"}
+        await tenant.done("POST", "/data-sources", {**source, "credentials": account})
+        binary = {"name": "b", "url": "objstore-internal://c/o"}
+        account = {"user": "u", "password": "pass-two"}
+        await tenant.done("POST", "/job-binaries", {**binary, "extra": account})
+        await tenant.until_active(await tenant.new_cluster("c", 1))
+        clusters = f"{tenant.api}/v1.1/{tenant.tenant}/clusters"
+        await send("GET", clusters, headers={"X-Auth-Token": "token-of-nobody"})
         await daemon.stop()
+        secrets = ["pass-one", "pass-two", "token-of-nobody"]
         key = (daemon.state / "seal.key").read_text().strip()
         for secret in [*secrets, "pass-of-the-user", key, "PRIVATE KEY", "gAAAA"]:
             self.assertNotIn(secret, daemon.said)
+        files = [path for path in daemon.state.iterdir() if "sqlite" in path.name]
+        stored = b"".join(path.read_bytes() for path in files)
         for secret in secrets:
-            self.assertNotIn(secret.encode(), _stored(daemon.state))
+            self.assertNotIn(secret.encode(), stored)
 
 
 @implementer(IBodyProducer)
@@ -563,43 +465,3 @@ class _SlowBody:
 
     def stopProducing(self) -> None:
         """The server has gone."""
-
-
-async def _use_secrets(daemon: Daemon) -> list[str]:
-    """Do things in which secrets take part; the secrets."""
-    told = daemon.endpoints
-    api = f"{told['api']}/v1.1/{told['tenant']}"
-
-    async def post(path: str, body: object) -> Any:
-        reply = await send("POST", api + path, json=body)
-        assert reply.status == 202, reply
-        return reply.json
-
-    image = next(i["id"] for i in told["images"] if i["name"] == "plain")
-    await post(f"/images/{image}", {"username": "svcd"})
-    source = {"name": "s", "type": "objstore", "url": "objstore://c.svcd/in"}
-    await post("/data-sources", {**source, "credentials": {"user": "u", "password": "pass-one"}})
-    binary = {"name": "b", "url": "objstore-internal://c/o"}
-    await post("/job-binaries", {**binary, "extra": {"user": "u", "password": "pass-two"}})
-    made = await post(
-        "/clusters",
-        {
-            "name": "c", "plugin_name": "fake", "engine_version": "0.1",
-            "default_image_id": image, "user_keypair_id": "demo",
-            "node_groups": [{"name": "a", "count": 1, "flavor_id": "2",
-                             "node_processes": ["namenode"]}],
-        },
-    )  # fmt: skip
-
-    async def active() -> bool:
-        reply = await send("GET", f"{api}/clusters/{made['cluster']['id']}")
-        return bool(reply.json["cluster"]["status"] == "Active")
-
-    await until(active, "Active", 60)
-    await send("GET", f"{api}/clusters", headers={"X-Auth-Token": "token-of-nobody"})
-    return ["pass-one", "pass-two", "token-of-nobody"]
-
-
-def _stored(state: Path) -> bytes:
-    """All bytes of the daemon's own database."""
-    return b"".join(state.joinpath(n).read_bytes() for n in os.listdir(state) if "sqlite" in n)

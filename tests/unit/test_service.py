@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from svcd.model.requests import NewCluster
 from svcd.provisioning.distributions.registry import Distributions
 from svcd.provisioning.engines import Engines
 from svcd.service import connect_rules
 from svcd.settings import CloudSettings
 from svcd.testing import FakeService, FakeServiceMixin
 from tests.contract.store.rows import cluster
-from tests.support.fakes import Api, cluster_body
+from tests.support.fakes import Api
+from tests.unit.resources.bodies import LEAST, WHOLE
 
 
 class ConnectRulesTests(SynchronousTestCase):
@@ -40,13 +42,6 @@ class ConnectRulesTests(SynchronousTestCase):
 class DaemonTests(FakeServiceMixin, SynchronousTestCase):
     """The rooms know of each other what they need."""
 
-    def test_readiness_names_the_parts(self) -> None:
-        """The store, and the cloud where svcd can log in or not."""
-        svcd = self.fake_service()
-        answer = svcd.call("GET", "/readyz")
-        self.assertEqual((answer.status, answer.json["status"]), (200, "ready"))
-        self.assertEqual(set(answer.json["parts"]), {"store", "cloud"})
-
     def test_execution_starts_as_soon_as_its_cluster_is_active(self) -> None:
         """The controller of clusters wakes that of jobs: no tick is waited for."""
         svcd = self.fake_service({"workflow.poll_s": "500"})
@@ -60,9 +55,8 @@ class DaemonTests(FakeServiceMixin, SynchronousTestCase):
         """Told at once, while it is still being built."""
         svcd = self.fake_service()
         api = Api(svcd)
-        body = cluster_body(svcd, "plain", 1)
-        processes = ["namenode", "datanode", "resourcemanager", "nodemanager"]
-        body["node_groups"] = [{**body["node_groups"][0], "count": 1, "node_processes": processes}]
+        group = {**WHOLE, "node_processes": ["namenode", "datanode"]}
+        body = {**LEAST[NewCluster], "node_groups": [group]}
         cluster_id = api.post("/clusters", body)["cluster"]["id"]
         source, target = api.new_sources()
         path = f"/jobs/{api.new_job()}/execute"
@@ -83,41 +77,20 @@ class DaemonTests(FakeServiceMixin, SynchronousTestCase):
         self.assertEqual(shown["info"]["status"], "KILLED")
         api.get(f"/clusters/{cluster_id}", 404)
 
-    def execute_on_transient(self, svcd: FakeService, configs: dict[str, str]) -> tuple[Api, str]:
+    def execute_on_transient(self, configs: dict[str, str]) -> tuple[FakeService, Api, str]:
         """An execution on a cluster that is made for it."""
+        svcd = self.fake_service({"provisioning.transient_poll_s": "5"})
         api = Api(svcd)
         job_id, (source, target) = api.new_job(), api.new_sources()
-        template = {
-            "name": "short",
-            "plugin_name": "fake",
-            "engine_version": "0.1",
-            "default_image_id": svcd.image_id,
-            "user_keypair_id": svcd.keypair,
-            "node_groups": [
-                {
-                    "name": "all",
-                    "count": 1,
-                    "flavor_id": svcd.flavor_id,
-                    "node_processes": [
-                        "namenode", "datanode", "resourcemanager", "nodemanager",
-                        "historyserver", "oozie",
-                    ],
-                }
-            ],
-        }  # fmt: skip
-        body = {
-            "cluster": template,
-            "input_id": source,
-            "output_id": target,
-            "job_configs": {"configs": configs},
-        }
+        cluster = {**LEAST[NewCluster], "user_keypair_id": svcd.keypair}
+        body = {"cluster": cluster, "input_id": source, "output_id": target}
+        body["job_configs"] = {"configs": configs}
         made = api.post(f"/jobs/{job_id}/execute", body)["job_execution"]
-        return api, made["id"]
+        return svcd, api, made["id"]
 
     def test_transient_cluster_goes_when_its_job_is_done(self) -> None:
         """`cluster` in an execute request makes one."""
-        svcd = self.fake_service({"provisioning.transient_poll_s": "5"})
-        api, execution = self.execute_on_transient(svcd, {})
+        svcd, api, execution = self.execute_on_transient({})
         shown = api.until_over(execution)
         self.assertEqual(shown["info"]["status"], "SUCCEEDED")
         svcd.advance(300)
@@ -126,8 +99,7 @@ class DaemonTests(FakeServiceMixin, SynchronousTestCase):
 
     def test_transient_cluster_goes_when_its_running_job_is_deleted(self) -> None:
         """Though nothing tells of the job any more."""
-        svcd = self.fake_service({"provisioning.transient_poll_s": "5"})
-        api, execution = self.execute_on_transient(svcd, {"svcd.fake.outcome": "hang"})
+        svcd, api, execution = self.execute_on_transient({"svcd.fake.outcome": "hang"})
         svcd.advance(60)
         self.assertEqual(api.get(f"/job-executions/{execution}")["info"]["status"], "RUNNING")
         api.delete(f"/job-executions/{execution}")

@@ -20,25 +20,18 @@ class OptionsTests(SynchronousTestCase):
         options.parseOptions(flags)
         return options
 
-    def test_set_and_config(self) -> None:
-        """Flags win over the file; each setting remembers where it came from."""
+    def test_flags_and_environment_and_file_make_the_settings(self) -> None:
+        """`tests.unit.test_settings` has which of them wins."""
         file = Path(self.mktemp())
-        file.write_text('[server]\nlisten = "tcp:localhost:1"\ndrain_s = 1\n')
+        file.write_text("[server]\ndrain_s = 1\n")
+        self.patch(tap.os, "environ", {"SVCD_EMBEDDED_TENANT": "acme"})
         loaded = self.parsed("--config", str(file), "--set", "server.listen=tcp:localhost:2").loaded
         assert loaded is not None
+        given = loaded.settings
         self.assertEqual(
-            (loaded.settings.server.listen, loaded.settings.server.drain_s),
-            ("tcp:localhost:2", 1.0),
+            (given.server.listen, given.server.drain_s, given.embedded.tenant),
+            ("tcp:localhost:2", 1.0, "acme"),
         )
-        self.assertEqual(loaded.sources["server.listen"], "--set")
-        self.assertEqual(loaded.sources["server.drain_s"], str(file))
-
-    def test_environment(self) -> None:
-        """SVCD_SECTION_KEY."""
-        self.patch(tap.os, "environ", {"SVCD_EMBEDDED_TENANT": "acme"})
-        loaded = self.parsed().loaded
-        assert loaded is not None
-        self.assertEqual(loaded.settings.embedded.tenant, "acme")
 
     def test_help_lists_every_setting_with_default_and_meaning(self) -> None:
         """In the order of the sections; secrets have no default to show but the demo's."""
@@ -54,18 +47,17 @@ class OptionsTests(SynchronousTestCase):
                 self.parsed(*flags)
             self.assertEqual(raised.exception.code, 2)
 
+    def printed(self, code: str) -> list[str]:
+        """The words that a Python program prints."""
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        )
+        return done.stdout.split()
+
     def test_help_is_quick(self) -> None:
         """The rooms are not imported for it: that takes most of the time of a start."""
         code = "import sys, svcd.tap, svcd.tap_cloud; print('svcd.service' in sys.modules)"
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=Path(__file__).parents[2],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-        )
-        self.assertEqual(done.stdout, "False\n")
+        self.assertEqual(self.printed(code), ["False"])
 
     def test_a_daemon_keeps_no_source_of_generated_methods(self) -> None:
         """Nothing but a debugger reads it."""
@@ -76,10 +68,7 @@ class OptionsTests(SynchronousTestCase):
             "tap.make(tap.Options(), service.DaemonService)\n"
             "print(before > 200, kept())"
         )
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
-        )
-        self.assertEqual(done.stdout.split(), ["True", "0"])
+        self.assertEqual(self.printed(code), ["True", "0"])
 
     def test_the_imports_of_a_daemon_make_no_full_collection(self) -> None:
         """Nor do collections at the start walk what the modules have made."""
@@ -92,10 +81,7 @@ class OptionsTests(SynchronousTestCase):
             "frozen, walked = gc.get_freeze_count(), len(gc.get_objects())\n"
             "print(any(full), gc.get_threshold() == before, frozen > walked)"
         )
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
-        )
-        self.assertEqual(done.stdout.split(), ["False", "True", "True"])
+        self.assertEqual(self.printed(code), ["False", "True", "True"])
 
     def test_plugins_are_found(self) -> None:
         """Both programs, with the modules that make them."""
