@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import socket
-import sqlite3
 import stat
 from functools import partial
 from pathlib import Path
@@ -23,7 +22,6 @@ from zope.interface import implementer
 from svcd.cli.doctor import examine
 from svcd.runtime.tasks import gather, with_deadline
 from svcd.settings import load
-from tests.support.database.releases import make_premature
 from tests.support.disks import fill, small_disk
 from tests.support.live import Tenant
 from tests.support.processes import Daemon, DaemonCase, Program, reactor, run, send, until
@@ -118,51 +116,6 @@ class RefusalTests(DaemonCase):
         line = await self.refused(1, state=str(file))
         self.assertIn("choose another server.state_dir", line)
         self.assertEqual(file.read_text(), "mine")
-
-    async def stopped(self) -> Daemon:
-        """A daemon that has run."""
-        made = self.daemon()
-        await made.start()
-        await made.stop()
-        return made
-
-    async def test_newer_schema_is_1(self) -> None:
-        """The database is left as it is."""
-        first = await self.stopped()
-        with sqlite3.connect(first.state / "svcd.sqlite") as database:
-            database.execute("insert into schema_version values (9999, '2030-01-01', 9999)")
-        database.close()
-        line = await self.refused(1, state=str(first.state))
-        self.assertIn("/svcd.sqlite has schema 9999, this release knows", line)
-
-    async def test_development_version_is_1(self) -> None:
-        """The line names the file and the way out; the database is left as it is."""
-        first = await self.stopped()
-        path = first.state / "svcd.sqlite"
-        make_premature(path)
-        before = path.read_bytes()
-        line = await self.refused(1, state=str(first.state))
-        self.assertIn(f"{path} has schema 18 of a development version of svcd, and", line)
-        self.assertIn("begins with schema 19: move it away, or name an empty state", line)
-        self.assertEqual(path.read_bytes(), before)
-
-    async def test_broken_key_is_1(self) -> None:
-        """No new key in its place: the stored secrets would be lost."""
-        folder = Path(self.mktemp())
-        folder.mkdir()
-        key = folder / "seal.key"
-        key.touch(0o600)
-        key.write_text("nonsense")
-        line = await self.refused(1, state=str(folder))
-        self.assertIn(f"key file {key.absolute()} holds no key", line)
-        self.assertEqual(key.read_text(), "nonsense")
-
-    async def test_open_key_is_1(self) -> None:
-        """With the command that mends it."""
-        first = await self.stopped()
-        key = first.state / "seal.key"
-        key.chmod(0o644)
-        self.assertIn(f"chmod 600 {key}", await self.refused(1, state=str(first.state)))
 
     async def test_key_of_another_database_is_1(self) -> None:
         """Better than clusters and jobs that fail one by one."""

@@ -7,10 +7,8 @@ from typing import Any
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.model.cloud import Flavor, Network, Usage
+from svcd.model.cloud import Flavor, Network
 from svcd.model.requests import NewCluster
-from svcd.ports.cloud import CloudError
-from svcd.ports.faults import Fault
 from svcd.resources.cloud_offer import offer
 from svcd.testing import Effect, FakeService, FaultRule
 from tests.unit.resources.bodies import LEAST, WHOLE
@@ -131,12 +129,6 @@ class CloudOfferTests(SynchronousTestCase):
         self.assertEqual({each["part"] for each in found["failed"]}, {"servers", "networks"})
         self.assertEqual([(e["id"], e["name"]) for e in found["flavors"]], [("a?", "?")])
 
-    def test_without_any_part_the_request_fails(self) -> None:
-        for where in ("compute", "image", "volume", "network"):
-            self.svcd.faults.add(FaultRule(where=where, status=500))
-        answer = self.svcd.call("GET", "/v1.1/demo/cloud")
-        self.assertEqual((answer.status, answer.json["error_name"]), (502, "PLATFORM_ERROR"))
-
 
 class OfferTests(SynchronousTestCase):
     """The answer of the parts."""
@@ -151,18 +143,3 @@ class OfferTests(SynchronousTestCase):
         self.assertEqual((found.flavors[0].id, found.flavors[-1].id), ("1000", "1"))
         self.assertEqual((found.cut, len(found.networks)), (["flavors"], 1000))
         self.assertEqual(found.keypairs, ["a", "b"])
-
-    def test_quotas_and_failures_keep_their_order(self) -> None:
-        """A part that is absent from the catalog is a failure like others."""
-        usage = {"volumes": Usage(used=5, limit=4), "volume_gib": Usage(used=1, limit=None)}
-        error = CloudError("network", Fault.NOT_FOUND, "is not in the catalog")
-        found = offer({"volumes": usage}, {"networks": error})
-        self.assertEqual(
-            [(each.resource, each.used, each.limit) for each in found.quota],
-            [("volumes", 5, 4), ("volume_gib", 1, None)],
-        )
-        self.assertEqual(
-            [(each.part, each.error_name, each.error_message) for each in found.failed],
-            [("networks", "NOT_FOUND", "network: is not in the catalog (not found)")],
-        )
-        self.assertEqual(usage["volumes"].left, 0)

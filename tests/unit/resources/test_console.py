@@ -21,10 +21,6 @@ LONGEST_MODULE = 400
 LIBRARIES = ("preact.js", "hooks.js", "htm.js")
 
 
-def without_blanks(style: str) -> str:
-    return re.sub(r"\s+", "", style).replace(";}", "}")
-
-
 class ServedTests(SynchronousTestCase):
     def service(self, **settings: str) -> FakeService:
         """settings: `section__key`."""
@@ -189,22 +185,6 @@ class FilesTests(SynchronousTestCase):
         self.assertEqual(re.findall(r"<script[^>]*>(.*?)</script>", page), [""])
         for address in re.findall(r'(?:src|href)="([^"]*)"', page):
             self.assertIn(address.removeprefix("/console/"), files())
-
-    def test_each_file_is_part_of_what_the_page_loads(self) -> None:
-        """A module that nothing imports would be forgotten."""
-        script, style = (files()[name].body.decode() for name in ("all.js", "all.css"))
-        for name, text in self.modules().items():
-            if name not in ("all.js", "app.js"):
-                self.assertIn(f"const ${name.removesuffix('.js')}=(()=>{{", script)
-                for module in re.findall(r'from\s*["\']([^"\']+)["\']', text):
-                    self.assertRegex(module, r"^\./\w+\.js$", name)
-        for name in files():
-            if name.endswith(".css"):
-                text = files()[name].body.decode()
-                rules = re.sub(r"/\*.*?\*/", "", text).splitlines()
-                for rule in rules:
-                    wanted = without_blanks(rule).removesuffix(";")
-                    self.assertIn(wanted, without_blanks(style))
 
     def test_each_import_is_exported(self) -> None:
         """A browser that reads them as one finds a missing name only when it is called."""

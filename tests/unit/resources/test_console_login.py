@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import frozen
-from twisted.internet.address import IPv4Address, UNIXAddress
 from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
-from twisted.web.http_headers import Headers
 
-from svcd.resources._addresses import Addresses
 from svcd.testing import Answer, FakeService
 
 ALICE = {"user": "alice", "domain": "Default", "password": "alice"}
@@ -165,37 +161,3 @@ class ConsoleLoginTests(SynchronousTestCase):
         self.assertEqual((setup["auth"], setup["password_login"]), ("keystone", False))
         self.api = self.service(auth__mode="keystone", console__enabled="false")
         self.assertIn("X-Auth-Token is missing", self.refused(401, ALICE))
-
-
-@frozen
-class _Request:
-    """A request with a peer, TLS or not, and headers."""
-
-    peer: Any
-    secure: bool
-    requestHeaders: Headers
-
-    def getClientAddress(self) -> Any:
-        return self.peer
-
-    def isSecure(self) -> bool:
-        return self.secure
-
-
-class OriginTests(SynchronousTestCase):
-    def test_which_requests_nobody_can_read(self) -> None:
-        """TLS, loopback and socket files, unless a proxy says `http`."""
-        far, near = (IPv4Address("TCP", host, 1) for host in ("192.0.2.1", "127.0.0.1"))
-        for peer, tls, proto, secure in (
-            (far, False, "", False),
-            (far, False, "https", False),
-            (far, True, "", True),
-            (near, False, "", True),
-            (near, False, "https", True),
-            (near, False, "https, http", False),
-            (near, False, "HTTP", False),
-            (UNIXAddress(None), False, "", True),
-        ):
-            headers = Headers({"X-Forwarded-Proto": [proto]} if proto else {})
-            found = Addresses().origin(_Request(peer, tls, headers))
-            self.assertEqual(found.is_secure, secure, (peer, tls, proto))

@@ -43,67 +43,9 @@ class OpenApiTests(SynchronousTestCase):
                 named = [p["name"] for p in operation["parameters"] if p["in"] == "path"]
                 self.assertEqual([f"{{{n}}}" in path for n in named], [True] * len(named))
 
-    def test_each_post_that_creates_takes_an_idempotency_key(self) -> None:
-        """The other requests have none."""
-        taking = {
-            path.removeprefix("/v1.1/{tenant_id}")
-            for path, item in self.document["paths"].items()
-            for method, operation in item.items()
-            if "Idempotency-Key" in [p["name"] for p in operation["parameters"]]
-            and (method, path[:5]) == ("post", "/v1.1")
-        }
-        convert = "/plugins/{plugin_name}/{version}/convert-config"
-        self.assertEqual(
-            taking,
-            {
-                convert,
-                f"{convert}/{{template_name}}",
-                "/cluster-templates",
-                "/clusters",
-                "/data-sources",
-                "/job-binaries",
-                "/jobs",
-                "/jobs/{job_id}/execute",
-                "/node-group-templates",
-            },
-        )
-
     def operation(self, path: str, method: str) -> dict[str, Any]:
         found: dict[str, Any] = self.document["paths"][path][method]
         return found
-
-    def test_requests_with_a_dry_run_describe_their_plans(self) -> None:
-        """Only v1.1 has them."""
-        found = {
-            path: operation["responses"]["200"]["content"]["application/json"]["schema"]
-            for path, item in self.document["paths"].items()
-            for operation in item.values()
-            if "dry_run" in [p["name"] for p in operation["parameters"]]
-        }
-
-        def wrapped(name: str) -> dict[str, Any]:
-            inner = {"$ref": f"#/components/schemas/{name}"}
-            return {"type": "object", "properties": {"plan": inner}, "required": ["plan"]}
-
-        base = "/v1.1/{tenant_id}"
-        self.assertEqual(
-            found,
-            {
-                f"{base}/clusters": wrapped("ClusterPlan"),
-                f"{base}/clusters/{{cluster_id}}": wrapped("ClusterPlan"),
-                f"{base}/jobs/{{job_id}}/execute": wrapped("ExecutionPlan"),
-                **{
-                    f"{base}/{rows}": wrapped("RecordPlan")
-                    for rows in (
-                        "node-group-templates",
-                        "cluster-templates",
-                        "data-sources",
-                        "job-binaries",
-                        "jobs",
-                    )
-                },
-            },
-        )
 
     def test_it_is_valid(self) -> None:
         """By the judgement of openapi-spec-validator."""

@@ -17,7 +17,6 @@ from svcd.model.shapes import Shape
 from svcd.resources._policy import Needs
 from svcd.resources._route import RAW, Route
 from svcd.testing import FakeService
-from svcd.web.tree import segments_of
 from tests.support.api import daemon_of
 from tests.unit.resources.bodies import LEAST
 
@@ -74,19 +73,6 @@ class RoutesTests(SynchronousTestCase):
         for route in self.rest.routes():
             if "HEAD" in route.methods:
                 self.assertIn(route.spec.needs, (Needs.READ, Needs.OPEN), route.pattern)
-
-    def test_the_tree_agrees_with_klein(self) -> None:
-        """Every route is found by both, with the same values."""
-        for route in self.rest.routes():
-            path = path_of(route, "demo")
-            for method in route.methods:
-                expected, values = route.app.url_map.bind("a").match(path, method)
-                hit = self.rest.tree.find(segments_of(path.encode()) or [], method.encode())
-                assert hit is not None
-                self.assertIs(hit[0].methods[method.encode()], route)
-                self.assertEqual(route.endpoint, expected)
-                got = dict(zip(route.names, [v.decode() for v in hit[1]], strict=True))
-                self.assertEqual(got, values)
 
     def test_a_request_is_run_by_kleins_endpoint(self) -> None:
         """The entry of the app's `endpoints` answers, for every route of a whole daemon."""
