@@ -11,9 +11,8 @@ from attrs import evolve
 from svcd.model.execution_log import HEAD_BYTES, TAIL_BYTES, ExecutionLog, LogPart, LogSource
 from svcd.model.ids import ExecutionId
 from svcd.ports.store import Tx
-from svcd.settings import Limits
 from svcd.store.store import SqlStore
-from tests.contract.store.rows import OTHER, at, execution
+from tests.contract.store.rows import at, execution
 
 T = TypeVar("T")
 LOG = ExecutionId("e-1")
@@ -110,70 +109,8 @@ class ExecutionLogsContract:
         self.assertTrue(TAIL_BYTES <= len(tail) < TAIL_BYTES + 65_537, len(tail))
         self.assertEqual(self.log_part(id_, len(text) - 70_000).text, text[-70_000:])
 
-    def test_an_offset_within_the_gap(self) -> None:
-        """The line tells what is missing from there on; the title is that of the text behind it."""
-        id_ = self.logged()
-        for number in range(30):
-            self.append_log(id_, b"==> node attempt_%d stdout <==\n" % number + b"x\n" * 25_000)
-        whole = self.log_part(id_)
-        end = whole.end - len(whole.text.partition(b"[svcd: ")[2].split(b"\n", 2)[2])
-        found = self.log_part(id_, end - 1000).text.decode()
-        self.assertRegex(
-            found,
-            rf"\A\[svcd: 1000 bytes are missing here, from byte {end - 1000} of this log on: .*\n"
-            rf"==> node attempt_{(end - 1) // 50_029} stdout <==\nx\n",
-        )
-        self.assertEqual(
-            whole.text.partition(b"[svcd: ")[2].split(b"\n", 1)[1].decode(),
-            found.partition("\n")[2],
-        )
-        self.assertEqual(self.log_part(id_, end).text.decode(), found.split("\n", 2)[2])
-        self.assertEqual(self.log_part(id_, whole.end).text, b"")
-
     def test_a_large_append_is_cut_between_characters(self) -> None:
         id_ = self.logged()
         text = ("\u20ac" * 100_000).encode()
         self.append_log(id_, text)
         self.assertEqual(self.log_part(id_, 3 * 65_000).text, text[3 * 65_000 :])
-
-    def test_a_log_goes_with_its_execution(self) -> None:
-        """And no log is written for one that is gone."""
-        id_ = self.logged()
-        self.append_log(id_, b"one")
-        self.now(lambda tx: tx.executions.drop(id_))
-        self.assertIsNone(self.now(lambda tx: tx.execution_logs.find(id_)))
-        self.assertFalse(self.append_log(id_, b"two"))
-
-    def test_the_oldest_logs_of_a_tenant_give_way(self) -> None:
-        """Their offsets stay, with nothing kept; other tenants lose nothing."""
-        limits = Limits(log_bytes=150_000)
-        self.store._limits = limits
-        ids = [self.logged(n) for n in (1, 2, 3)]
-        other = self.logged(4, tenant_id=OTHER)
-        for second, id_ in enumerate([other, *ids], 1):
-            self.append_log(id_, noise(100_000, second), second)
-        gone = "[svcd: {} bytes are missing here, from byte {} of this log on: {}]\n"
-        why = "svcd no longer keeps them"
-        self.assertEqual(
-            self.log_part(ids[0]),
-            LogPart(
-                start=100_000,
-                end=100_000,
-                complete=False,
-                text=gone.format(100_000, 0, why).encode(),
-                gap=True,
-            ),
-        )
-        self.assertEqual([len(self.log_part(id_).text) for id_ in ids[1:]], [100_000, 100_000])
-        self.assertEqual(len(self.log_part(other).text), 100_000)
-        self.assertTrue(self.append_log(ids[0], b"more", 9))
-        self.assertEqual(
-            self.log_part(ids[0], 5),
-            LogPart(
-                start=100_000,
-                end=100_004,
-                complete=False,
-                text=gone.format(99_995, 5, why).encode() + b"more",
-                gap=True,
-            ),
-        )

@@ -10,16 +10,14 @@ from typing import Any, TypeVar, cast
 from attrs import evolve
 
 from svcd import errors
-from svcd.model.cluster import Cluster, ClusterStatus
+from svcd.model.cluster import ClusterStatus
 from svcd.model.ids import (
     ClusterId,
     ClusterTemplateId,
     DataSourceId,
-    ExecutionId,
     JobBinaryId,
     JobBinaryInternalId,
     JobId,
-    TenantId,
 )
 from svcd.model.job import ExecutionStatus
 from svcd.ports.store import Page, Store, Tx
@@ -139,24 +137,23 @@ class FamiliesContract:
                 errors.NotFound, lambda tx, f=family, p=foreign: getattr(tx, f).page(TENANT, p)
             )
 
-    def test_check_of_a_new_record_raises_what_its_add_would(self) -> None:
-        """A name in use, in the same words; it writes nothing."""
-        for family in TAKEN:
+    def test_every_name_is_taken_once(self) -> None:
+        """The check says so in the words of the addition, and writes nothing; others may."""
+        for family, kind in TAKEN.items():
             first, second = MAKE[family](1), MAKE[family](2)
             self.put(family, first)
             self.tx(lambda tx, f=family, r=second: getattr(tx, f).check_new(r))
             self.assertEqual(self.ids(family, Page()), [first.id])
             twin = evolve(second, name=first.name)
-            texts = [
-                self.refused(
-                    errors.NameTaken,
-                    lambda tx, f=family, n=name, r=twin: getattr(getattr(tx, f), n)(r),
-                )
-                for name in ("check_new", "add")
-            ]
-            self.assertEqual(texts[0], texts[1])
+            texts = {
+                self.refused(kind, lambda tx, f=family, n=n, r=twin: getattr(getattr(tx, f), n)(r))
+                for n in ("check_new", "add")
+            }
+            (text,) = texts
+            self.assertIn(f"named {first.name!r} exists already", text)
             elsewhere = evolve(twin, tenant_id=OTHER)
             self.tx(lambda tx, f=family, r=elsewhere: getattr(tx, f).check_new(r))
+            self.put(family, elsewhere)
 
     def test_every_filter_selects(self) -> None:
         """Alone, together with the others and an unknown one, and with a value that nobody has."""
@@ -168,16 +165,6 @@ class FamiliesContract:
                              [MAKE[family](1).id, MAKE[family](2).id])  # fmt: skip
             for column in filters:
                 self.assertEqual(self.ids(family, Page(filters={column: "nobody's"})), [])
-
-    def test_every_name_is_taken_once(self) -> None:
-        """The error is the family's and names the name; other tenants may."""
-        for family, kind in TAKEN.items():
-            record = MAKE[family](1)
-            self.put(family, record)
-            twin = evolve(MAKE[family](2), name=record.name)
-            text = self.refused(kind, lambda tx, f=family, r=twin: getattr(tx, f).add(r))
-            self.assertIn(f"named {record.name!r} exists already", text)
-            self.put(family, evolve(twin, tenant_id=OTHER))
 
     def test_of_writers_at_once_one_has_the_name(self) -> None:
         """All others get the family's error, and nothing of them is left."""
@@ -191,21 +178,6 @@ class FamiliesContract:
             kinds = [type(each) for each in results]
             self.assertEqual((kinds.count(type(None)), kinds.count(kind)), (1, 5), family)
             self.assertEqual(len(self.ids(family, Page())), 1)
-
-    def test_instances_of_others_are_those_of_the_tenant_as_last_saved(self) -> None:
-        """A dropped cluster has none."""
-        grown = cluster(1)
-        grown = evolve(grown, node_groups=(evolve(grown.node_groups[0], count=5),))
-        for each in (cluster(1), cluster(2), cluster(3), cluster(4, tenant_id=OTHER)):
-            self.put("clusters", each)
-
-        def count(of: Cluster) -> int:
-            return cast("int", self.tx(lambda tx: tx.clusters.instances_of_others(of)))
-
-        self.assertEqual([count(cluster(2)), count(cluster(9))], [2, 3])
-        self.assertTrue(self.tx(lambda tx: tx.clusters.save(grown)))
-        self.tx(lambda tx: tx.clusters.drop(ClusterId("c-3")))
-        self.assertEqual([count(cluster(2)), count(cluster(1))], [5, 1])
 
     def test_figures_count_the_rows_of_all_tenants_by_status(self) -> None:
         """Unsettled clusters age from their newest request; settled ones and ends do not count."""
@@ -344,22 +316,8 @@ class FamiliesContract:
 
     # ---- executions ---------------------------------------------------------------------------
 
-    def test_execution_is_saved_by_compare_and_set(self) -> None:
-        """The first of two that read the same version wins; a row that is gone is not written."""
-        self.put("executions", execution())
-        first = execution(status=ExecutionStatus.RUNNING)
-        second = execution(status=ExecutionStatus.KILLED)
-        self.assertTrue(self.tx(lambda tx: tx.executions.save(first)))
-        self.assertFalse(self.tx(lambda tx: tx.executions.save(second)))
-        found = self.tx(lambda tx: tx.executions.find(ExecutionId("e-1")))
-        assert found is not None
-        self.assertEqual((found.status, found.version), (ExecutionStatus.RUNNING, 2))
-        self.tx(lambda tx: tx.executions.drop(ExecutionId("e-1")))
-        self.assertFalse(self.tx(lambda tx: tx.executions.save(found)))
-        self.assertIsNone(self.tx(lambda tx: tx.executions.find(ExecutionId("e-1"))))
-
     def test_of_writers_at_once_one_saves(self) -> None:
-        """Clusters and executions; nobody waits for ever, and the row has the winner's word."""
+        """The row has the winner's word; one that is gone is not written."""
         self.put("clusters", cluster())
         self.put("executions", execution())
         for family, make in (("clusters", cluster), ("executions", execution)):
@@ -373,6 +331,9 @@ class FamiliesContract:
             id_ = make(1).id
             found = self.tx(lambda tx, f=family, i=id_: getattr(tx, f).find(i))
             self.assertEqual((found.version, found.updated_at), (2, at(10 + results.index(True))))
+            self.tx(lambda tx, f=family, i=id_: getattr(tx, f).drop(i))
+            self.assertFalse(self.tx(lambda tx, f=family, r=found: getattr(tx, f).save(r)))
+            self.assertIsNone(self.tx(lambda tx, f=family, i=id_: getattr(tx, f).find(i)))
 
     def test_executions_of_a_cluster(self) -> None:
         """Oldest first, finished and hidden ones too."""
@@ -457,19 +418,6 @@ class FamiliesContract:
 
     # ---- binaries -----------------------------------------------------------------------------
 
-    def test_binary_of_no_bytes(self) -> None:
-        """Without a piece, and with an empty one."""
-        id_ = JobBinaryInternalId("jbi-1")
-        self.tx(lambda tx: tx.internals.begin(id_, TENANT, 0))
-        self.tx(lambda tx: tx.internals.finish(id_, evolve(internal(), datasize=0)))
-        self.assertIsNone(self.tx(lambda tx: tx.internals.piece(id_, 0)))
-        self.tx(lambda tx: tx.internals.begin("x", TENANT, 0))
-        self.tx(lambda tx: tx.internals.append("x", 0, b""))
-        other = evolve(internal("other"), id=JobBinaryInternalId("x"), datasize=0)
-        self.tx(lambda tx: tx.internals.finish("x", other))
-        found = [self.tx(lambda tx, n=n: tx.internals.piece(other.id, n)) for n in (0, 1)]
-        self.assertEqual(found, [b"", None])
-
     def test_binary_of_every_byte_in_pieces_of_any_size(self) -> None:
         """1 byte, all 256 values, a full piece, and one more than it."""
         id_, every = JobBinaryInternalId("jbi-1"), bytes(range(256))
@@ -487,33 +435,6 @@ class FamiliesContract:
         """A store on the same database with this limit of bytes."""
         limits = evolve(NO_LIMITS, binary_bytes=most)
         return SqlStore(cast("Any", self).database, MemorySealer(), limits=limits)
-
-    def test_bytes_of_a_tenant_are_limited(self) -> None:
-        """Stored ones and those under way count; a removed or abandoned one makes room."""
-        store = self.of_bytes(100)
-
-        def begin(id_: str, size: int, tenant: TenantId = TENANT) -> None:
-            self.result(store.tx(lambda tx: tx.internals.begin(id_, tenant, size)))
-
-        begin("jbi-1", 60)
-        stored = evolve(internal(), datasize=60)
-        self.result(store.tx(lambda tx: tx.internals.finish("jbi-1", stored)))
-        begin("half", 40)
-        with self.assertRaises(errors.QuotaExceeded) as raised:
-            begin("over", 1)
-        self.assertEqual(
-            raised.exception.message,
-            "the upload needs 1 bytes; the tenant's job binary internals and its uploads under way"
-            " have 100 of 100 (limits.binary_bytes): delete job binary internals that you do not"
-            " need. An upload without Content-Length needs the bytes of server.max_binary_bytes",
-        )
-        begin("of another", 100, OTHER)
-        self.result(store.tx(lambda tx: tx.internals.abandon("half")))
-        begin("again", 40)
-        self.result(store.tx(lambda tx: tx.internals.remove(TENANT, stored.id)))
-        begin("more", 60)
-        with self.assertRaises(errors.QuotaExceeded):
-            begin("over", 1)
 
     def test_of_uploads_at_once_those_that_fit_begin(self) -> None:
         """Three of ten bytes where 35 are allowed, however many ask at the same moment."""

@@ -78,20 +78,6 @@ class KeptAnswersContract:
         self.keep(keyed())
         self.assertEqual(self.kept(keyed(after_s=5.0)), ANSWER)
 
-    def test_kept_answer_belongs_to_project_user_route_and_key(self: Any) -> None:
-        """The same key of others is another key; also when parts of them are moved about."""
-        self.keep(keyed())
-        for other in (
-            keyed(b"k2"),
-            keyed(tenant_id="t2"),
-            keyed(user_id="u2"),
-            keyed(route="POST /v1.1/<tenant_id>/jobs"),
-            keyed(tenant_id=f"{TENANT}u1", user_id=""),
-        ):
-            self.assertIsNone(self.kept(other))
-            self.keep(other, b"{}")
-        self.assertEqual(self.kept(keyed()), ANSWER)
-
     def test_kept_answer_of_another_request(self: Any) -> None:
         """Another body, query or path: neither found nor replaced."""
         self.keep(keyed())
@@ -103,15 +89,6 @@ class KeptAnswersContract:
                 text = self.fails(work, IdempotencyKeyReused)
                 self.assertIn("another request with this key has succeeded", text)
         self.assertEqual(self.kept(keyed()), ANSWER)
-
-    def test_kept_answer_holds_for_a_day(self: Any) -> None:
-        """Then another request may have the key."""
-        self.keep(keyed())
-        self.assertEqual(self.kept(keyed(after_s=KEEP_S - 1.0)), ANSWER)
-        late = keyed(body=b"[]", after_s=KEEP_S)
-        self.assertIsNone(self.kept(late))
-        self.keep(late, b"[]")
-        self.assertEqual(self.kept(late), b"[]")
 
     def test_request_that_fails_keeps_no_answer(self: Any) -> None:
         """The row and the answer are written together or not at all, in any order."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -12,7 +11,6 @@ from svcd.runtime.systemd import ServiceManager
 
 class ServiceManagerTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.path = Path(self.mktemp()).absolute()
         self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.addCleanup(self.manager.close)
         self.manager.setblocking(False)

@@ -83,46 +83,6 @@ class CloudCase(SynchronousTestCase):
         return rig, cloud.session(Access(tenant_id=TenantId("t")))
 
 
-class EnvelopeTests(CloudCase):
-    """Errors look as the real services' do."""
-
-    def test_unknown_paths_and_methods(self) -> None:
-        """404 and 405 in the envelope of the service."""
-        rig, _ = self.rig_of()
-        token = rig.token("demo", "demo", "demo").reveal()
-        for path, key in (
-            ("/identity/v3/nothing", "error"),
-            ("/compute/v2.1/nothing", "itemNotFound"),
-            ("/network/v2.0/nothing", "NeutronError"),
-            ("/volume/v3/demo/nothing", "itemNotFound"),
-        ):
-            answer = rig.raw("GET", path, token=token)
-            self.assertEqual((answer.status, list(answer.json())), (404, [key]))
-        answer = rig.raw("GET", "/image/v2/nothing", token=token)
-        self.assertEqual(answer.json()["code"], "404 Not Found")
-        answer = rig.raw("DELETE", "/compute/v2.1/limits", token=token)
-        self.assertEqual((answer.status, list(answer.json())), (405, ["badMethod"]))
-        self.assertEqual(answer.header("allow"), "GET, HEAD")
-        answer = rig.raw("GET", "/object-store/v1/AUTH_demo/nothing", token=token)
-        self.assertEqual((answer.status, answer.body[:6]), (404, b"<html>"))
-        self.assertEqual(rig.raw("GET", "/nothing").status, 404)
-
-    def test_without_a_token(self) -> None:
-        """401 with the challenge, at every service."""
-        rig, _ = self.rig_of()
-        for path in (
-            "/identity/v3/auth/catalog",
-            "/compute/v2.1/servers",
-            "/image/v2/images",
-            "/network/v2.0/networks",
-            "/volume/v3/demo/volumes",
-            "/object-store/v1/AUTH_demo",
-        ):
-            answer = rig.raw("GET", path)
-            self.assertEqual(answer.status, 401, path)
-            self.assertIn("Keystone uri=", answer.header("www-authenticate"))
-
-
 class DelegationTests(CloudCase):
     """Neither a trust nor an application credential gives more than its maker has."""
 
