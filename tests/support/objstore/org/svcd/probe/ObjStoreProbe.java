@@ -4,6 +4,8 @@ import java.io.EOFException;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -19,6 +21,7 @@ import org.apache.hadoop.fs.FileAlreadyExistsException;
 import org.apache.hadoop.fs.FileContext;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.FsShell;
 import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RemoteIterator;
@@ -44,6 +47,7 @@ import org.apache.hadoop.mapreduce.lib.output.FileOutputFormat;
 import org.apache.hadoop.mapreduce.lib.output.PathOutputCommitter;
 import org.apache.hadoop.mapreduce.lib.output.PathOutputCommitterFactory;
 import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl;
+import org.apache.hadoop.util.ToolRunner;
 import org.svcd.objstore.ObjStoreCommitter;
 
 /**
@@ -51,15 +55,19 @@ import org.svcd.objstore.ObjStoreCommitter;
  *
  * <p>{@code contract URL}: the file system's behaviour; {@code small URL N}: many small objects; {@code many URL}: what
  * a job's client does with very many; {@code read URL}, {@code write URL BYTES}: for injected faults; {@code job FILE}, {@code oldjob FILE}: a job of the new or old API; {@code
- * commit URL N ALGORITHM FACTORY}: the output of one task with so many files.
+ * commit URL N ALGORITHM FACTORY}: the output of one task with so many files; {@code fs ...}: Hadoop's shell; {@code each
+ * FILE}: a command a line, each with its own file of configuration in front, parted by tabs.
  */
 public final class ObjStoreProbe {
+  private static final String STEP = "@@@ step ";
+  private static Path site;
+
   private final FileSystem fs;
   private final Path base;
 
   private ObjStoreProbe(Path base) throws IOException {
     this.base = base;
-    this.fs = base.getFileSystem(new Configuration());
+    this.fs = base.getFileSystem(conf());
   }
 
   /** One check; whatever it throws is its failure. */
@@ -84,19 +92,50 @@ public final class ObjStoreProbe {
   }
 
   public static void main(String[] args) throws Exception {
-    int code =
-        switch (args[0]) {
-          case "contract" -> new ObjStoreProbe(new Path(args[1])).contract();
-          case "small" -> new ObjStoreProbe(new Path(args[1])).small(Integer.parseInt(args[2]));
-          case "many" -> many(new Path(args[1]));
-          case "read" -> read(new Path(args[1]));
-          case "write" -> write(new Path(args[1]), Integer.parseInt(args[2]));
-          case "job" -> job(new Path(args[1]));
-          case "oldjob" -> oldJob(new Path(args[1]));
-          case "commit" -> commit(new Path(args[1]), Integer.parseInt(args[2]), args[3], args[4]);
-          default -> throw new IllegalArgumentException(args[0]);
-        };
-    System.exit(code);
+    System.exit(args[0].equals("each") ? each(Files.readAllLines(Paths.get(args[1]))) : run(args));
+  }
+
+  /** Runs the commands of all lines in this JVM; before each one, both streams say its number. */
+  private static int each(List<String> lines) throws IOException {
+    for (int i = 0; i < lines.size(); i++) {
+      String[] words = lines.get(i).split("\t");
+      System.out.println(STEP + i);
+      System.err.println(STEP + i);
+      site = new Path(words[0]);
+      int code = 1;
+      try {
+        code = run(Arrays.copyOfRange(words, 1, words.length));
+      } catch (Exception failed) {
+        failed.printStackTrace();
+      }
+      System.out.println(STEP + "code " + code);
+      FileSystem.closeAll();
+    }
+    return 0;
+  }
+
+  /** The configuration: of the process, or of a line of {@code each}. */
+  private static Configuration conf() {
+    Configuration made = new Configuration();
+    if (site != null) {
+      made.addResource(site);
+    }
+    return made;
+  }
+
+  private static int run(String[] args) throws Exception {
+    return switch (args[0]) {
+      case "contract" -> new ObjStoreProbe(new Path(args[1])).contract();
+      case "small" -> new ObjStoreProbe(new Path(args[1])).small(Integer.parseInt(args[2]));
+      case "many" -> many(new Path(args[1]));
+      case "read" -> read(new Path(args[1]));
+      case "write" -> write(new Path(args[1]), Integer.parseInt(args[2]));
+      case "job" -> job(new Path(args[1]));
+      case "oldjob" -> oldJob(new Path(args[1]));
+      case "commit" -> commit(new Path(args[1]), Integer.parseInt(args[2]), args[3], args[4]);
+      case "fs" -> ToolRunner.run(conf(), new FsShell(), Arrays.copyOfRange(args, 1, args.length));
+      default -> throw new IllegalArgumentException(args[0]);
+    };
   }
 
   /** The bytes that object number {@code seed} has everywhere in these tests. */
@@ -107,7 +146,7 @@ public final class ObjStoreProbe {
   }
 
   private static int many(Path folder) throws IOException {
-    Configuration conf = new Configuration();
+    Configuration conf = conf();
     FileSystem fs = folder.getFileSystem(conf);
     System.out.println("listed " + fs.listStatus(folder).length);
     System.out.println("matched " + fs.globStatus(new Path(folder, "n000*")).length);
@@ -121,7 +160,7 @@ public final class ObjStoreProbe {
 
   /** Writes the files of a task, then commits the task and its job with a committer of this factory. */
   private static int commit(Path out, int count, String algorithm, String factory) throws Exception {
-    Job job = Job.getInstance(new Configuration());
+    Job job = Job.getInstance(conf());
     FileOutputFormat.setOutputPath(job, out);
     job.getConfiguration().set("mapreduce.fileoutputcommitter.algorithm.version", algorithm);
     job.getConfiguration().set("mapreduce.outputcommitter.factory.scheme.objstore", factory);
@@ -158,7 +197,7 @@ public final class ObjStoreProbe {
   }
 
   private static int read(Path path) throws IOException {
-    FileSystem fs = path.getFileSystem(new Configuration());
+    FileSystem fs = path.getFileSystem(conf());
     long total = 0;
     long sum = 0;
     try (FSDataInputStream in = fs.open(path)) {
@@ -179,7 +218,7 @@ public final class ObjStoreProbe {
 
   private static int write(Path path, int length) {
     try {
-      FileSystem fs = path.getFileSystem(new Configuration());
+      FileSystem fs = path.getFileSystem(conf());
       try (FSDataOutputStream out = fs.create(path, true)) {
         out.write(bytes(1, length));
       }
@@ -192,7 +231,7 @@ public final class ObjStoreProbe {
   }
 
   private static int job(Path file) throws Exception {
-    Configuration conf = new Configuration();
+    Configuration conf = conf();
     conf.addResource(file);
     Job job = Job.getInstance(conf);
     boolean good = job.waitForCompletion(false);
@@ -202,7 +241,7 @@ public final class ObjStoreProbe {
   }
 
   private static int oldJob(Path file) throws Exception {
-    JobConf conf = new JobConf();
+    JobConf conf = new JobConf(conf());
     conf.addResource(file);
     RunningJob job = new JobClient(conf).submitJob(conf);
     job.waitForCompletion();
@@ -351,7 +390,7 @@ public final class ObjStoreProbe {
   }
 
   private FileSystem configured(String key, String value) throws IOException {
-    Configuration conf = new Configuration();
+    Configuration conf = conf();
     conf.set("fs.objstore.part.bytes", "1m");
     conf.set(key, value);
     return FileSystem.newInstance(base.toUri(), conf);
@@ -452,7 +491,7 @@ public final class ObjStoreProbe {
       that(said.startsWith("objstore: NOT_FOUND: ") && said.contains(none.toString()), said);
     }
     Path nowhere = new Path("objstore://no-such-container-" + System.nanoTime() + "/x");
-    FileSystem other = nowhere.getFileSystem(new Configuration());
+    FileSystem other = nowhere.getFileSystem(conf());
     for (Check check :
         List.<Check>of(p -> other.open(p), p -> other.listStatus(p), p -> other.create(p).close())) {
       String said = fails(FileNotFoundException.class, () -> check.run(nowhere));
@@ -462,7 +501,7 @@ public final class ObjStoreProbe {
 
   private void fileContext(Path folder) throws Exception {
     put(new Path(folder, "a b"), bytes(1, 3));
-    FileContext context = FileContext.getFileContext(base.toUri(), new Configuration());
+    FileContext context = FileContext.getFileContext(base.toUri(), conf());
     that(context.getFileStatus(new Path(folder, "a b")).getLen() == 3, "status");
     that(context.util().listStatus(folder).length == 1, "list");
   }
@@ -471,7 +510,7 @@ public final class ObjStoreProbe {
   private void committer(Path folder, Maker maker) throws Exception {
     Path out = new Path(folder, "out");
     JobID id = new JobID("probe", 1);
-    Job job = Job.getInstance(new Configuration());
+    Job job = Job.getInstance(conf());
     FileOutputFormat.setOutputPath(job, out);
     job.getConfiguration().setInt("mapreduce.fileoutputcommitter.algorithm.version", 1);
     TaskAttemptContext[] attempts = new TaskAttemptContext[4];
@@ -506,7 +545,7 @@ public final class ObjStoreProbe {
   /** What a task commits replaces files, large objects and folders of the same names, also of a commit cut off. */
   private void committedOver(Path folder) throws Exception {
     Path out = new Path(folder, "out");
-    Job job = Job.getInstance(new Configuration());
+    Job job = Job.getInstance(conf());
     FileOutputFormat.setOutputPath(job, out);
     job.getConfiguration().setInt("mapreduce.fileoutputcommitter.algorithm.version", 2);
     TaskID task = new TaskID(new JobID("probe", 2), TaskType.REDUCE, 0);
@@ -544,7 +583,7 @@ public final class ObjStoreProbe {
     Path place = new Path("objstore://" + base.toUri().getAuthority() + "_segments/");
     int count = 0;
     try {
-      RemoteIterator<LocatedFileStatus> all = place.getFileSystem(new Configuration()).listFiles(place, true);
+      RemoteIterator<LocatedFileStatus> all = place.getFileSystem(conf()).listFiles(place, true);
       for (; all.hasNext(); all.next()) {
         count++;
       }
