@@ -258,7 +258,7 @@ class SharedLoginTests(ConsoleCase):
     def test_tabs_of_other_users_projects_and_tokens_are_apart(self, page: Any) -> None:
         """Each watches for itself, and a log-out leaves them."""
         self.svcd.cloud.core.users_by_name["alice"].roles["beta"] = ("member",)
-        token = self.svcd.token("alice", project="alpha")
+        token = self.in_reactor(lambda: self.svcd.token("alice", project="alpha"))
         self.heard(page.context)
         alice = self.logged_in(page.context, project="alpha")
         others = [
@@ -359,7 +359,7 @@ class TokenTests(ConsoleCase):
     @walk()
     def test_a_pasted_token_opens_the_project_for_this_tab(self, page: Any) -> None:
         """A wrong one is refused with the reason; the view of the address follows."""
-        token = self.svcd.token()
+        token = self.in_reactor(self.svcd.token)
         page.goto("/console/#/runs")
         page.get_by_role("button", name="Use a token").click()
         page.get_by_label("Project id").fill("demo")
@@ -469,7 +469,8 @@ class UserTests(ConsoleCase):
         """Alice's DELETE is refused after she has logged out and Bob has logged in."""
         self.svcd.tenant = "alpha"
         self.svcd.cloud.core.users_by_name["bob"].roles["alpha"] = ("member",)
-        self.headers = {"X-Auth-Token": self.svcd.token("dave", project="alpha")}
+        token = self.in_reactor(lambda: self.svcd.token("dave", project="alpha"))
+        self.headers = {"X-Auth-Token": token}
 
         def log_in(user: str, project: str = "") -> None:
             page.get_by_label("User").fill(user)
