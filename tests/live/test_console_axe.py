@@ -10,6 +10,9 @@ from unittest import SkipTest
 
 from svcd.testing import FaultRule
 from tests.support.console import HOSTILE, ConsoleCase
+from tests.support.sample import SLOW
+
+skip = SLOW
 
 WINDOW = {"width": 1280, "height": 900}
 VIOLATIONS = "async (options) => (await axe.run(options)).violations"

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
-import tempfile
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from svcd.cli.job_files import with_digest
@@ -20,26 +15,6 @@ SCRIPT: bytes = chosen("")["buffer"]
 
 class JobsTests(ConsoleCase):
     settings = {"server.max_binary_bytes": "1000"}
-
-    def pasted(self, command: str, program: str) -> None:
-        """Run a command of the page where the file of its program is, and nothing else."""
-        with tempfile.TemporaryDirectory() as place:
-            folder = Path(place)
-            (folder / program).write_bytes(SCRIPT)
-            for name in ("in", "out"):  # a data source may have the name of a folder
-                (folder / name).mkdir()
-                (folder / name / "a").write_text("mine")
-            own = Path(sys.executable).parent
-            kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "SVCD_"))}
-            api = {
-                "SVCD_API": self.base,
-                "OS_PROJECT_ID": self.svcd.tenant,
-                "PATH": f"{own}{os.pathsep}{os.environ['PATH']}",
-            }
-            subprocess.run(
-                ["sh", "-c", command.replace("svcd run", "svcd run --detach")],
-                cwd=folder, env={**kept, **api}, stdin=subprocess.DEVNULL, check=True, timeout=60,
-            )  # fmt: skip
 
     def drop(self, page: Any, name: str) -> None:
         """Drop a file where the page takes it; beside that place nothing happens."""
@@ -153,11 +128,6 @@ class JobsTests(ConsoleCase):
                 },
             ),
         )
-        self.pasted(command, "_report.pig")
-        runs = self.call("GET", "/job-executions").json["job_executions"]
-        (other,) = (each for each in runs if each["id"] != run["id"])
-        for key in ("cluster_id", "input_id", "output_id", "job_configs"):
-            self.assertEqual(other[key], run[key], key)
 
     @walk()
     def test_events_of_everything_are_seen_as_they_come(self, page: Any) -> None:

@@ -19,10 +19,10 @@ from svcd.clients.cloud import OpenStack, cloud_error
 from svcd.clients.http import HttpClient
 from svcd.embedded.cloud.cloud import EmbeddedCloud
 from svcd.embedded.cloud.guests import Guests
-from svcd.embedded.faults import FaultRule, Faults
+from svcd.embedded.faults import Faults
 from svcd.model.ids import TenantId
 from svcd.model.job import Credentials
-from svcd.ports.cloud import Access, CloudError
+from svcd.ports.cloud import CloudError
 from svcd.ports.faults import Fault
 from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 from svcd.settings import CloudSettings, Embedded
@@ -126,28 +126,6 @@ class SocketTests(TestCase):
             size, pieces = await self.client.read(self.demo, mine, "c", "o")
             await anext(pieces)
             await pieces.aclose()  # type: ignore[attr-defined]
-
-        return Deferred.fromCoroutine(check())
-
-    def test_faults_are_told_apart(self) -> Deferred[None]:
-        """And the next call works."""
-
-        async def check() -> None:
-            session = self.client.session(Access(tenant_id=self.demo))
-            for effect, kind in (
-                ("timeout_before", Fault.TIMEOUT),
-                ("reset_after", Fault.SERVER_ERROR),
-                ("garbage", Fault.SERVER_ERROR),
-            ):
-                handle = self.faults.add(FaultRule(where="compute", effect=effect))
-                try:
-                    await session.flavors()
-                except CloudError as error:
-                    self.assertEqual(error.kind, kind, effect)
-                else:
-                    self.fail("had no fault")
-                handle.remove()
-                self.assertEqual(len(await session.flavors()), 4)
 
         return Deferred.fromCoroutine(check())
 
