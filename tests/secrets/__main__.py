@@ -11,44 +11,18 @@ import multiprocessing
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from itertools import count
+from typing import Final
 
-from attrs import frozen
 from twisted.logger import globalLogBeginner
 
-from tests.secrets.life import Life
+from tests.secrets.life import lived
 
-_SHOWN = 5
-
-
-@frozen(kw_only=True)
-class Searched:
-    """What came of one life. lines, records: searched; evil: echoes of peers."""
-
-    seed: int
-    lines: int
-    records: int
-    canaries: int
-    evil: int
-    leaks: Sequence[str]
-
-
-def search(seed: int, rounds: int = 8, crowd: int = 20) -> Searched:
-    """One life and the search in what it said."""
-    life = Life(seed, rounds, crowd)
-    try:
-        life.happen()
-    finally:
-        life.end()
-    return Searched(
-        seed=seed,
-        lines=life.lines,
-        records=life.records,
-        canaries=life.canaries.count,
-        evil=life.evil.echoed,
-        leaks=list(life.leaks())[:_SHOWN],
-    )
+_ROUNDS: Final = 8
+_CROWD: Final = 1000
+_SHOWN: Final = 5
 
 
 def _quiet() -> None:
@@ -57,38 +31,32 @@ def _quiet() -> None:
     warnings.simplefilter("ignore")
 
 
-def _run(task: tuple[int, int, int]) -> Searched:
-    return search(*task)
+def _search(seed: int) -> tuple[Counter[str], Sequence[str]]:
+    """One life: what was searched, and the leaks with their seed."""
+    life = lived(seed, _ROUNDS, _CROWD)
+    leaks = [f"seed {seed}: {leak}" for leak in life.leaks()]
+    searched = {"lines": life.lines, "records": life.records, "secrets": life.canaries.count}
+    return Counter(searched | {"echoes": life.evil.echoed, "lives": 1}), leaks[:_SHOWN]
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.secrets")
     parser.add_argument("--lines", type=int, default=1_000_000, help="how many, at least")
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
-    parser.add_argument("--rounds", type=int, default=8, help="of each life")
-    parser.add_argument("--crowd", type=int, default=1000, help="further requests of each round")
-    parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
     given = parser.parse_args(arguments)
     began = time.monotonic()
-    lines = records = canaries = evil = lives = failed = 0
-    with multiprocessing.Pool(given.jobs, _quiet, maxtasksperchild=20) as pool:
-        tasks = ((seed, given.rounds, given.crowd) for seed in count(given.first))
-        while lines < given.lines:
-            batch = [next(tasks) for _ in range(given.jobs)]
-            for each in pool.map(_run, batch, chunksize=1):
-                lives += 1
-                lines += each.lines
-                records += each.records
-                canaries += each.canaries
-                evil += each.evil
-                failed += bool(each.leaks)
-                for leak in each.leaks:
-                    print(f"seed {each.seed}: {leak}", flush=True)
-    print(
-        f"{lines} lines and {records} records of {lives} lives searched for {canaries} secrets,"
-        f" {evil} echoes of evil peers, {failed} lives with leaks,"
-        f" {time.monotonic() - began:.0f} s"
-    )
+    total: Counter[str] = Counter()
+    failed = 0
+    with multiprocessing.Pool(initializer=_quiet, maxtasksperchild=20) as pool:
+        seeds = count(given.first)
+        while total["lines"] < given.lines:
+            batch = [next(seeds) for _ in range(multiprocessing.cpu_count())]
+            for searched, leaks in pool.map(_search, batch, chunksize=1):
+                total.update(searched)
+                failed += bool(leaks)
+                print("\n".join(leaks), end="\n" if leaks else "", flush=True)
+    counts = ", ".join(f"{number} {what}" for what, number in total.items())
+    print(f"{counts}, {failed} lives with leaks, {time.monotonic() - began:.0f} s")
     return 1 if failed else 0
 
 

@@ -60,7 +60,7 @@ class Life:
     rounds: how long it is. crowd: requests of each round besides, most of them refused.
     """
 
-    def __init__(self, seed: int, rounds: int = 8, crowd: int = 20) -> None:
+    def __init__(self, seed: int, rounds: int, crowd: int) -> None:
         self.rng = random.Random(f"secrets {seed}")
         self.canaries = Canaries(seed)
         self.said: dict[str, str] = {}
@@ -409,6 +409,16 @@ class Life:
 
 async def _of(work: Any) -> Any:
     return await work
+
+
+def lived(seed: int, rounds: int = 8, crowd: int = 20) -> Life:
+    """A life that is over, with all that it said."""
+    life = Life(seed, rounds, crowd)
+    try:
+        life.happen()
+    finally:
+        life.end()
+    return life
 
 
 def reprs() -> Iterator[str]:

@@ -9,7 +9,6 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger, LogPublisher
-from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http import Request
 from twisted.web.resource import Resource
@@ -19,15 +18,14 @@ from svcd.clients.http import Answer, HttpClient
 from svcd.clients.identity import Keystone, Scope
 from svcd.clients.oozie import OozieClient, engine_error
 from svcd.clients.rest import refusal
-from svcd.clients.webhdfs import WebHdfsClient, fault_of
+from svcd.clients.webhdfs import fault_of
 from svcd.declaration import SettingsError
 from svcd.embedded.memory_agent import MemoryAgent
 from svcd.embedded.scripted import Said, ScriptedRemote
-from svcd.model.ids import ExecutionId, TenantId
-from svcd.model.job import Credentials, JobConfigs, JobType
+from svcd.model.job import Credentials, JobConfigs
 from svcd.model.secret import Secret
 from svcd.ports.faults import PortError
-from svcd.ports.machines import Location, RemoteError
+from svcd.ports.machines import Location
 from svcd.provisioning.act.shells import Shells
 from svcd.runtime import logs
 from svcd.runtime.clock import VirtualClock
@@ -125,15 +123,6 @@ class PeerTests(SynchronousTestCase):
         short = Answer(status=400, headers={}, body=TOKEN[:20].encode(), sent=[Secret(TOKEN)])
         self.assertTrue(refusal("x", "GET", "http://h", short).text.endswith("400: ***"))
 
-    def test_user_of_an_address(self) -> None:
-        """A catalog or a setting may hold one."""
-        work = self.http().request("GET", "http://u:pass-word@nowhere/x?y")
-        self.assertEqual(
-            self.refused(work),
-            ": GET http://***@nowhere/x: Connection was refused by other side: nothing serves"
-            " http://***@nowhere",
-        )
-
     def test_properties_that_are_submitted(self) -> None:
         """Those of the engine and of its launcher come from the caller."""
         client = OozieClient(self.http(engine_error))
@@ -146,34 +135,13 @@ class PeerTests(SynchronousTestCase):
         """A binary, or a definition with the passwords of its sources."""
         body = json.dumps({"RemoteException": {"exception": "X", "message": "bad: -- my secret"}})
         answer = Answer(status=400, headers={}, body=body.encode())
-        error = fault_of("CREATE /a", answer, b"load 'x'; bad: -- my secret\n")
-        self.assertEqual(error.text, "HDFS CREATE /a: HTTP 400 X bad: -- my secret")
-        error = fault_of("CREATE /a", answer, b"load 'x'; yes, bad: -- my secret\n")
-        self.assertEqual(error.text, "HDFS CREATE /a: HTTP 400 X bad: -- my secret")
+        for begin in ("", "yes, "):  # too few characters of the content to be one of its secrets
+            error = fault_of("CREATE /a", answer, f"load 'x'; {begin}bad: -- my secret\n".encode())
+            self.assertEqual(error.text, "HDFS CREATE /a: HTTP 400 X bad: -- my secret")
         body = body.replace("bad: -- my secret", "load 'x'; -- my secret key")
         answer = Answer(status=400, headers={}, body=body.encode())
         error = fault_of("CREATE /a", answer, b"load 'x'; -- my secret key\n")
         self.assertEqual(error.text, "HDFS CREATE /a: HTTP 400 X ***")
-
-    def test_upload_remembers_its_content(self) -> None:
-        """The data node repeats what the client has sent it."""
-        client = WebHdfsClient(self.http(engine_error))
-
-        async def content() -> Any:
-            yield b"the content of a binary, "
-            yield b"which is nobody's business"
-
-        answer = Answer(status=200, headers={}, body=b'{"Location": "http://peer/webhdfs/v1/f"}')
-        self.patch(client, "_call", _gives(answer))
-        text = self.refused(client.write(Location("http://peer"), "/f", "u", content(), 51))
-        self.assertNotIn("nobody", text)
-
-
-def _gives(answer: Answer) -> Any:
-    async def call(*_: object, **__: object) -> Answer:
-        return answer
-
-    return call
 
 
 class MachineTests(SynchronousTestCase):
@@ -194,33 +162,8 @@ class MachineTests(SynchronousTestCase):
         result = self.successResultOf(Deferred.fromCoroutine(work))
         self.assertEqual((result.stdout, result.stderr), ("is ***", "is ***"))
 
-    def test_a_machine_that_cannot_be_reached(self) -> None:
-        """Its error is our own text."""
-        remote = ScriptedRemote(VirtualClock())
-        row = cluster(
-            group(instances=[instance(1, internal_ip="10.0.0.1", management_ip="10.0.0.1")])
-        )
-        remote.take_down(row.node_groups[0].instances[0].management_ip or "")
-        shells = Shells(remote, row, Secret("-----BEGIN key"), Secret("token"), 1)
-        work = shells.run(row.node_groups[0].instances[0].instance_id, "true", timeout_s=1.0)
-        failure = self.failureResultOf(Deferred.fromCoroutine(work), RemoteError)
-        self.assertNotIn("BEGIN", str(failure.value))
-
 
 class JobTests(SynchronousTestCase):
-    def test_a_value_that_xml_cannot_carry_is_not_quoted(self) -> None:
-        """It may be a password."""
-        work = document.Work(
-            execution_id=ExecutionId("e"),
-            type=JobType.PIG,
-            project=TenantId("t"),
-            mains=("a.pig",),
-            configs=JobConfigs(configs={"a": "pass\ufffeword"}),
-        )
-        with self.assertRaises(document.DocumentError) as raised:
-            document.workflow(work)
-        self.assertNotIn("pass", str(raised.exception))
-
     def test_what_the_configurations_call_a_secret(self) -> None:
         """Was masked in the engine's record where a name stood beside it, and nowhere else."""
         configs = JobConfigs(
@@ -253,45 +196,12 @@ class LogTests(SynchronousTestCase):
                 self.assertNotIn(TOKEN, said)
                 self.assertNotIn("a-source", said)
 
-    def test_locals_are_not_printed(self) -> None:
-        """A traceback has lines of code, and no values."""
-
-        def fails(password: str) -> None:
-            raise ValueError("a bug")
-
-        stream = io.StringIO()
-        publisher = LogPublisher(logs.observer(stream, "human", "info"))
-        try:
-            fails("of-" + "nobody")
-        except ValueError:
-            Logger("x", observer=publisher).failure("It failed", failure=Failure())
-        self.assertIn("a bug", stream.getvalue())
-        self.assertNotIn("of-nobody", stream.getvalue())
-
 
 class SettingsTests(SynchronousTestCase):
     def error(self, *flags: str) -> str:
         with self.assertRaises(SettingsError) as raised:
             check(load(None, {}, flags).settings)
         return str(raised.exception)
-
-    def test_a_flag_without_its_equals_sign(self) -> None:
-        """Up to where it goes wrong."""
-        self.assertEqual(
-            self.error("cloud.password:pass-word"),
-            "--set cloud.password…: write it as section.key=value",
-        )
-
-    def test_addresses_with_a_user(self) -> None:
-        """In the refusal of the wrong scheme."""
-        text = self.error(
-            "cloud.kind=openstack",
-            "cloud.auth_url=ftp://u:pass-word@h/v3",
-            "cloud.username=u",
-            "cloud.password=p",
-            "cloud.project=p",
-        )
-        self.assertIn("got 'ftp://***@h/v3'", text)
 
     def test_a_password_that_libpq_would_take_for_a_host(self) -> None:
         """It named a part of it when it could not find the host, or did not like the port."""

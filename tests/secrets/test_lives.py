@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 from twisted.trial.unittest import SynchronousTestCase
 
 from tests.secrets.fields import LOOSE, SECRET
-from tests.secrets.life import Life
+from tests.secrets.life import lived
 from tests.secrets.search import Canaries
 
 SEEDS = range(1, 5)
@@ -41,11 +41,7 @@ class CanaryTests(SynchronousTestCase):
         planted: set[str] = set()
         lines = echoed = 0
         for seed in SEEDS:
-            life = Life(seed)
-            try:
-                life.happen()
-            finally:
-                life.end()
+            life = lived(seed)
             self.assertEqual(list(life.leaks())[:3], [], f"seed {seed}")
             planted |= life.canaries.names
             lines += life.lines
