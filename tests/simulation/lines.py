@@ -299,7 +299,9 @@ class _Timer:
         return not self._over
 
     def cancel(self) -> None:
-        """See IDelayedCall."""
+        """See IDelayedCall. Coroutines of a dead process that are collected cancel their timers."""
+        if self._over and not self._line.alive:
+            return
         if self._over:
             raise AlreadyCalled if self._over == "called" else AlreadyCancelled
         self._over = "cancelled"
