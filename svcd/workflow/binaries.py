@@ -22,7 +22,7 @@ from svcd.ports.store import Store, Tx
 OBJECT: Final = "objstore-internal://"
 _JAR_START: Final = b"PK\x03\x04"
 _UPWARDS: Final = (".", "..")
-"""Segments that a proxy before the object store would resolve, out of the container."""
+"""Segments of a path by which a proxy before the object store would leave the container."""
 _ID: Final = re.compile(r"[0-9A-Za-z-]{1,64}\Z")
 
 

@@ -24,14 +24,14 @@ from svcd.workflow.decide.preview import Checked
 
 
 class References:
-    """Reads the rows of a tenant. faults: of those that do not exist, with their JSON paths."""
+    """Reads the rows of a tenant. faults: references to rows that do not exist, by JSON path."""
 
     def __init__(self, tenant: TenantId) -> None:
         self._tenant = tenant
         self.faults: list[str] = []
 
     async def find(self, rows: Rows[R, I_contra], id_: I_contra, where: str, what: str) -> R | None:
-        """The row with the id; a missing one is a fault at the JSON path `where`."""
+        """The row with the id; a missing row is a fault at the JSON path `where`."""
         try:
             return await rows.get(self._tenant, id_)
         except NotFound:

@@ -365,13 +365,13 @@ class Jobs:
         return await self._store.read(lambda tx: tx.executions.get(tenant, id_))
 
     async def _wish(self, caller: Caller, id_: ExecutionId, *, delete: bool) -> Execution | None:
-        """Record a cancel or a delete. Raises NotFound."""
+        """Write the wish for a cancel, or for a delete, to the row. Raises NotFound."""
         await self._get(caller, id_)
         wished = partial(lifecycle.wished, delete=delete, now=self._now())
         return await self._rows.change(id_, wished)
 
     async def _within(self, seconds: float, work: Coroutine[Any, Any, T], late: str, but: str) -> T:
-        """The result of `work` at the engine. late: the text of a late one; but: see _answer."""
+        """The result of `work` at the engine. late: the text when time is up; but: see _answer."""
         try:
             return await with_deadline(self._clock, seconds, "answer", work)
         except DeadlineExceeded:

@@ -5,8 +5,8 @@ node manager answers the beginning or the end of a file. So svcd reads the end, 
 a file that has more.
 
 Note: proof of the end. A node manager says below each file whether the container still runs; it
-looks at the container before it reads the file. So a file is whole when nothing is said. A file
-without such a line, a job that the job history does not know yet, and an application without a
+looks at the container before it reads the file. So a file is whole when nothing is said. A page
+without this line, a job that the job history does not know yet, and an application without a
 container prove nothing. The tasks of a small job run in its master's container, which runs 5 s
 longer than the job: there the end of the task in the job history is the proof. The master itself
 may write a few lines more.
@@ -44,15 +44,15 @@ _FILES: Final = ("stdout", "stderr", "syslog")
 _JOB: Final = re.compile(r"job_\d+_\d+\Z")
 _CONTAINER: Final = re.compile(r"container_\w+")
 _MASTERS: Final = re.compile(r"container_(?:e\d+_)?\d+_\d+_\d+_0*1\Z")
-"""The first container of an application, which has its master."""
+"""The first container of an application, in which its master runs."""
 _ENDED: Final = frozenset({"SUCCEEDED", "FAILED", "KILLED"})
-"""States of a task's attempt in the job history that are its last."""
+"""The last states of a task's attempt in the job history."""
 _MOST_TASKS: Final = 5
 """Tasks of one job whose logs svcd reads."""
 _MOST_APPLICATIONS: Final = 5
 """Children of one failed job whose texts svcd reads."""
 _MOST_LIMITS: Final = 4
-"""Files of this many times the limit for one are read; further ones are left out."""
+"""svcd reads this many times the limit of one file in all; it leaves out further files."""
 _MOST_LEFT_OUT: Final = 5
 """Texts on files that are left out."""
 _MOST_FILE: Final = 65_536
@@ -63,7 +63,7 @@ _MOST_DIAGNOSTICS: Final = 8192
 
 @frozen(kw_only=True)
 class Output:
-    """What was read of the programs' output.
+    """The files of the programs' output, as far as svcd could read them.
 
     missed: why some of it could not be read now, or "". may_grow: not all of it is proven to be
     whole, because a program may still write. left_out: files that svcd does not read, or "".
@@ -188,7 +188,7 @@ class _Reading:
         self._left_out: list[str] = []
 
     def output(self, files: Sequence[ReadFile]) -> Output:
-        """`files`, with what this series of reads has found out about them."""
+        """The output with `files`, and the faults and gaps of this series of reads."""
         left_out = self._left_out[:_MOST_LEFT_OUT]
         left_out += ["and others"] if len(self._left_out) > _MOST_LEFT_OUT else []
         return Output(
@@ -199,7 +199,7 @@ class _Reading:
         )
 
     def leave_out(self, what: str) -> None:
-        """Tell of files that are not read."""
+        """Note files that svcd does not read."""
         self._left_out.append(what)
 
     async def failed_attempts(self, job_id: str) -> Sequence[_Attempt]:
@@ -208,7 +208,7 @@ class _Reading:
         for task in _failed(await self._task_list(job_id)):
             for attempt in await self._attempts(job_id, task):
                 text = str(attempt.get("diagnostics") or "").strip()
-                if attempt.get("state") == "KILLED":  # for another one's failure
+                if attempt.get("state") == "KILLED":  # because another task failed
                     continue
                 node, container = attempt.get("nodeHttpAddress"), attempt.get("assignedContainerId")
                 found.append(
@@ -330,7 +330,7 @@ class _Reading:
         return foreign.mapping(await self._get(url) or b"{}")
 
     async def _get(self, url: str) -> bytes | None:
-        """The body of an answer 200. None: there is nothing, or it is missed now."""
+        """The body of an answer 200. None: the peer has no such page, or it cannot be read now."""
         left = self._until - self._clock.seconds()
         there = self._place.at(url)
         if there is None:

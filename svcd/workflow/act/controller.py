@@ -60,7 +60,7 @@ LOOKS_AT_ONCE: Final = 200
 CRASHES: Final = 8
 """Starts in a row that end in a bug before the execution is given up."""
 _MOMENT_S: Final = 0.2
-"""A cancel gives a start that is under way this time to end."""
+"""A cancel waits this long for the end of a start that is under way."""
 
 
 class Controller:

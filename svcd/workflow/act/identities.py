@@ -26,7 +26,7 @@ from svcd.workflow.decide.steps import Fail, Retry
 _IDENTITY_S: Final = 5.0
 """Time-out of the request for a daemon's identity."""
 _STRANGER_S: Final = 1.0
-"""Time between the two looks that prove a stranger."""
+"""Time between the two requests whose answers prove a stranger."""
 
 
 @frozen
@@ -58,7 +58,7 @@ class Identities:
     async def unproven(self, place: Place) -> Fail | Retry | None:
         """Ask the daemons that a job uses for their identity; None when the job may start.
 
-        The engine and the name node must show it. Of the others a silent one is not a stranger.
+        Engine and name node must show their identity. Another daemon that is silent is no stranger.
         """
         endpoints, waits = place.endpoints, None
         looks = await self._looks(place, endpoints.identities)

@@ -1,4 +1,4 @@
-"""Creates the application credentials of jobs, and deletes them after the jobs.
+"""Creates the application credentials of jobs, and deletes them after the ends of the jobs.
 
 `decide.job_credentials` says which and when. The end of an execution deletes them; a sweep deletes
 what crashes and faults have left. Both are safe to repeat, at any number of daemons.
@@ -103,7 +103,7 @@ class JobCredentials:
     ) -> Sequence[tuple[JobCredential, bool]]:
         """Write the records that are not there; return all, or none when `id_` has ended.
 
-        With each: whether it is new, so that no request has used its name before.
+        Each has a flag: the record is new, so no request has used its name before.
         """
         if not await _is_open(tx, id_):
             return []
@@ -153,7 +153,7 @@ class JobCredentials:
         confirmed = evolve(row, made=made)
 
         async def confirm(tx: Tx) -> tuple[bool, bool]:
-            """Whether the record is still that of this start or gone, and whether it was saved."""
+            """Two flags: the record is still of this start, or gone; the record was saved."""
             known = await tx.job_credentials.of_execution(row.execution_id)
             is_own = row in known or row.name not in {credential.name for credential in known}
             return is_own, (
@@ -172,7 +172,7 @@ class JobCredentials:
     # ---- after a job ----
 
     async def give_back(self, id_: ExecutionId) -> None:
-        """Delete those of an execution that has ended. The sweep repeats it after a fault."""
+        """Delete the credentials of an ended execution. The sweep repeats it after a fault."""
         for row in await self._store.read(lambda tx: tx.job_credentials.of_execution(id_)):
             await self._delete(row)
 
@@ -185,7 +185,7 @@ class JobCredentials:
                 raise failure
 
     async def _delete(self, row: JobCredential) -> None:
-        """Delete one, and write the result."""
+        """Delete an application credential, and write the result."""
         after: JobCredential | None
         try:
             found = await self._deleted(row)
@@ -216,7 +216,7 @@ class JobCredentials:
             await self._store.tx(lambda tx: tx.job_credentials.save(after))
 
     async def _deleted(self, row: JobCredential) -> bool:
-        """Delete one. False: the account has none of the name. Raises CloudError."""
+        """Delete an application credential. False: the account has none. Raises CloudError."""
         if self._cloud is None:
             text = "cloud.job_credentials is password, so that svcd deletes none"
             raise CloudError("identity", Fault.REFUSED, text)

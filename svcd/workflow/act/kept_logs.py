@@ -43,13 +43,13 @@ logger = Logger()
 _READ_S: Final = 20.0
 """Time for reading all files of one execution."""
 _EVERY_S: Final = 2.0
-"""Least time between two reads of the files of one execution by this daemon."""
+"""Shortest time between two reads of the files of one execution by this daemon."""
 _AT_END_EVERY_S: Final = 0.5
-"""The same for an execution that has succeeded, whose log is not complete yet."""
+"""The same for an execution that has succeeded and whose log is not complete yet."""
 _MOST_REMEMBERED: Final = 1000
 """Executions whose last read this daemon remembers."""
 _MOST_PLACES: Final = 500
-"""Ends of answers with only the lines of programs at which this daemon can continue at once."""
+"""Places in logs that this daemon remembers, to continue an answer of program lines at once."""
 _TRIES: Final = 3
 """Tries to complete a log to which others append meanwhile."""
 
@@ -64,7 +64,9 @@ class KeptLogs:
         self._clock = clock
         self._slices = Slices(clock)
         self._read_at: dict[ExecutionId, float] = {}
-        self._places: dict[tuple[ExecutionId, int], ProgramOutput] = {}  # the last used at the end
+        self._places: dict[
+            tuple[ExecutionId, int], ProgramOutput
+        ] = {}  # the last one is the place that was used last
 
     # ---- for callers ----
 
@@ -78,7 +80,7 @@ class KeptLogs:
     ) -> LogPart:
         """The text from `offset` on. Raises ValidationError.
 
-        programs: only the lines of the programs. look: read the files before.
+        programs: only the lines of the programs. look: first read the files.
         """
         id_ = row.id
         if look and not (await self._state(id_)).complete:
@@ -126,7 +128,7 @@ class KeptLogs:
         return whole.text[: max(0, len(whole.text) - (whole.end - part.end) - len(part.text))]
 
     async def _fill(self, row: Execution) -> None:
-        """Append what is new, unless this daemon has just read the files."""
+        """Append the new lines of the files, unless this daemon has just read them."""
         now = self._clock.seconds()
         over = planner.is_to_tidy(row)
         succeeded = over and row.status is ExecutionStatus.SUCCEEDED

@@ -36,7 +36,7 @@ class Logs:
     async def of(self, row: Execution, place: Place, secrets: Sequence[Secret]) -> bytes:
         """The log of an execution whose cluster exists. The text names the faults.
 
-        It has the programs' own words only: each file gets the same share of the answer.
+        The text has only what programs wrote: each file gets the same share of the answer.
         """
         if row.workflow_job_id is None:
             return self.without_cluster(row)

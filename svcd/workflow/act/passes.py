@@ -1,7 +1,7 @@
 """Carries out one step of an execution: performs it, and writes its outcome to the row.
 
-The result says how the execution's task continues: with the row as it is now, with a row that it
-reads `Again`, not before some time (`Rest`), or not at all (None: the row is gone).
+The result says how the execution's task continues: an Execution: with this row; `Again`: it reads
+the row anew; `Rest`: it waits; None: it ends, because the row is gone.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ from svcd.workflow.decide.steps import (
 log = Logger()
 
 AT_ONCE: Final = 60
-"""Executions that svcd starts in parallel, and that it tidies up: 20 of one cluster at most."""
+"""Executions that svcd starts in parallel, and as many that it tidies up; of one cluster 20."""
 _SHOWN_S: Final = 10.0
-"""A longer wait for one of these places is shown."""
+"""Seconds. The row shows a longer wait for a place among these."""
 _BACKOFF: Final = Backoff(first_s=1.0, most_s=30.0)
 _TIDY_AGAIN_S: Final = 30.0
 """Time between two tries to tidy up."""
 _LATE_S: Final = 60.0
-"""A write of an interrupted start may take effect until then, and make the folder again."""
+"""Seconds in which a write of an interrupted start may take effect, and make the folder again."""
 
 After: TypeAlias = Execution | Again | Rest | None
 """How the task continues; see the module."""
@@ -68,7 +68,7 @@ After: TypeAlias = Execution | Again | Rest | None
 
 @frozen(kw_only=True)
 class Sight:
-    """A row and what was seen beside it: the input of a pass. is_read: see Observed."""
+    """The input of a pass: a row, and the last look at its engine. is_read: see Observed."""
 
     row: Execution
     cluster: Cluster | None

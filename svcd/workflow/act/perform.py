@@ -68,7 +68,7 @@ Answer: TypeAlias = News | Lost | None
 
 _FAILED: Final = frozenset({ExecutionStatus.KILLED, ExecutionStatus.FAILED})
 _PROVEN_S: Final = 2.0
-"""After a longer staging svcd asks for the identities again, before it submits."""
+"""Seconds. After a longer staging svcd asks for the identities again, before it submits."""
 _DIAGNOSIS_S: Final = 15.0
 """Time for reading the diagnosis of a failed job."""
 KILLS_AT_ONCE: Final = 8
@@ -147,7 +147,9 @@ class Performer:
         limits = place.endpoints.launcher_limits
         try:
             for fault in launcher_faults(work.type, work.configs.configs, limits):
-                raise document.DocumentError(fault)  # of a cluster that became Active meanwhile
+                raise document.DocumentError(
+                    fault
+                )  # the cluster became Active meanwhile: its limits count now
             definition = document.workflow(work)
             properties = document.properties(work, place.endpoints, step.folder)
         except document.DocumentError as error:
@@ -299,7 +301,7 @@ class Performer:
         secrets = await self._rows.secrets(row)
         read = await read_record(self._clock, raw, secrets)
         read = with_known_children(read, row.engine_record)
-        # a cancel, which must be quick, needs no evidence, and seldom the launcher
+        # a cancel must be quick: it reads no evidence, and seldom asks for the launcher
         failed = suspect(read) if row.cancel_requested else read.failed
         action = failed if status in _FAILED else None
         if action is None:
@@ -350,7 +352,7 @@ class Performer:
     async def _remove_all(self, row: Execution, place: Place) -> None:
         """Keep the engine's completed record, remove the folder. Raises EngineError.
 
-        It raises also when a stranger answers: nothing of it is removed.
+        It also raises when a stranger answers: svcd removes nothing from a stranger.
         """
         await self._identities.prove(place, place.endpoints.webhdfs)
         if row.workflow_job_id is not None and planner.needs_last_record(row):
@@ -360,7 +362,9 @@ class Performer:
             await self._rows.change(row.id, partial(planner.completed, record=last))
         if row.workflow_dir is not None:
             await self._remove(row.workflow_dir, place)
-        if row.status is not ExecutionStatus.SUCCEEDED:  # else the program's submitter did it
+        if (
+            row.status is not ExecutionStatus.SUCCEEDED
+        ):  # else the submitter of the program has removed it
             for id_ in await self._manager.end_children(place, row.engine_record):
                 await self._remove(f"/user/{place.endpoints.user}/.sparkStaging/{id_}", place)
 
@@ -387,7 +391,7 @@ async def read_record(
 
 
 def raise_first(results: Sequence[object]) -> None:
-    """Raise the bug of one piece of work, after all others have ended."""
+    """Raise the first exception among the results of `gather`, whose other work has ended."""
     for result in results:
         if isinstance(result, BaseException) and not isinstance(result, Parked):
             raise result

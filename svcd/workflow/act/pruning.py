@@ -4,8 +4,8 @@
 has to delete.
 
 Note: a wrong clock. A host often starts with a wrong clock and corrects it soon. With a clock that
-is ahead, svcd would delete what it has to keep. So svcd deletes nothing in the first hour after its
-start, and in the first hour after a jump of the clock.
+is ahead, svcd would delete executions that it has to keep. So svcd deletes nothing in the first
+hour after its start, and in the first hour after a jump of the clock.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ log = Logger()
 LOOK_S: Final = 60.0
 """Time between two turns."""
 SURE_S: Final = 3600.0
-"""svcd trusts a clock that has not jumped for so long."""
+"""Seconds. svcd trusts a clock that has not jumped for this long."""
 _JUMP_S: Final = 600.0
 """A longer time between two turns counts as a jump of the clock."""
 _ROWS: Final = 20
 """Rows that one transaction reads; each may hold a megabyte."""
 _PARTS: Final = 25
-"""Most transactions of a turn. The next turn continues after them."""
+"""Most transactions of a turn. The next turn continues with the following rows."""
 
 
 class Pruning:
@@ -87,7 +87,7 @@ class Pruning:
         return await self._store.read(lambda tx: tx.executions.ended(before, after, _ROWS))
 
     async def _pruned(self, rows: Sequence[Execution]) -> int:
-        """Delete `rows` that have not changed; return how many svcd has deleted."""
+        """Delete the `rows` that have not changed; return the number of deleted rows."""
 
         async def work(tx: Tx) -> int:
             return sum([await tx.executions.prune(row) for row in rows])

@@ -1,11 +1,11 @@
 """Rows of executions: reads, and the one way to write one, with its events.
 
 Every write is read, decide, compare-and-set, and repeats after a lost race. A caller that has just
-read or written the row gives the state that it knows. An attempt decides by that one first, and
-reads the row when the compare-and-set refuses it: the row has changed since. The transaction that
-writes a row also notifies the daemon that does the work. The events of the cluster record the begin
-(`retry`) and the end (`done`) of a wait. When many executions wait for the same reason, the events
-show only one of them.
+read or written the row gives the state that it knows. The first attempt decides by this state. When
+the compare-and-set refuses it, the row has changed since, and the next attempt reads the row. The
+transaction that writes a row also notifies the daemon that does the work. The events of the cluster
+record the begin (`retry`) and the end (`done`) of a wait. When many executions wait for the same
+reason, the events show only one of them.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from svcd.workflow.decide import document, job_credentials, lifecycle
 from svcd.workflow.decide.addresses import ways_to
 
 _MOST_SHOWN: Final = 1000
-"""Waits in events whose end this daemon still has to record; it drops the oldest beyond."""
+"""Waits whose end this daemon still has to record in events. Of more it forgets the oldest."""
 _ROWS: Final = 20
 """Rows that one transaction changes; each may hold a megabyte."""
 
 
 @frozen
 class Place:
-    """Where an execution runs. ways: to all hosts that serve its jobs."""
+    """The cluster on which an execution runs. ways: to all hosts that serve its jobs."""
 
     cluster: Cluster
     endpoints: Endpoints
@@ -62,8 +62,8 @@ class Place:
 class Rows:
     """Reads and writes executions.
 
-    notice: called with the cluster whenever an execution begins to wait for something of it, and
-    when a transient cluster may have no more to do.
+    notice: called with a cluster when an execution begins to wait for it, and when a transient
+    cluster may have no work left.
     """
 
     def __init__(
@@ -193,7 +193,7 @@ class Rows:
     ) -> None:
         """`change` for each row that is known, with some rows in one transaction.
 
-        For what changes on very many rows at once: the end of a transaction costs more than a row.
+        For changes of very many rows: the end of a transaction costs more than a row.
         """
         # two transactions with the same rows take them in the same order
         ordered = sorted(changes, key=lambda change: change[0].id)

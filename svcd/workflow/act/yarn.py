@@ -40,7 +40,7 @@ _APPS: Final = (
 )
 _WORKING: Final = frozenset({"NEW", "RUNNING", "DECOMMISSIONING"})
 _MOST_ALONE: Final = 5
-"""Applications whose wants one round asks for."""
+"""Applications for whose missing containers one round asks."""
 _MOST_REPORT: Final = 300
 """Characters of a node's health report that svcd keeps."""
 _LOOK_S: Final = 0.5
@@ -99,7 +99,7 @@ class ResourceManager:
             return Family()
         silent = ""
         for _ in range(2 if is_application(action.external_id) else 0):
-            try:  # twice, because one lost answer means little
+            try:  # one lost answer proves nothing, so svcd asks twice
                 app = (await ask(self._probe, base, f"apps/{action.external_id}")).get("app")
             except ProbeError as error:
                 silent = error.text
@@ -125,7 +125,7 @@ class ResourceManager:
         return lost(action, launcher.diagnostics, sweep)
 
     async def children(self, place: Place, action: Action | None) -> Sequence[Application] | None:
-        """The applications that an action has submitted, ended ones too. None: not known."""
+        """The applications that an action has submitted, also ended ones. None: not known."""
         base = None if action is None else self._base(place, action.console_url)
         return () if action is None or base is None else await self._children(base, action)
 

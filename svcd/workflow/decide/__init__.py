@@ -1,1 +1,1 @@
-"""Decides about executions: pure functions of rows, of what was seen, and of the time."""
+"""Decides about executions: pure functions of rows, answers of peers, and the time."""

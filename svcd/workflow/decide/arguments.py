@@ -72,9 +72,9 @@ _FILE: Final = "svcd-file-"
 _MOST_TEXT: Final = 131_071
 """Bytes of one argument, or of a variable with its name, that Linux hands to a program."""
 _MOST_TEXTS: Final = 1_900_000
-"""The same for all together: a quarter of the stack's usual limit, less those of the machine."""
+"""The same for all texts together: a quarter of the usual stack, less the machine's variables."""
 _END_AND_POINTER: Final = 9
-"""Further bytes for each text."""
+"""Bytes that Linux needs for each text beside its own: its end and its pointer."""
 _FOLDER: Final = frozenset(
     {
         *("container_tokens", "tmp", "launch_container.sh", "default_container_executor.sh"),
@@ -107,14 +107,14 @@ def ending(name: str) -> str:
 
 
 def path(job_type: JobType, name: str, number: int, main: bool) -> str:
-    """The path of a file in the execution's folder. number: see `staged`. main: no library."""
+    """The path of a file in the execution's folder. number: see `staged`. main: not a library."""
     if job_type is JobType.SHELL:
         return staged(number)
     if job_type is JobType.SPARK:
         if ending(name) not in SEARCHED:
             return staged(number)
         return name if _SAFE_NAME.match(name) else f"{staged(number)}{ending(name)}"
-    is_jar = name.endswith(".jar") or "." not in name  # Java passes over a .jar that is none
+    is_jar = name.endswith(".jar") or "." not in name  # Java ignores a .jar that is no archive
     if job_type is JobType.JAVA:
         return f"{LIB}{staged(number)}{'.jar' if is_jar else ''}"
     folder = "" if job_type is JobType.PIG and main else LIB
@@ -212,7 +212,7 @@ def start_jar() -> bytes:
 
 
 def file_name_fault(name: str) -> str:
-    """The reason why no file can have the name; "" when one can."""
+    """The reason why no file can have the name; "" when a file can."""
     if _SURROGATE.search(name):
         return "the name is not UTF-8: rename the file"
     if name in (".", "..") or "/" in name or "\0" in name:
@@ -237,7 +237,7 @@ def file_faults(
 
 
 def taken(job_type: JobType, name: str) -> str:
-    """The reason why no file of such a job can have the name; "" when one can."""
+    """The reason why no file of such a job can have the name; "" when a file can."""
     is_staged = job_type in (JobType.JAVA, JobType.SPARK) and name.startswith(_FILE)
     if is_staged or name in _OWN.get(job_type, ()):
         return (
@@ -250,7 +250,7 @@ def taken(job_type: JobType, name: str) -> str:
 
 
 def script_fault(job_type: JobType, head: bytes, main: bool) -> str:
-    """The reason why no machine can start a file as a script; "" when one can, or it is none.
+    """The reason why no machine can start a file as a script; "" when it can, or for no script.
 
     It is for the files that `job_configs.starts` names. head: the first bytes of the file, of which
     it reads `HEAD`. main: the program of the job.
@@ -273,7 +273,7 @@ def script_fault(job_type: JobType, head: bytes, main: bool) -> str:
 
 
 def is_process(job_type: JobType, main: str) -> bool:
-    """Whether Linux starts the program, so that its texts have limits; a main class has none."""
+    """Whether Linux starts the program, and limits its texts. The JVM starts a main class."""
     return job_type is JobType.SHELL or (job_type is JobType.SPARK and ending(main) == ".py")
 
 

@@ -5,7 +5,7 @@ The table `SOURCES` says in which texts svcd searches, and how. The codes and th
 `svcd.model.failures`.
 
 Note: the order. A failed task knows most about a failure, then the program that the engine started.
-The engine and YARN repeat what those say, or know only that something ended. Of the lines that svcd
+The engine and YARN repeat their texts, or know only that something ended. Of the lines that svcd
 finds, the first one wins that a code of the table explains; else the first one.
 """
 
@@ -29,7 +29,7 @@ from svcd.workflow.decide.job_configs import shown
 from svcd.workflow.decide.masking import masked_text
 
 _MOST_READ: Final = 8192
-"""Characters of a reason that are searched: a hostile engine may send very many."""
+"""Characters of a reason that svcd searches: a hostile engine may send very many."""
 
 _VAGUE: Final = re.compile(
     r"Unknown hadoop job|User application exited with|^Exception from container-launch"
@@ -48,7 +48,7 @@ _REFUSED: Final = re.compile(
     r"|type=\[memory-mb\], Requested resource=<memory:(\d{1,19}),"
     r"|type=\[vcores\], Requested resource=<memory:\d{1,19}, vCores:(\d{1,19})"
 )
-"""YARN's words on a value of a job: the queue, the MiB or the cores of a container."""
+"""YARN's refusal of a value of a job: the queue, the MiB or the cores of a container."""
 _NO_CONFIGS: Final[Mapping[str, ConfigValue]] = {}
 
 
@@ -197,12 +197,12 @@ CAUSES: Final[Sequence[Cause]] = (
         ),
     ),
 )
-"""The first row whose pattern a text has wins."""
+"""The table of causes. The first row whose pattern matches a text explains it."""
 SIGNALS: Final[Sequence[tuple[Code, Callable[[str], str]]]] = (
     (Code.OUT_OF_MEMORY, excerpts.full_executor),
     (Code.KILLED_ELSEWHERE, excerpts.signalled),
 )
-"""The ends by a signal, whose meaning a failure quotes; asked when no text explains the end."""
+"""Codes of ends by a signal, and the reader of its meaning. svcd asks them last."""
 
 
 @frozen
@@ -222,7 +222,7 @@ def _drivers(name: str) -> Callable[[Evidence], Sequence[str]]:
 
 
 def _streamed(evidence: Evidence) -> Sequence[str]:
-    """What the programs of streaming have said: YARN says no more about their end."""
+    """The stderr of streaming programs whose end YARN does not explain."""
     is_streaming = any(excerpts.SUBPROCESS in attempt for attempt in evidence.attempts[:1])
     return evidence.of_tasks("stderr") if is_streaming else ()
 
@@ -241,11 +241,11 @@ SOURCES: Final = (
     Source(lambda evidence: evidence.of_masters("syslog"), excerpts.cause),
     Source(_launcher("stdout", "stderr", "syslog"), excerpts.cause),
 )
-"""Where svcd searches, the text that says most first; `OF_SHELL` for a script."""
+"""The texts that svcd searches, in this order; for a script it searches those of `OF_SHELL`."""
 
 
 def lines_of(action: Action, evidence: Evidence) -> Generator[None, None, Sequence[str]]:
-    """The lines about the failure of `action`, the one that says most about it first.
+    """The lines about the failure of `action`, the most telling line first.
 
     In steps of some milliseconds each, one a text: the programs of tenants write them.
     """
@@ -275,8 +275,8 @@ def judging(
 ) -> Generator[None, None, Failure]:
     """The failure in the record of a workflow that ended in `KILLED` or `FAILED`.
 
-    evidence: the texts that were read besides. secrets: literal ones of the execution. configs: of
-    its job_configs. It has steps of some milliseconds each.
+    evidence: the other texts about the job. secrets: the literal secrets of the execution. configs:
+    of its job_configs. It has steps of some milliseconds each.
     """
     action = record.failed
     if action is None:
@@ -353,7 +353,7 @@ def _dead(evidence: Evidence) -> Sequence[Ended]:
 
 
 def _by_ends(evidence: Evidence) -> Generator[None, None, tuple[Code, str] | None]:
-    """The reason for which YARN ended an application, whatever its program says of that."""
+    """The reason for which YARN ended an application. It outranks the program's own words."""
     for application in _dead(evidence):
         reason = excerpts.yarn_cause(application.text)
         code = by_text(reason)

@@ -19,7 +19,7 @@ MOST_WAIT_S: Final = 120.0
 """No back-off and no wait of the submit recovery is longer (see `submission`)."""
 
 _SKEW_S: Final = 1.0
-"""svcd tolerates this difference between the clocks of daemons."""
+"""Seconds. svcd tolerates this difference between the clocks of daemons."""
 
 
 class Bounds:

@@ -23,7 +23,7 @@ _BEGINNINGS: Final = (
 
 
 def read_page(body: bytes, limit: int) -> tuple[FileEnds, bool]:
-    """What a page has of the file, and whether it is known that its container has ended.
+    """The part of the file that a page has, and whether the page proves that the container ended.
 
     Old node managers answer the whole file, or a page with a `pre`. limit: the bytes of the file
     that were asked for.
@@ -34,7 +34,7 @@ def read_page(body: bytes, limit: int) -> tuple[FileEnds, bool]:
         whole = 0 if length is None else int(length[1])
         size = min(whole, limit)
         if length is None or not rest[size:].lstrip(b"\n").startswith(_END):
-            size = max(0, rest.rfind(_END))  # the frame is wrong about the length
+            size = max(0, rest.rfind(_END))  # the page names a wrong length
         ended = rest[size:].lstrip(b"\n").startswith(_END) and _RUNS not in rest[size:]
         return FileEnds(tail=rest[:size], size=whole if whole > limit else size), ended
     content = body

@@ -33,7 +33,7 @@ _ACCEPTED: Final = {
     "objstore": "objstore://CONTAINER/PATH",
 }
 _SCHEME: Final = re.compile(r"([^/:]*):")
-"""What Hadoop takes for the scheme: the text before a colon that comes before the first slash."""
+"""Hadoop's scheme: the text before a colon that comes before the first slash."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _MOST_SCHEME: Final = 30
 
@@ -122,7 +122,7 @@ def _container(path: str) -> str:
 
 
 def _wrong_text(url: str, job_type: JobType) -> str:
-    """The characters that neither an input nor an output can have."""
+    """The fault of characters that neither an input nor an output can have, or ""."""
     if control := _CONTROL.search(url):
         return f"its URL contains the control character U+{ord(control.group()):04X}; remove it"
     if url != url.strip() and job_type is not JobType.SPARK:

@@ -170,7 +170,7 @@ def workflow(work: Work) -> bytes:
 
 
 def further_files(work: Work) -> Mapping[str, bytes]:
-    """What the execution's folder holds beside the definition and the job's own files."""
+    """The files of the execution's folder beside the definition and the job's own files."""
     files, args = (*work.mains, *work.libs), args_of(work.configs)
     if work.type is JobType.SHELL:
         return {START: start_script(files, args, texts(work.configs.params))}
@@ -280,7 +280,7 @@ def _map_reduce(work: Work) -> str:
             f"<streaming><mapper>{_xml(text(mapper))}</mapper>"
             f"<reducer>{_xml(text(reducer))}</reducer></streaming>"
         )
-        made["stream.addenvironment"] = "PYTHONPATH=."  # the program is a link to another folder
+        made["stream.addenvironment"] = "PYTHONPATH=."  # the program links to another folder
     elif mapper is not None or reducer is not None:
         raise DocumentError(
             f"$.job_configs.configs: {STREAMING_MAPPER} and {STREAMING_REDUCER} "
@@ -376,7 +376,7 @@ def _configs(work: Work) -> dict[str, str]:
 
 
 def _apart(given: Mapping[str, str]) -> dict[str, str]:
-    """The option that keeps tasks in containers of their own, for a job whose options need it."""
+    """The option by which tasks get containers of their own, for a job whose options need it."""
     return {small_jobs.ENABLED: "false"} if small_jobs.keeps_tasks_apart(given) else {}
 
 

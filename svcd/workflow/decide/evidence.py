@@ -44,7 +44,7 @@ class Ended:
 
 @frozen(kw_only=True)
 class Evidence:
-    """What is known; every part may be missing.
+    """The texts about a failed job; every part may be missing.
 
     attempts: diagnostics of the attempts of failed tasks, in order. jobs: those of map-reduce jobs.
     files: ends of logs, the launcher's first. silent: why the resource manager does not answer.
