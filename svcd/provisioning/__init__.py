@@ -1,1 +1,1 @@
-"""Clusters: what is asked for, what has to be done, and doing it."""
+"""Clusters: checks of requests, plans of steps, and their execution."""

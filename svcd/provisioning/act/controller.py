@@ -200,7 +200,7 @@ class Controller:
         """Do passes until the cluster rests (None), or until it only waits (seconds)."""
         state = self._state(cluster_id)
         while True:
-            state.interrupt.clear()  # before the row is read: a later wake is about something newer
+            state.interrupt.clear()  # before the row is read: a later wake is newer
             cluster = await self._store.read(lambda tx: tx.clusters.find(cluster_id))
             if cluster is None or lifecycle.is_settled(cluster):
                 self._rest(cluster_id)

@@ -157,12 +157,12 @@ class FactReader:
         networks: bool = False,
         quota: bool = False,
     ) -> Facts:
-        """`facts` with the facts of the cloud; flavors always.
+        """`facts` with the facts of the cloud that the arguments ask for, and always the flavors.
 
         Requests with the same token share one read that begins after all of them have arrived.
         Raises CloudError, PlatformTimeout.
         """
-        # made by the caller whose read the others share
+        # the session of the caller whose read the other requests share
         session = cache(partial(self._session, caller))
         who = (caller.tenant_id, caller.token.reveal() if caller.token is not None else "")
 

@@ -49,15 +49,15 @@ _TICK_S: Final = 10.0
 _CHECK_S: Final = 120.0
 """Deadline of the check of one cluster."""
 _AGAIN_S: Final = 30.0
-"""Time to the second check, which confirms a suspicion."""
+"""Seconds to the second check, which confirms or clears a suspicion."""
 _UNWELL_S: Final = 60.0
-"""Time to the next check of a cluster that is not well."""
+"""Seconds to the next check of a cluster that is not well."""
 _RARELY_S: Final = 30.0
-"""The shortest time between two checks of a cluster that `wake` names."""
+"""Shortest seconds between two checks of a cluster that `wake` names."""
 _SPREAD_S: Final = 0.3
-"""A start spreads the first checks: by this time for each cluster."""
+"""Seconds between the first checks of two clusters after a start."""
 _MOST_ASKED: Final = 20
-"""Servers that the list lacks, and that one check asks for by id."""
+"""Servers missing in the list that one check reads by id."""
 _QUESTIONS_AT_ONCE: Final = 8
 """Probes and commands of one check in parallel."""
 _PROBE_S: Final = 10.0
@@ -115,7 +115,7 @@ class HealthChecks:
     def start(self) -> None:
         """Begin. Clusters that are Active now are checked soon, later ones within one period.
 
-        What a row says of them may be old: machines have ended or come back meanwhile.
+        The findings in the rows may be old: machines have ended or come back meanwhile.
         """
         if self._every_s > 0:
             self._loop.start(now=False)
@@ -226,7 +226,9 @@ class HealthChecks:
             seen = await self._servers(cluster, self._ports.cloud.session(access))
         except CloudError as error:
             own = cluster.trust_id is None and error.kind is Fault.UNAUTHORIZED
-            if error.passing or own:  # the cloud refuses svcd's own user: no fault of this cluster
+            if (
+                error.passing or own
+            ):  # the cloud refuses svcd's own user, which is no fault of this cluster
                 raise
             seen = health.of_cloud(code_of(error), error.text, now)
         down = {a.machine for a in seen.bad if a.what == health.SERVER}

@@ -262,9 +262,9 @@ class Performer:
                 assert_never(step)
 
     async def _delete_groups(self, step: DeleteGroups, session: CloudSession) -> Outcome:
-        """Delete what lists show. One that is listed and not found is looked for again.
+        """Delete the groups that lists show. Read the list again after "not found".
 
-        A program between svcd and the cloud can answer "not found" too.
+        A program between svcd and the cloud can give this answer, too.
         """
         deleted = [
             await session.delete_security_group(group_id)
@@ -369,7 +369,7 @@ class Performer:
             if error.kind is Fault.HOST_KEY:
                 reason = f"{step.machine}: {error.text}"
                 return Fail(code=Code.HOST_KEY_CHANGED, reason=reason, machine=step.machine)
-            if error.kind is Fault.FORBIDDEN:  # by the settings
+            if error.kind is Fault.FORBIDDEN:  # the settings refuse the address
                 reason = f"{step.machine}: {error.text}"
                 return Fail(code=Code.MACHINE_UNREACHABLE, reason=reason, machine=step.machine)
             return Wait(seconds=0.2, reason=f"{step.machine}: {error.text}", code=Code.SSH_TIMEOUT)

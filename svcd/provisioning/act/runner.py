@@ -70,7 +70,7 @@ _OUTPUT_LINES = 20
 
 
 class PlanFailed(Exception):
-    """An action failed for good. Never leaves this module."""
+    """An action failed and no try follows. Only this module raises and catches it."""
 
     def __init__(self, code: Code, machine: str, text: str) -> None:
         super().__init__(text)

@@ -47,7 +47,7 @@ SURE_S: Final = 3600.0
 LOOK_S: Final = 60.0
 """Time between two turns of the sweep, and before the second try to delete a trust."""
 _MOST_S: Final = 6 * 3600.0
-"""The longest wait before the next try to delete a trust."""
+"""Longest seconds before the next try to delete a trust."""
 _BACKOFF: Final = Backoff(first_s=LOOK_S, most_s=_MOST_S)
 _FARTHEST_S: Final = _MOST_S + LOOK_S
 """No row is due later than this; a later one was written before the clock was set back."""
@@ -167,7 +167,7 @@ async def _forget(store: Store, loose: LooseTrust) -> None:
 
 
 class TrustSweep:
-    """Deletes trusts without a use: of requests that died, of rows that svcd dropped.
+    """Deletes unused trusts: those of requests that died, and of rows that svcd dropped.
 
     lease: the sweep works only while it is held. It deletes only
     trusts of this installation. It knows them by id, or by ownership tag, giver and project.

@@ -1,6 +1,6 @@
 """The steps of one change of a cluster: attempts, statuses, the longest path, faults. Pure.
 
-Note: the longest path. It goes from the step that ended last back, from each step to the one that
+Note: the longest path. It goes back from the step that ended last, from each step to the step that
 it waited for: these steps decided how long the change took. A stage is no step of the path: its
 span is around those of its steps on machines.
 
@@ -29,7 +29,7 @@ _SAME_S: Final = 0.001
 
 @frozen(eq=False)
 class _Attempt:
-    """An attempt of a step. begin, end: epoch seconds; one that goes on ends with the change."""
+    """An attempt of a step. begin, end: epoch seconds; an open attempt ends with the change."""
 
     event: ClusterEvent
     begin: float
@@ -74,7 +74,7 @@ def change_steps(
 
 
 def _attempts(events: Sequence[ClusterEvent], end: float) -> list[_Attempt]:
-    """The attempts in the order of their begins: the begin and the end of one are two events."""
+    """The attempts in the order of their begins. An attempt has two events, begin and end."""
     newest: dict[tuple[str, str, Timestamp], ClusterEvent] = {}
     for event in events:
         if event.began is None:
@@ -181,7 +181,7 @@ def _phases(events: Sequence[ClusterEvent], ended: Timestamp | None) -> list[Sto
 
 
 def _faults(events: Sequence[ClusterEvent]) -> list[StoryFault]:
-    """What went wrong. The failure of a status repeats that of a step."""
+    """The faults of steps. The failure of a status repeats that of a step, and is left out."""
     found: dict[tuple[str, str, str], list[ClusterEvent]] = {}
     for event in events:
         kind = kind_of(event.step)

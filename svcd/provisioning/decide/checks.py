@@ -28,14 +28,14 @@ from svcd.provisioning.distributions.spi import IDistribution
 MOST_HOST_NAME: Final = 64
 """Characters of a host name on Linux."""
 _MOST_FAULTS: Final = 100
-"""Faults of one request after which the check of options stops."""
+"""After this many faults of one request the check of options stops."""
 
 
 class Checks:
     """The checks of one request, which keep its faults in the order in which they find them.
 
-    faults: those of the checks so far. distribution: None when the plugin or its version is
-    unknown, which is the first fault then.
+    faults: of the checks so far. distribution: None when the plugin or its version is unknown;
+    this is then the first fault.
     """
 
     def __init__(self, plugin_name: str, version: str, facts: Facts) -> None:
@@ -90,7 +90,7 @@ class Checks:
             )
 
     def complete_groups(self, path: str, news: Iterable[NewNodeGroup]) -> list[TemplateNodeGroup]:
-        """The groups with the values of their templates; one with an unknown template is left out.
+        """The groups with the values of their templates, without groups of an unknown template.
 
         Each template exists and is for the plugin of the request.
         """

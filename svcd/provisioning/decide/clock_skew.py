@@ -26,7 +26,7 @@ from svcd.provisioning.decide import lifecycle
 from svcd.provisioning.decide.observed import CALL_S, VISIBLE_S
 
 _SKEW_S: Final = 1.0
-"""svcd tolerates this difference between the clocks of daemons."""
+"""Seconds. svcd tolerates this difference between the clocks of daemons."""
 
 
 def corrected(cluster: Cluster, now: float, alien: bool) -> Cluster:

@@ -22,9 +22,9 @@ class Facts:
     """The facts. None and missing keys: the object does not exist, or svcd did not read it.
 
     distribution: of the request's plugin; plugins: names on offer. image: under the id of the
-    request; images: all of them, where that one is not registered. keypairs: names, where the one
-    of the request does not exist. flavors: by id. node_group_templates: by id, those that the
-    request names.
+    request; images: all images, if the image of the request is not registered. keypairs: all names,
+    if the key pair of the request does not exist. flavors: by id. node_group_templates: by id,
+    those that the request names.
     """
 
     distribution: IDistribution | None = None

@@ -135,7 +135,7 @@ def of_servers(
             sure.append(key)
             statuses[instance.instance_id] = lifecycle.GONE
         elif found is None or found.task_state == "deleting":
-            continue  # state unknown; the server will be gone soon
+            continue  # the state of a server in deletion says nothing
         elif found.status in _RUNNING:
             good.append(key)
             statuses[instance.instance_id] = found.status
@@ -245,7 +245,9 @@ def judged(
     doubted: dict[Key, Timestamp] = {}
     covered = False
     for ailment in seen.bad:
-        if ailment.text in cluster.status_description:  # the last request shows it
+        if (
+            ailment.text in cluster.status_description
+        ):  # the text of the last request already shows the ailment
             covered = True
             continue
         before = known.get((ailment.key, ailment.code))

@@ -29,11 +29,13 @@ S = ClusterStatus
 class Input(enum.StrEnum):
     """The events that can move a cluster to another status."""
 
-    SPAWN = "spawn"  # some instance lacks its server, addresses or volumes
-    PREPARE = "prepare"  # all have them; some machine is not prepared
+    SPAWN = "spawn"  # an instance lacks its server, addresses or volumes
+    PREPARE = (
+        "prepare"  # all instances have servers, addresses and volumes; a machine is not prepared
+    )
     CONFIGURE = "configure"
     START = "start"
-    DECOMMISSION = "decommission"  # some instance is leaving
+    DECOMMISSION = "decommission"  # an instance is leaving
     SETTLE = "settle"  # no work is left
     FAIL = "fail"
     SCALE = "scale"  # requests
@@ -211,7 +213,7 @@ BLANK: Final[Mapping[str, Any]] = {
     "requested_at": None,
     "retry_at": None,
 }
-"""An instance as it was when its request was accepted (attempts aside)."""
+"""The fields of an instance as after its request was accepted, except for `attempts`."""
 
 
 # ---- ends ---------------------------------------------------------------------------------------

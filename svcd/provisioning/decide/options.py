@@ -49,7 +49,7 @@ def option_faults(
                     f"{where}: this option is for the whole cluster; give it in cluster_configs"
                 )
             elif not _fits(value, option.config_type):
-                # not the value: it may be a password
+                # without the value, which may be a password
                 yield ValidationError(
                     f"{where}: expected {option.config_type}, got {type(value).__name__}"
                 )

@@ -1,6 +1,6 @@
 """Plans the servers, addresses and volumes of a cluster's instances. Pure.
 
-It plans instance instance alone; see the planner's note on visibility.
+It plans for each instance on its own; see the planner's note on visibility.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Spawning:
 
     def _create(self, group: NodeGroup, instance: Instance) -> None:
         tried = self.memory.of(create_key(instance))
-        if tried.not_before > self.now:  # no intent for a call that is not made now
+        if tried.not_before > self.now:  # a call that svcd does not make now needs no intent
             self.waiting.append(f"server {instance.instance_name}: {tried.reason}")
             return
         cluster = self.cluster
@@ -184,7 +184,7 @@ class Spawning:
             )
             self._ask_for(instance, create, change)
             return False
-        for surplus in mine[1:]:  # svcd made two, because an answer was lost
+        for surplus in mine[1:]:  # after a lost answer svcd created a second address
             if surplus.port_id is None:
                 self.steps.append(
                     DeleteFloatingIp(machine=instance.instance_name, floating_ip_id=surplus.id)

@@ -118,7 +118,7 @@ class DeleteFloatingIp(Step):
 class CreateVolumes(Step):
     """Create volumes one after the other. volumes: (name, metadata) of each.
 
-    attempt: each is a step of its own, so that replacements do not wait.
+    attempt: each attempt is a step of its own, so that replacements do not wait.
     """
 
     identity = "create-volumes:{0.instance}:{0.attempt}"
@@ -309,7 +309,7 @@ class Interrupted:
 Outcome: TypeAlias = Done | Wait | Retry | Fail | Interrupted
 
 
-# ---- what is remembered between passes, in memory only ------------------------------------------
+# ---- the memory of a cluster between two passes -------------------------------------------------
 
 
 @frozen(kw_only=True)

@@ -1,1 +1,1 @@
-"""Distributions: what can be installed on a cluster. They decide and never act (see `spi`)."""
+"""Distributions: the software of clusters. They decide and never act (see `spi`)."""

@@ -1,4 +1,4 @@
-"""`Fake`: a distribution whose plans a machine without software can carry out at once."""
+"""`Fake`: a distribution whose plans run at once, on machines without software."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ HIDDEN = frozenset(
         "oozie.service.JPAService.jdbc.password",
     )
 )
-# options of parts that no cluster of svcd has
+# options of parts of Hadoop that no cluster of svcd has
 ABSENT_PREFIXES = (
     "fs.s3a.",
     "fs.gs.",
@@ -313,7 +313,9 @@ def _own() -> Iterator[ConfigEntry]:
 
 
 def _of_file(site: Site) -> Iterator[ConfigEntry]:
-    travels = site is Site.SPARK  # with each job, from the machine that submits it
+    travels = (
+        site is Site.SPARK
+    )  # each job brings the settings of Spark along, from the machine that submits it
     for default in defaults(site):
         if _usable(default.name):
             kind, value = _typed(_OURS.get(default.name, default.value))

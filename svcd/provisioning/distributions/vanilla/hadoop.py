@@ -2,9 +2,9 @@
 
 Note: progress. A launcher waits for the job that it started, and the application master of a job
 waits for containers. If launchers and masters filled the cluster, all would wait for ever. So
-launchers have a queue with a small share, masters have at most half of the rest, and the rest of
-the rest is so large that on one machine at least an executor of Spark finds room, however the
-others are spread. A job of MapReduce needs less. A test counts all cases.
+launchers have a queue with a small share, and masters have at most half of the other memory. What
+then stays free is enough for an executor of Spark on at least one machine, wherever launchers and
+masters run. A job of MapReduce needs less. A test counts all cases.
 
 svcd writes addresses where Hadoop expects host names. So links in its pages and redirects of
 WebHDFS work from anywhere, and the same files work on servers and on machines that are folders of
@@ -41,7 +41,8 @@ from svcd.provisioning.distributions.vanilla.topology import (
 EXCLUDE_HDFS = "exclude.hdfs"
 EXCLUDE_YARN = "exclude.yarn"
 INCLUDE_YARN = "include.yarn"
-"""The node managers that may register: one of another cluster stays with the address."""
+"""The list of node managers that may register. It keeps those of other clusters out, which may
+contact the address of their former resource manager."""
 LAUNCHER_QUEUE = "launchers"
 _MOST_MIB = "yarn.scheduler.maximum-allocation-mb"
 _STEP_MIB = 64
@@ -194,7 +195,7 @@ def yarn_site(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -
         "yarn.nodemanager.resource.cpu-vcores": str(places.vcores(machine)),
         "yarn.nodemanager.vmem-check-enabled": "false",
         "yarn.nodemanager.pmem-check-enabled": "false",
-        # without cgroups the default keeps the check above from doing anything, when it is on
+        # by its default, this option switches the check above off where the host has no cgroups
         "yarn.nodemanager.resource.memory.enforced": "false",
         **_disk_checks(machine),
         "yarn.nodemanager.resourcemanager.connect.retry-interval.ms": "200",

@@ -78,7 +78,7 @@ class Layout:
         return f"{self.base}/bin/daemon"
 
     def log(self, process: str) -> str:
-        """The log whose last lines give the reason why a daemon does not run."""
+        """The log of a daemon; its last lines have the reason when the daemon does not run."""
         return f"{self.logs}/{process}.{'out' if process == OOZIE else 'log'}"
 
     def data(self, what: str) -> tuple[str, ...]:
@@ -165,8 +165,8 @@ def task_sizes(machines: Sequence[Machine]) -> TaskSizes:
         return SHARED_SIZES
     unit = min(2048, max(SHARED_SIZES.task, _step(min(offers) // 8)))
     heap = unit * 2 // 3
-    # a master that runs a small job's tasks needs the heap of a task beside its own; it is not
-    # larger than the smallest driver of Spark (see `hadoop`, the note on progress)
+    # a master that runs a small job's tasks needs the heap of a task beside its own; it is at most
+    # as large as the smallest driver of Spark (see `hadoop`, the note on progress)
     master = max(SHARED_SIZES.launcher, unit, min(_SPARK_LEAST, unit + 2 * _STEP))
     launcher = max(SHARED_SIZES.launcher, min(1024, unit))
     return TaskSizes(

@@ -99,10 +99,11 @@ def action_conf(machines: Sequence[Machine], machine: Machine) -> Properties:
     options = f"{heap} {SHARED_JVM}" if machine.root else heap
     return {
         "oozie.launcher.javaopts": options,
-        # by default Pig sets a second collector, and waits 5 s between two checks of its jobs
+        # by default Pig chooses another garbage collector, and waits 5 s between two checks of its
+        # jobs
         "pig.gc.default.params": "-XX:+UseSerialGC",
         "pig.jobcontrol.sleep": "200",
-        # each node has it; Pig finds a class of its own in it, and would copy it for each job
+        # each node has this jar; Pig would copy it for each job, because it has a class of Pig
         "pig.predeployed.jars": "svcd-hadoop-helpers.jar",
         # small steps of Pig run within the launcher, see image/java/org/svcd/pig/SmallSteps.java
         "exectype": "small",

@@ -202,7 +202,7 @@ def _hexadecimal(address: str) -> str:
     """An address as the kernel writes it in /proc/net/tcp: words of four bytes, each reversed."""
     try:
         packed = ipaddress.ip_address(address).packed
-    except ValueError:  # not known yet
+    except ValueError:  # the address is not known yet
         return "none"
     return b"".join(packed[at : at + 4][::-1] for at in range(0, len(packed), 4)).hex().upper()
 
@@ -261,7 +261,7 @@ def _spark(machine: Machine) -> Iterator[str]:
 def _connect(machine: Machine, program: str, heap: int) -> Iterator[str]:
     """The start of Spark Connect. Its token is in the environment, which other users cannot see.
 
-    A server without memory ends: what it answers then is worth nothing.
+    A server whose memory is full ends, because its answers would be wrong.
     """
     place = layout(machine)
     yield f"      {SPARKCONNECT})\n"

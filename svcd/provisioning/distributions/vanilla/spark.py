@@ -167,7 +167,7 @@ def connect_settings(machines: Sequence[Machine], machine: Machine) -> Propertie
         "spark.app.name": CONNECT_NAME,
         "spark.submit.deployMode": "client",
         "spark.yarn.unmanagedAM.enabled": "true",
-        # no container has it, but YARN counts it among the memory of application masters
+        # the driver has no container, but YARN counts this size among the memory of masters
         "spark.yarn.am.memory": "64m",
         "spark.yarn.am.memoryOverhead": "64m",
         # the server ends with its application: it could serve nothing any more
@@ -188,7 +188,7 @@ def connect_settings(machines: Sequence[Machine], machine: Machine) -> Propertie
         _IDLE: idle,
         "spark.dynamicAllocation.shuffleTracking.timeout": idle,
         "spark.dynamicAllocation.cachedExecutorIdleTimeout": "1800s",
-        # plain functions then need no package on the workers
+        # plain functions of a notebook then need no package on the workers
         "spark.sql.execution.pythonUDF.arrow.enabled": "false",
         "spark.executorEnv.PYTHONPATH": f"{packages}/packages:{packages}/svcd",
         # Spark copies all variables SPARK* to the executors, and YARN keeps those in a log folder
@@ -217,7 +217,8 @@ def _escaped(value: str) -> str:
 
 
 _PATTERN = "%d{yyyy-MM-dd HH:mm:ss.SSS} %p %c: %m%n%ex"
-"""With the whole name of the logger: `svcd job logs` leaves out the steps of Spark by it."""
+"""The form of a log line. It has the whole name of the logger, by which `svcd job logs` leaves out
+the steps of Spark."""
 
 LOG4J2 = f"""\
 # Made by svcd. Jobs and command lines log to standard error.

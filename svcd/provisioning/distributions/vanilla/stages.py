@@ -285,7 +285,7 @@ def _connect_chain(
 
 def _listened(server: Machine, process: str, within_s: float) -> Command:
     """Wait until a daemon of Spark listens."""
-    limit = f"{within_s + 30:.0f}"  # svcd gives up first
+    limit = f"{within_s + 30:.0f}"  # the script's limit is longer than that of svcd
     wait = actions.listening(server, process, "await", limit)
     return evolve(wait, what=f"{process} to listen", timeout_s=within_s)
 

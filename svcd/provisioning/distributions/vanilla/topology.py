@@ -46,7 +46,7 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
     SPARKHISTORY: (DATANODE, NODEMANAGER, RESOURCEMANAGER),
     SPARKCONNECT: (DATANODE, NODEMANAGER, RESOURCEMANAGER),
 }
-"""Process -> the processes without which it is of no use; the name node is always there."""
+"""Process -> further processes that it needs; every cluster has a name node."""
 REPLICATION = "dfs.replication"
 MOST_COPIES = 3
 """The copies of a file when the caller does not set `dfs.replication`."""

@@ -1,5 +1,5 @@
-"""The software recipe of the vanilla distribution: what is fetched, compiled and laid out.
+"""The software recipe of the vanilla distribution: downloads, own programs, layout of the tree.
 
-`build` makes and checks the tree, `defaults` extracts the default settings of its programs,
-everything else in this folder is data of the recipe (see README.md).
+`build` makes and checks the tree. Files that are no Python modules are data of the recipe (see
+README.md).
 """

@@ -1,12 +1,12 @@
-"""The released files of the image: what the recipe lists, and the copies that are on this machine.
+"""The released files of the image: the lists of the recipe, and the copies on this machine.
 
 `artifacts.txt` has one line for each jar of the tree that comes from Maven Central: SHA-256, the
 class paths that hold it, its path in a Maven repository, and the licence that its POM declares.
 `spark/archive.txt` has such lines for the members of one archive, the source package of PySpark on
 PyPI: no Maven repository has the YARN part of Spark. Its head has the archive's own digest and URL.
 
-`make digests` writes both lists. A file from any place is used only when it has the digest of its
-line, so the place needs no trust. A build runs no Maven, hence no plugin without a digest.
+`make digests` writes both lists. svcd uses a file only when it has the digest of its line, so
+it need not trust the place of the file. A build runs no Maven, hence no plugin without a digest.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ PLACES: Mapping[str, tuple[str, ...]] = {
     "python": ("spark/python/published", "spark/python/lib"),
     "notices": ("spark",),
 }
-"""Class path of a line to the folders of a tree that its files are in."""
+"""Class path of a line -> the folders of a tree that have its files."""
 
 _MEMBERS = {"spark": "deps/jars/", "python": "lib/", "notices": ""}
-"""Class path of a member of Spark's archive to the folder of the archive."""
+"""Class path of a member of Spark's archive -> its folder in the archive."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Archive:
-    """The contents of spark/archive.txt. root: the folder inside. members: what the tree takes."""
+    """The contents of spark/archive.txt. root: the top folder. members: the files for the tree."""
 
     sha256: str
     size_bytes: int
@@ -146,7 +146,7 @@ def read_archive(recipe: Path) -> Archive:
 
 
 def poms_digest(recipe: Path) -> str:
-    """A digest of the poms; equal digests ask for equal jars."""
+    """A digest of the poms; equal poms ask for equal jars."""
     digest = hashlib.sha256()
     for path in sorted((recipe / "poms").iterdir()):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -160,7 +160,7 @@ def take_copies(
     repository: Path,
     progress: Callable[[str], None],
 ) -> tuple[Artifact, ...]:
-    """Puts copies of this machine into `target`/CLASS PATH; the artifacts that have no copy.
+    """Put copies of this machine into `target`/CLASS PATH; return the artifacts without a copy.
 
     trees: other software trees. repository: the local one of Maven.
     """
@@ -180,7 +180,7 @@ def take_copies(
 
 
 def local_copies(artifact: Artifact, trees: Sequence[Path], repository: Path) -> Iterator[Path]:
-    """Where an artifact may already be: in one of the `trees`, or in Maven's `repository`."""
+    """The places of copies of an artifact: in the `trees`, and in Maven's `repository`."""
     for tree in trees:
         for folder in artifact.folders:
             for place_of_tree in PLACES.get(folder, ()):
@@ -189,7 +189,7 @@ def local_copies(artifact: Artifact, trees: Sequence[Path], repository: Path) ->
 
 
 def place(file: Path, artifact: Artifact, target: Path) -> None:
-    """Copies a file into `target`/CLASS PATH, for each class path of its line."""
+    """Copy a file into `target`/CLASS PATH, for each class path of its line."""
     for folder in artifact.folders:
         path = target / folder / artifact.file
         path.parent.mkdir(parents=True, exist_ok=True)

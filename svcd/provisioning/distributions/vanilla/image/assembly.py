@@ -1,6 +1,6 @@
 """Arranges the fetched jars and the files of the recipe as the folders of the tree.
 
-Everything is made in the folder of a build; `build` checks it and puts it in its place.
+These functions work in the folder of a build; `build` checks the tree and puts it at its place.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from svcd.provisioning.distributions.vanilla.image.programs import compile_jar, 
 
 
 def unpack(archive: Archive, members: Sequence[Artifact], file: Path, jars: Path) -> None:
-    """Puts members of Spark's archive into `jars`/CLASS PATH, and removes the archive.
+    """Put members of Spark's archive into `jars`/CLASS PATH, and remove the archive.
 
     file: the archive, which has the digest of the recipe. Nothing in it needs another check.
     Raises: ImageError (a member is not in it).
@@ -45,7 +45,7 @@ def unpack(archive: Archive, members: Sequence[Artifact], file: Path, jars: Path
 
 
 def add_spark(stage: Path, jars: Path, jdk: Java, work: Path) -> None:
-    """Spark's folder of the tree, which has a class path of its own, and its examples."""
+    """Make Spark's folder of the tree, which has a class path of its own, and the examples."""
     (jars / "notices").rename(stage / "spark")
     (jars / "spark").rename(stage / "spark/jars")
     (stage / PYTHON_LIB).mkdir(parents=True)
@@ -69,7 +69,7 @@ def add_spark(stage: Path, jars: Path, jdk: Java, work: Path) -> None:
 
 
 def lay_out(stage: Path, jars: Path, jdk: Java) -> None:
-    """The folders of Hadoop, Pig, Oozie and Java. jars: the fetched ones, which move there."""
+    """Make the folders of Hadoop, Pig, Oozie and Java. jars: their folder, which is moved."""
     for folder in ("hadoop", "pig/conf", "oozie/conf", "oozie/sharelib", "examples", "java/bin"):
         (stage / folder).mkdir(parents=True)
     (jars / "hadoop").rename(stage / "hadoop/lib")
@@ -100,12 +100,12 @@ def lay_out(stage: Path, jars: Path, jdk: Java) -> None:
 
 
 def _class_list(stage: Path, name: str) -> None:
-    """The classes of an archive of class data."""
+    """Write the list of classes for an archive of class data."""
     put(stage / f"java/classes/{name}.gz", (RECIPE / f"classes/{name}.gz").read_bytes())
 
 
 def _adapt_pig(folder: Path, stage: Path) -> None:
-    """Puts a jar that gets on with Hadoop's Avro in the place of the published one."""
+    """Replace the published jar of Pig by one that works with Hadoop's Avro."""
     for jar in folder.glob("pig-[0-9]*.jar"):
         try:
             adapt_jar(jar, jar.with_name(f"{jar.stem}-svcd.jar"))
@@ -115,7 +115,7 @@ def _adapt_pig(folder: Path, stage: Path) -> None:
 
 
 def _web(stage: Path) -> None:
-    """The folders that the daemons' web servers insist on and no published jar carries."""
+    """Make the folders that the daemons' web servers need and that no published jar has."""
     empty = b"<web-app/>\n"
     for name in ("hdfs", "datanode", "secondary"):
         target = stage / "hadoop/res/webapps" / name
@@ -129,7 +129,7 @@ def _web(stage: Path) -> None:
 
 
 _SCRIPT_OF = {"hdfs": "hadoop", "yarn": "hadoop", "mapred": "hadoop", "spark-class": "spark-submit"}
-"""Programs that are others under a name of their own."""
+"""Program -> the script of another program that it links to."""
 
 
 def _scripts(stage: Path) -> None:

@@ -2,16 +2,16 @@
 
 Note: how a build stays safe to repeat
 
-The recipe is every file of this folder that ends up in the tree or decides about it; its digest is
-the stamp in image.json. A tree with the stamp of the recipe is left alone. Otherwise everything is
-made in a folder beside the prefix, checked there, and put at the prefix at the end, so whoever
-looks at the prefix sees the old tree or the new one. A lock beside the prefix keeps a
+The recipe is every file of this folder that the tree contains or that decides about the tree; its
+digest is the stamp in image.json. A build leaves a tree with the stamp of the recipe alone. Else it
+makes the tree in a folder beside the prefix, checks it there, and moves it to the prefix. So other
+programs see the old tree or the new one. A lock beside the prefix keeps a
 second build out. The tree names no folder of this machine except java/recorded, which is a hint:
 the tree works wherever it is copied.
 
-Archives of class data are valid at one place, so they are made last, in the tree at the prefix. A
-build that finds a tree up to date makes those that are missing or do not fit. They never make a
-build fail.
+Archives of class data are valid at one place, so a build makes them last, in the tree at the
+prefix. In a current tree it makes archives that are missing or do not fit. A build without archives
+is no failed build.
 """
 
 from __future__ import annotations
@@ -87,13 +87,13 @@ MOST_JAR_BYTES = 64 * 2**20
 
 Progress = Callable[[str], None]
 
-# these decide nothing about the tree
+# files of the recipe that decide nothing about the tree
 _NOT_RECIPE = frozenset(("README.md", "sbom.py"))
 
 
 @dataclass(frozen=True)
 class BuiltImage:
-    """A finished tree. `made` is False when there was nothing to do; `seconds`: of this call."""
+    """A finished tree. made: False when the tree was current; seconds: of this call."""
 
     prefix: Path
     stamp: str
@@ -104,9 +104,9 @@ class BuiltImage:
 
 
 def recipe_stamp(recipe: Path = RECIPE) -> str:
-    """Digest of names and contents of the recipe; equal stamps make equal trees.
+    """Digest of names and contents of the recipe. Equal stamps make equal trees, except for the
 
-    Except for the bytecode of Spark's Python library, which is that of the Python of the build.
+    bytecode of Spark's Python library, which depends on the Python of the build.
     """
     digest = hashlib.sha256()
     for path in sorted(recipe.rglob("*")):
@@ -118,10 +118,10 @@ def recipe_stamp(recipe: Path = RECIPE) -> str:
 
 
 def is_current(prefix: Path, recipe: Path = RECIPE, without: frozenset[str] = frozenset()) -> bool:
-    """Whether the tree at `prefix` was made from this recipe and no file went missing (quick).
+    """Whether the tree at `prefix` is of this recipe and lacks no file; a quick check.
 
-    without: the parts that were asked to be left out. A tree that was built with another choice is
-    not current, so that one command gives one tree.
+    without: the parts to leave out. A tree with another choice is not current, so that one command
+    gives one tree.
     """
     record = read_record(prefix)
     if record.get("stamp") != recipe_stamp(recipe) or set(record.get("without", ())) != without:
@@ -132,7 +132,7 @@ def is_current(prefix: Path, recipe: Path = RECIPE, without: frozenset[str] = fr
 def problem(
     prefix: Path, environ: Mapping[str, str] | None = None, roots: Sequence[Path] = ROOTS
 ) -> str | None:
-    """Why the image at `prefix` cannot run on this machine now, with the command that mends it.
+    """The reason why the image at `prefix` cannot run on this machine, with the remedy, or None.
 
     Quick enough for each request: looks at some thirty files and opens no jar. None when it can
     run; a tree of an older recipe can, unless our own classes have changed since.
@@ -159,12 +159,12 @@ def build(
     *,
     without: Iterable[str] = (),
 ) -> BuiltImage:
-    """Makes the tree at `prefix` unless it is there already.
+    """Make the tree at `prefix`, unless it is current.
 
     without: the parts to leave out: `spark`, or none.
 
-    Raises: ImageError (no JDK, no room, a download, a digest or a check failed); an existing tree
-    is then untouched.
+    Raises: ImageError (no JDK, no room, a download, a digest or a check failed); it leaves an
+    existing tree as it was.
     """
     started = time.monotonic()
     prefix = prefix.absolute()
@@ -187,7 +187,7 @@ def build(
                 return _result(prefix, started, made=False)
             for left in prefix.parent.glob(f".{prefix.name}.building-*"):
                 shutil.rmtree(left, ignore_errors=True)
-            # of this process alone: a compiler that outlived a killed build may write to its own
+            # of this process alone: the compiler of a killed build may still write into its folder
             stage = prefix.with_name(f".{prefix.name}.building-{os.getpid()}")
             with removed_unless_told(stage):
                 _make(stage, prefix, stamp, jdk, progress, started, left_out)
@@ -215,7 +215,7 @@ def _class_data(prefix: Path, progress: Progress) -> None:
 
 
 def versions(recipe: Path = RECIPE) -> dict[str, str]:
-    """Name to version of what comes from Maven Central, read from poms/pom.xml."""
+    """Name -> version of the software from Maven Central, by poms/pom.xml."""
     namespace = "{http://maven.apache.org/POM/4.0.0}"
     properties = (
         ElementTree.parse(recipe / "poms" / "pom.xml").getroot().find(f"{namespace}properties")
@@ -305,7 +305,7 @@ def _jar_file(jar: Artifact, work: Path) -> File:
 
 
 def archive_file(spark: Archive, work: Path, setting: str | None) -> File:
-    """Where to fetch the archive. setting: another place of it, a URL or a path; or nothing."""
+    """The archive at its place. setting: another place, a URL or a path; None or "" for none."""
     url = setting or spark.url
     if "://" not in url:
         url = Path(url).absolute().as_uri()
@@ -324,7 +324,7 @@ def _record(
     numbers: Mapping[str, str],
     without: frozenset[str],
 ) -> None:
-    """Writes the digests of all files, and image.json, the last file of a tree."""
+    """Write the digests of all files, then image.json, the last file of a tree."""
     put(stage / FILE_LIST, file_list(digests(stage)).encode())
     entries = [path.stat() for path in stage.rglob("*") if path.is_file()]
     sizes = {entry.st_ino: entry.st_size for entry in entries}  # hard links count once

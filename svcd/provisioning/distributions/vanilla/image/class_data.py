@@ -1,8 +1,8 @@
 """The archives of class data of a tree: the parsed classes that shorten the start of its JVMs.
 
 `bin/class-data` makes and checks them, because servers have no svcd. They are valid at one place
-and for one Java: they are made after a tree is at its prefix, belong to no list of digests of the
-build, and are copied nowhere. A tree without them works, and starts later.
+and for one Java: svcd makes them when the tree is at its prefix, lists no digests of them, and
+copies them nowhere. The JVMs of a tree without them start later.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ FOLDER = "class-data"
 NAMES = ("hadoop", "oozie", "spark")
 PROGRAM = f"bin/{FOLDER}"
 MOST_S = 900.0
-"""Time to make all of them; they take a minute of processor time."""
+"""Seconds for all archives; they take a minute of processor time."""
 _END_S = 10.0
-"""Time for the program to end when it is told to."""
+"""Seconds for the end of the program after a signal."""
 
 _PASSED = frozenset(("PATH", "HOME", "LANG", "TMPDIR", "SVCD_JAVA_HOME"))
 
 
 def is_complete(prefix: Path) -> bool:
-    """Whether the archives are there and those of this place (takes a second)."""
+    """Whether all archives exist and are of this place; the check takes a second."""
     return not (prefix / PROGRAM).exists() or not _run(prefix, lambda line: None, "--fits")
 
 
 def make(prefix: Path, progress: Callable[[str], None]) -> str:
-    """Makes the archives that are missing or do not fit. Why it cannot; empty when it can."""
+    """Make the archives that are missing or do not fit; the reason of a failure, or ""."""
     return _run(prefix, progress)
 
 
 def fault(prefix: Path) -> str:
-    """Why JVMs of the tree start without an archive; empty when they have all of them."""
+    """The reason why JVMs of the tree start without an archive, or ""."""
     if not (prefix / PROGRAM).exists():
-        return ""  # a tree of an older recipe, which has none
+        return ""  # a tree of an older recipe has no archives
     return _run(prefix, lambda line: None, "--check")
 
 
 def size_bytes(prefix: Path) -> int:
-    """What the archives take of the disk; 0 for a tree without them."""
+    """Bytes of the archives on the disk; 0 without archives."""
     return sum(archive.stat().st_size for archive in (prefix / FOLDER).glob("*.jsa"))
 
 
@@ -56,7 +56,7 @@ def remedy(prefix: Path) -> str:
 
 
 def _run(prefix: Path, progress: Callable[[str], None], *arguments: str) -> str:
-    """Runs the program and passes its lines on as they come; its last complaint when it fails."""
+    """Run the program, pass its lines on at once; return the last line of a failed run, or ""."""
     command = [str(prefix.absolute() / PROGRAM), *arguments]
     environ = {key: value for key, value in os.environ.items() if key in _PASSED}
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
@@ -95,7 +95,7 @@ def _run(prefix: Path, progress: Callable[[str], None], *arguments: str) -> str:
 
 
 def _end(program: subprocess.Popen[str]) -> None:
-    """Ends the program and its JVM. It removes what is half made."""
+    """End the program and its JVM. The program removes unfinished archives."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(program.pid, number)

@@ -1,7 +1,7 @@
 """The one downloader of the image: files with known digests, several at once.
 
-A file counts only when all of it has arrived and has its digest.
-A connection that breaks is opened again at the place where it broke.
+A file counts only when it is complete and has its digest. After a broken connection the download
+continues at the same byte.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CHUNK_BYTES = 2**18
 
 @dataclass(frozen=True)
 class File:
-    """A file of a server. path: where it is written. advice: the way to another place of it."""
+    """A file of a server. path: its place here. advice: how to name another place of the file."""
 
     url: str
     sha256: str
@@ -48,7 +48,7 @@ Opener = Callable[..., Any]
 def download(
     files: Sequence[File], progress: Callable[[str], None], opener: Opener = urlopen
 ) -> None:
-    """Writes each file to its path; tells the progress every ten seconds.
+    """Write each file to its path; report the progress every ten seconds.
 
     Raises: ImageError (a file cannot be fetched, is too large, or has another digest), OSError (a
     file cannot be written).

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class ImageError(Exception):
-    """Says what failed, where, and the command that helps; fit to be shown as it is."""
+    """A text for people: the failure, its place, and the command that helps."""

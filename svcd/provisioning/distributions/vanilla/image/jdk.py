@@ -1,7 +1,7 @@
 """Finds the Java that builds the image and the Java that runs it.
 
-Only the `release` file of a Java home is read, nothing is started. Java 24 and later have no
-security manager, which Hadoop and the launcher of Oozie cannot do without.
+It only reads the `release` file of a Java home, and starts no program. Java 24 and later have no
+security manager, which Hadoop and the launcher of Oozie need.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def find_jre(environ: Mapping[str, str] | None = None, roots: Sequence[Path] = R
 
 
 def read_release(home: Path) -> Java | None:
-    """What the `release` file of a Java home says; None when there is none."""
+    """The Java of a home, by its `release` file; None without such a file."""
     try:
         found = _VERSION.search((home / "release").read_text(encoding="utf-8", errors="replace"))
     except OSError:

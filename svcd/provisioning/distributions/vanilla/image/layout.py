@@ -1,4 +1,4 @@
-"""What a finished image holds, and the check of it.
+"""The files of a finished image, and their check.
 
 The layout is a contract with the configuration of the daemons, which names these paths.
 """
@@ -54,10 +54,10 @@ SPARK_FILES = (
 PACKAGES = "spark/python/packages"
 """The operator's own Python packages: a build keeps them, and no check looks at them."""
 OTHERS = (PACKAGES, class_data.FOLDER)
-"""The folders of a tree whose files are not of the build."""
+"""The folders of a tree whose files the build does not make."""
 
 FILE_LIST = "files.sha256"
-"""The digests of the files of a tree, for `sha256sum -c` too; without itself and image.json."""
+"""The file with the digests of all others but image.json; `sha256sum -c` reads it, too."""
 
 OWN_JARS = (
     "svcd-hadoop-helpers.jar",
@@ -66,7 +66,7 @@ OWN_JARS = (
     "svcd-spark-examples.jar",
 )
 _ADAPTED = "-svcd.jar"
-"""The end of the name of a released jar that the build has changed."""
+"""The end of the name of a jar that the build has made of a released one."""
 PYTHON_LIB = "spark/python/lib"
 """The folder of zips that the build has changed; they keep their names, which Spark expects."""
 
@@ -89,7 +89,7 @@ def helpers_digest(recipe: Path = RECIPE, folder: str = JAVA) -> str:
 
 
 def read_record(prefix: Path) -> dict[str, Any]:
-    """The contents of image.json; empty when there is no readable one."""
+    """The contents of image.json; empty when it is missing or not readable."""
     try:
         record = json.loads((prefix / "image.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -103,7 +103,7 @@ def has_spark(record: Mapping[str, Any]) -> bool:
 
 
 def build_command(prefix: Path) -> str:
-    """The command that makes the tree at `prefix` again, with what it has."""
+    """The command that makes the tree at `prefix` again, with the same parts."""
     parts = read_record(prefix).get("without", ())
     return " ".join(
         [f"svcd image build vanilla {prefix}", *(f"--without {part}" for part in parts)]
@@ -111,11 +111,10 @@ def build_command(prefix: Path) -> str:
 
 
 def verify(prefix: Path, *, run: bool = True) -> list[str]:
-    """The problems of the tree at `prefix`, one sentence each; empty means good.
+    """The problems of the tree at `prefix`, one sentence for each; empty for a good tree.
 
-    Files are compared with the list of the build, jars with the recipe too when it is the same one.
-    With `run`, `bin/hadoop version` is started as well. Each check is made when the ones before it
-    have found nothing.
+    It compares files with the list of the build, and jars also with the recipe, if the tree is of
+    this recipe. run: also run `bin/hadoop version`. The first check that finds problems ends it.
     """
     if not prefix.is_dir():
         return [f"{prefix} does not exist"]
@@ -137,13 +136,13 @@ def _changed_files(prefix: Path) -> list[str]:
 
 
 def released(recipe: Path = RECIPE) -> tuple[Artifact, ...]:
-    """What a recipe lists, from Maven Central and from the archive of Spark."""
+    """The artifacts that a recipe lists, of Maven Central and of the archive of Spark."""
     artifacts = parse((recipe / LIST).read_text("utf-8"))
     return artifacts + read_archive(recipe).members
 
 
 def digests(prefix: Path) -> dict[str, str]:
-    """Path to SHA-256 of each file of the tree that a build records, without those of OTHERS."""
+    """Path -> SHA-256 of each file of the tree that a build records, without those of OTHERS."""
     by_name = {}
     for path in sorted(prefix.rglob("*")):
         name = path.relative_to(prefix).as_posix()
@@ -166,7 +165,7 @@ def read_file_list(text: str) -> dict[str, str]:
 
 
 def changes(built: Mapping[str, str], present: Mapping[str, str]) -> list[str]:
-    """How a tree differs from the one that was built, one text for each file."""
+    """The differences of a tree from the tree of the build, one text for each file."""
     texts = []
     for name in sorted({*built, *present}):
         if name not in present:
@@ -181,7 +180,7 @@ def changes(built: Mapping[str, str], present: Mapping[str, str]) -> list[str]:
 
 
 def foreign_files(present: Mapping[str, str], artifacts: Iterable[Artifact]) -> list[str]:
-    """The jars and released files that are not what the recipe asks for, one text each.
+    """The jars and released files that the recipe does not list, one text for each.
 
     Jars that the build makes itself cannot be compared with the recipe.
     """
@@ -200,7 +199,7 @@ def foreign_files(present: Mapping[str, str], artifacts: Iterable[Artifact]) -> 
 
 
 def published_name(path: str) -> str:
-    """The released file from which the build has made the one at `path`; empty when it has not."""
+    """The name of the released file from which the build made the file at `path`, or ""."""
     folder, _, file = path.rpartition("/")
     if folder == PYTHON_LIB:
         return file
@@ -213,13 +212,13 @@ def is_of_recipe(prefix: Path) -> bool:
 
 
 def list_digest(recipe: Path = RECIPE) -> str:
-    """A digest of the lists of what is released."""
+    """A digest of the lists of released files."""
     texts = (recipe / LIST).read_bytes() + (recipe / SPARK_LIST).read_bytes()
     return hashlib.sha256(texts).hexdigest()[:16]
 
 
 def missing_files(prefix: Path) -> Iterator[str]:
-    """Problems with scripts and files of fixed name; looks into no jar."""
+    """The problems with scripts and files of fixed names; it opens no jar."""
     for script in (*(f"bin/{name}" for name in SCRIPTS), "java/bin/java"):
         path = prefix / script
         if not path.is_file():

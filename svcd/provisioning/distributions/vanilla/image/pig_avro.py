@@ -1,4 +1,4 @@
-"""Makes of the released jar of Pig the one of the image: three names in three classes.
+"""Makes the image's jar of Pig from the released jar, with three names in three classes replaced.
 
 Pig 0.18.0 is compiled against Avro 1.7, Hadoop 3.5.0 brings Avro 1.11, and both have to live on one
 class path. Of all that Pig calls, two members of `Schema.Field` are gone: a constructor and a
@@ -32,10 +32,10 @@ CLASSES = frozenset(
 
 
 def adapt_jar(source: Path, target: Path) -> None:
-    """Copies a jar with the names of three of its classes replaced.
+    """Copy a jar, with the names in three of its classes replaced.
 
-    Raises: ValueError when the jar is another than the one this was written for: a class is not in
-    it, or has none of the names.
+    Raises: ValueError for another jar than that of Pig 0.18.0: it lacks a class, or a class has
+    none of the names.
     """
     left = set(CLASSES)
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:

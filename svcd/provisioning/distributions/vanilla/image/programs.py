@@ -27,7 +27,7 @@ _SHORT = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
 
 
 def compile_jar(sources: Path, jar: Path, class_path: str, jdk: Java, work: Path) -> None:
-    """All Java below `sources` into `jar`, for the oldest Java that runs the image; with META-INF.
+    """Compile all Java below `sources` into `jar`, for the oldest Java that runs the image.
 
     Raises: ImageError with the first complaints of the compiler.
     """
@@ -51,7 +51,7 @@ def compile_jar(sources: Path, jar: Path, class_path: str, jdk: Java, work: Path
 
 
 def make_library(released: Path, made: Path, work: Path) -> None:
-    """The Python library of a tree, of a released one, by the Python that will most likely use it.
+    """Make the Python library of a tree from a released one, with the Python of the workers.
 
     Raises: ImageError with the complaint of the program.
     """
@@ -64,7 +64,7 @@ def make_library(released: Path, made: Path, work: Path) -> None:
 
 
 def _logged(command: list[str], log: Path, environ: dict[str, str], timeout_s: float) -> int:
-    """Exit code of a command whose output goes to `log`; -1 when it took too long and was ended."""
+    """Exit code of a command whose output goes to `log`; -1 after the end of its time."""
     with log.open("wb") as sink:
         try:
             return subprocess.run(
@@ -82,7 +82,7 @@ def _logged(command: list[str], log: Path, environ: dict[str, str], timeout_s: f
 
 
 def _errors(log: Path) -> str:
-    """The lines of a log that say what went wrong, else its last ones."""
+    """The lines of a log with errors, else its last lines."""
     lines = re.sub(r"\x1b\[[0-9;]*m", "", log.read_text("utf-8", "replace")).splitlines()
     wrong = [line for line in lines if re.search(r"\[ERROR\] (?!To see|Re-run|For more)", line)]
     return " | ".join(line.strip()[:300] for line in (wrong[:2] or lines[-3:]))

@@ -1,4 +1,4 @@
-"""Makes of a Python library of Spark, a zip as it was released, the one that a tree uses.
+"""Makes the Python library of a tree, a zip, from a released library of Spark.
 
 Run by the Python of the workers: `python3 python_library.py RELEASED MADE`. It needs Python 3.9 or
 newer and nothing else. The new zip is the old one with four differences:
@@ -47,12 +47,12 @@ EDITS: Mapping[str, Sequence[tuple[str, str]]] = {
         ),
     ),
 }
-"""Texts of modules, each of which is there once, and what replaces them."""
+"""Module -> texts that it has exactly once, with their replacements."""
 NOTICE = b"\n# Changed by svcd, see python_library.py of its recipe.\n"
-"""The end of each module with other texts, as its licence (Apache 2.0, 4b) asks."""
+"""The end of each changed module, by which it names the change (Apache 2.0, 4b)."""
 
 _UNCHECKED_HASH = (1).to_bytes(4, "little")
-"""The flags of bytecode that is never compared with its source (PEP 552)."""
+"""The flags of bytecode that Python never compares with its source (PEP 552)."""
 _TESTS = frozenset(("test", "tests"))
 _DATE = (2026, 1, 1, 0, 0, 0)
 
@@ -80,7 +80,7 @@ def edited(name: str, source: bytes) -> bytes:
 
 
 def bytecode(name: str, source: bytes) -> bytes:
-    """What a .pyc file has for the source; empty when this Python cannot read the source.
+    """The content of a .pyc file for the source; empty when this Python cannot read the source.
 
     name: of the file, in tracebacks.
     """

@@ -1,4 +1,4 @@
-"""The folder beside the prefix in which a tree is made, until it takes the prefix's place."""
+"""The folder beside the prefix in which a build makes the tree before it moves it to the prefix."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import TextIO
 
 from svcd.provisioning.distributions.vanilla.image.errors import ImageError
 
-# what a build writes at the most; the archive of Spark is never on the disk as a whole
+# most bytes that a build needs on the disk, and those that Spark needs besides
 DISK_NEEDED_BYTES = 500 * 2**20
 DISK_SPARK_BYTES = 450 * 2**20
 MOST_WAIT_S = 1800.0
-"""Longest wait for another build of the same prefix."""
+"""Seconds that svcd waits for another build of the same prefix."""
 _LOOK_S = 0.5
 
 _HINTS = {
@@ -30,13 +30,13 @@ _HINTS = {
 
 
 def explained(error: OSError, prefix: Path) -> str:
-    """Where the system refused what, and what to do."""
+    """The text of a fault of the system: the operation, its place, and the remedy."""
     hint = _HINTS.get(error.errno or 0, "")
     return f"{error.filename or prefix}: {error.strerror or error}{hint}"
 
 
 def room_problem(folder: Path, free_bytes: int, *, spark: bool) -> str:
-    """Why a build does not fit into the room that is left in `folder`; empty when it does."""
+    """The reason why the disk of `folder` has too little room for a build, or ""."""
     needed = DISK_NEEDED_BYTES + (DISK_SPARK_BYTES if spark else 0)
     if free_bytes >= needed:
         return ""
@@ -86,7 +86,7 @@ def _wait_for(lock: TextIO, prefix: Path) -> None:
 
 @contextmanager
 def removed_unless_told(stage: Path) -> Iterator[None]:
-    """Removes the stage at the end, however that comes, unless an error refers to what is in it."""
+    """Remove the stage at any end, unless the text of an error names a file in it."""
     keep = False
     try:
         yield
@@ -99,7 +99,7 @@ def removed_unless_told(stage: Path) -> Iterator[None]:
 
 
 def carry_over(prefix: Path, stage: Path, folder: str) -> None:
-    """Puts the folder of the tree at `prefix` into the stage, by hard links where it can."""
+    """Put a folder of the tree at `prefix` into the stage, by hard links where possible."""
     if (prefix / folder).is_dir():
         shutil.copytree(
             prefix / folder,
@@ -118,7 +118,7 @@ def _linked(source: str, target: str) -> None:
 
 
 def exchange(stage: Path, prefix: Path) -> None:
-    """Puts the tree `stage` at `prefix`; the old tree lies beside the stage for a moment."""
+    """Put the tree `stage` at `prefix`; the old tree is beside the stage for a moment."""
     old = stage.with_name(f"{stage.name}.old")
     if prefix.exists():
         prefix.rename(old)

@@ -1,7 +1,7 @@
 """The software trees that this user has built on this machine: their jars save a download.
 
-A list of folders in the user's cache. It is a hint: a jar is taken from such a tree only when it
-has the digest of the recipe, and a list that cannot be read or written costs a download.
+A list of folders in the user's cache. It is a hint: a build takes a jar from such a tree only when
+the jar has the digest of the recipe. Without a readable list a build downloads the jars.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ MOST_TREES = 20
 
 
 def list_file(environ: Mapping[str, str]) -> Path:
-    """Where the list is: as other programs keep their caches."""
+    """The path of the list, in the folder for caches of the XDG rules."""
     cache = environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(cache) / "svcd" / "trees"
 
 
 def read_trees(file: Path) -> tuple[Path, ...]:
-    """The trees of the list that are still there, the last one built first."""
+    """The trees of the list that still exist, the newest first."""
     try:
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -29,7 +29,7 @@ def read_trees(file: Path) -> tuple[Path, ...]:
 
 
 def add_tree(file: Path, prefix: Path, progress: Callable[[str], None]) -> None:
-    """Puts a tree at the head of the list."""
+    """Put a tree at the head of the list."""
     others = [tree for tree in read_trees(file) if tree != prefix]
     text = "".join(f"{tree}\n" for tree in [prefix, *others][:MOST_TREES])
     part = file.with_name(f".{file.name}.{os.getpid()}")
