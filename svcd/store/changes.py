@@ -31,11 +31,11 @@ from svcd.model.ids import timestamp
 from svcd.store.database import Sql
 
 KEPT: Final = 50_000
-"""Deletions and events of a tenant that the feed keeps, about."""
+"""Number of deletions and events of a tenant that the feed keeps, about."""
 PART: Final = 1000
 """Most deletions and events that one transaction takes out of the feed, about."""
 KEPT_S: Final = 25 * 3600.0
-"""How long deletions and events stay in the feed: an hour longer than a cursor is accepted."""
+"""Seconds that deletions and events stay in the feed: an hour more than the life of a cursor."""
 
 _NOTE: Final = """
 insert into changes (kind, id, tenant_id, number, first, version, deleted, expires)
@@ -47,7 +47,7 @@ on conflict (kind, id) do update
  where changes.deleted = 0
 """
 _ORDER: Final = "length(id), id"
-"""Of rows of one kind that one transaction has changed: event 9 of a cluster comes before 10."""
+"""The order of the changes of one kind in one transaction: event 9 of a cluster is before 10."""
 _BEGIN: Final = """
 insert into feed (id, epoch, number) values (1, :epoch, 0) on conflict (id) do nothing
 """
@@ -110,7 +110,7 @@ def _noting(feed: Feed) -> str:
 
 @functools.cache
 def _part(feed: Feed, rest: bool) -> str:
-    """The statement for a part of the feed. rest: of one that was read up to a key."""
+    """The statement for a part of the feed. rest: for the part after a key."""
     created = feed.later.format(column="first", position=":since")
     where = feed.later.format(column="number", position=":since")
     if rest:
@@ -140,8 +140,8 @@ def _excess(feed: Feed) -> str:
 class Journal:
     """The feed in one transaction. Implements ports.ChangeRows.
 
-    tenants: those whose rows the transaction has changed. expiring: how many deletions and events
-    of each tenant it has added.
+    tenants: the tenants whose rows the transaction has changed. expiring: the number of deletions
+    and events that it has added, by tenant.
     """
 
     __slots__ = ("_sql", "expiring", "tenants")
@@ -219,7 +219,7 @@ async def begin(sql: Sql, at: str) -> None:
 
 
 async def mark(sql: Sql, now_s: float) -> None:
-    """Note the number of now, for `prune` a day later. Call it about once an hour."""
+    """Store the present number, for `prune` a day later. Call it about once an hour."""
     await sql.run(
         f"insert into feed_marks (at, number) values (:at, {sql.feed.mark})"
         " on conflict (at) do nothing",
@@ -237,7 +237,7 @@ async def expired(sql: Sql, now_s: float) -> int | None:
 
 
 async def prune(sql: Sql, number: int) -> None:
-    """Delete what expires up to `number`, which `expired` has found."""
+    """Delete the changes that expire up to `number`, a result of `expired`."""
     await sql.run(_PRUNE, {"number": number})
 
 
@@ -252,14 +252,14 @@ async def excess(sql: Sql, tenant_id: str, most: int) -> int | None:
 
 
 async def cut(sql: Sql, tenant_id: str, number: int) -> None:
-    """Delete the tenant's deletions and events up to `number`, which `excess` has found."""
+    """Delete the tenant's deletions and events up to `number`, a result of `excess`."""
     values = {"tenant_id": tenant_id, "number": number}
     await sql.run(_SET_CUT, values)
     await sql.run(_CUT, values)
 
 
 class Signals:
-    """Calls those who wait for a change of a tenant."""
+    """Calls the functions that wait for a change of a tenant."""
 
     def __init__(self) -> None:
         self._calls: dict[str, dict[object, Callable[[], None]]] = {}

@@ -64,7 +64,7 @@ select number, record from cluster_events
 
 _decoded_event = msgspec.json.Decoder(ClusterEvent).decode
 _EVENT_DEFAULTS = {a.name: a.default for a in fields(ClusterEvent)}
-"""By attribute the value that is not stored; NOTHING where each value is."""
+"""Attribute -> the default, which svcd does not store; NOTHING: it stores every value."""
 
 
 class Clusters(Family[Cluster]):
@@ -172,11 +172,11 @@ class Clusters(Family[Cluster]):
 
 
 def _event(number: int, record: str) -> ClusterEvent:
-    """The event of a row. Its record, a JSON object without the number, gets it as text: fast."""
+    """The event of a row. The record is JSON without the number; svcd adds it to the text: fast."""
     return _decoded_event(f'{{"number":{number},{record[1:]}')
 
 
 def _stored(event: ClusterEvent) -> dict[str, object]:
-    """The attributes of an event that are not as the record's defaults, a third of the text."""
+    """The attributes of an event that differ from the defaults: a third of the whole text."""
     values = {name: getattr(event, name) for name in _EVENT_DEFAULTS}
     return {name: value for name, value in values.items() if value != _EVENT_DEFAULTS[name]}

@@ -133,7 +133,7 @@ class Connection(txpostgres.Connection):
         if not self._connection.closed:
             self.continuePolling()
             self.checkForNotifies()
-        if self._copy >= 0 and not self._connection.closed:  # -1: it failed to connect
+        if self._copy >= 0 and not self._connection.closed:  # -1: the connect failed
             self.reactor.addReader(self)
 
     def doWrite(self) -> None:
@@ -152,7 +152,7 @@ class Connection(txpostgres.Connection):
     def connectionLost(self, reason: Failure) -> None:
         if self._waiting is not None:
             if not self._connection.closed:
-                self._receive()  # it reports the error
+                self._receive()  # `_receive` reports the error
                 return
             _, done = self._waiting
             self._waiting = None

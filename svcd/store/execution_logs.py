@@ -131,7 +131,9 @@ class ExecutionLogs:
         end = log.end + len(text)
         state = _state_encoder.encode(log).decode()
         now = {**values, "start": log.start, "end": end, "size": 0, "state": state}
-        if not await self._sql.run(_SET, now):  # before the pieces: it locks the row
+        if not await self._sql.run(
+            _SET, now
+        ):  # the statement locks the row, so it comes before the pieces
             return False
         await self._add(id_, log.end, text)
         log = await self._trimmed(log, end - TAIL_BYTES)
@@ -176,7 +178,7 @@ class ExecutionLogs:
             at += len(piece)
 
     async def _make_room(self, id_: ExecutionId) -> None:
-        """Empty the tenant's oldest texts until the others are within the limit."""
+        """Empty the tenant's oldest texts until the rest is within the limit."""
         row = await self._sql.one(_TENANT, {"id": id_})
         if not self._most_bytes or row is None:
             return
@@ -193,7 +195,7 @@ class ExecutionLogs:
 
 
 def _gap(log: ExecutionLog, begin: int, end: int, before: bytes) -> bytes:
-    """The line in place of the bytes that are not kept, and the title of what follows."""
+    """The line in place of bytes that svcd does not keep, and the title of the text behind it."""
     line = missing(end - begin, begin, "log", _GONE if log.start else _MIDDLE_GONE)
     title = f"==> {log.resumed} <==\n" if log.resumed and not log.start else ""
     return (("\n" if before and not before.endswith(b"\n") else "") + line + title).encode()

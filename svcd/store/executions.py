@@ -136,7 +136,7 @@ class Executions(Family[Execution]):
 
 
 def _ended(execution: Execution) -> int:
-    """0: not ended; 1: svcd has nothing left to do; 2: its folder or its deletion is left to do.
+    """0: not ended; 1: no work left; 2: svcd still has to remove its folder, or to delete it.
 
     A submission without a known result may still have a job in the engine.
     """

@@ -27,9 +27,9 @@ from svcd.store.database import Conflict, Parameters, Row, Sql
 R = TypeVar("R")
 
 _MOST_ROOMS = 10_000
-"""Counts that are remembered; beyond them all are taken again."""
+"""Counts that a process remembers; with more it forgets all of them."""
 _FAR = 1000
-"""Rows below a limit up to which a count before the transaction is enough."""
+"""At least this many rows below the limit, a count before the transaction is enough."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -253,7 +253,7 @@ class Family(Generic[R]):
         return saved
 
     def _word(self, after: R) -> Word:
-        """What the feed says of a saved record."""
+        """The word of the feed for a saved record."""
         return "updated"
 
     async def drop(self, id_: str) -> None:

@@ -54,7 +54,7 @@ select name from job_credentials where tenant_id = :tenant_id and trouble = '' o
 
 
 class Sealed(TypedDict):
-    """What the column `sealed` holds. id, secret: "" when it is not known to exist."""
+    """The content of the column `sealed`. id, secret: "" while svcd does not know them."""
 
     user: str
     password: str

@@ -1,4 +1,4 @@
-"""Trusts that no cluster's row names: those of requests in progress, and those left by failures."""
+"""Trusts that no cluster's row names: of requests in progress, and left behind by failures."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ databases and backups are refused: they are not upgraded.
 
 Note: two steps. A file that begins with `-- serves: NNNN` only adds what releases that know schema
 NNNN can leave alone: tables, indexes, and columns with a default. So daemons of such a release go
-on beside those of the new one, and can be started again after it. What takes something away, or
-changes what is in a record, comes in a later file, without that line: when it is applied, all
+on beside those of the new one, and can be started again after it. A change that removes something,
+or the content of a record, comes in a later file, without that line: when svcd applies it, all
 daemons must be of a release that knows it.
 """
 
@@ -53,7 +53,7 @@ class Version:
 
 
 def version_of(row: Row | None) -> Version:
-    """Of the row of `CURRENT`; 0 without one."""
+    """The version by the row of `CURRENT`; 0 without a row."""
     number = int(row[0]) if row else 0
     return Version(number, int(row[2]) if row and number >= oldest() else number)
 
@@ -101,7 +101,7 @@ def scripts(current: int, at: str, last: int | None = None) -> Iterator[str]:
 
 
 def refusal(version: Version, where: str = "the database", remedy: str = _AFRESH) -> str:
-    """Why this release must not use the database `where`; "" when it may.
+    """The reason why this release must not use the database `where`, or "".
 
     A release writes whole records, so it would lose what a newer release stores in them. remedy:
     for the database of a development version.
@@ -125,7 +125,7 @@ async def migrate(database: Database, at: str) -> int:
     It is above `newest` when a newer release has upgraded the database and still serves this one.
     Raises SchemaError when it does not, and for the schema of a development version.
     """
-    await database.script(CREATE)  # nothing where the table is there
+    await database.script(CREATE)  # the script does nothing when the table exists
     version = await database.read(_version)
     if why := refusal(version, database.where):
         raise SchemaError(why)

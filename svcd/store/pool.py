@@ -115,7 +115,7 @@ class Pool:
             ended.callback(None)
 
     def hold(self, reason: str) -> None:
-        """Hand out no session from now on: who waits for one fails at the deadline."""
+        """Hand out no session from now on: waiting transactions fail at their deadline."""
         self._held = reason
 
     async def close(self, limit_s: float) -> None:

@@ -190,7 +190,8 @@ class PostgresDatabase:
 
     async def _repeat(self, work: Callable[[Statements], Awaitable[T]], begin: str) -> T:
         for attempt in range(1, _ATTEMPTS + 1):
-            # the turn comes before the session: what waits for its turn holds no session
+            # the turn comes before the session: a transaction that waits for its turn holds no
+            # session
             async with self._turn() if attempt > 1 else contextlib.nullcontext():
                 session = await self._pool.acquire()
                 try:
@@ -207,7 +208,7 @@ class PostgresDatabase:
 
     @contextlib.asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
-        """One at a time of those that were rolled back: side by side they would meet again."""
+        """The turn of a transaction that was rolled back: beside others it would conflict again."""
         try:
             waiting = self._turns.acquire()
             await with_deadline(self._clock, self._settings.wait_s, "turn", waiting)
@@ -220,7 +221,8 @@ class PostgresDatabase:
         try:
             yield
         finally:
-            # later, else those that wait and fail at once would nest until the stack is full
+            # in a later turn: waiting transactions that fail at once would nest until the stack is
+            # full
             self._clock.callLater(0.0, self._turns.release)
 
     async def _script(self, text: str) -> None:

@@ -1,7 +1,7 @@
 """The statements of a transaction on PostgreSQL, and its dialect of the common SQL text.
 
-What a failure of the server means for the caller of a transaction is decided here; when one is run
-again, in `svcd.store.postgres`.
+This module decides the error that a caller gets for a failure of the server. `svcd.store.postgres`
+decides which transactions run again.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ secret. A sealed text is plain ASCII and carries a version prefix, so that the s
 
 Note: the key file. It has the key alone, until `svcd keys rotate` has made another one. Then it has
 lines of a name and a value: `key`, which seals; `former`, which still opens; `installation` and
-`digests`, which were derived from the first key and stay, because clouds and clusters know what is
-made of them.
+`digests`, which come from the first key and stay, because clouds and clusters have values that
+svcd made with them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from svcd.settings import Settings
 
 _PREFIX: Final = "f1:"
 SEALED_LIKE: Final = f"%{_PREFIX}gAAAA%"
-"""The SQL pattern of a text that may have a sealed text in it."""
+"""The SQL pattern of a text that may contain a sealed text."""
 _SEALED: Final = re.compile(rf"(?<![\w-]){_PREFIX}(gAAAA[\w=-]+)", re.ASCII)
 
 
@@ -40,7 +40,7 @@ def key_file(settings: Settings) -> Path:
 
 
 def kept_key(key_file: Path, of: str) -> Path:
-    """Where `svcd keys rotate` keeps a copy of a key, by its fingerprint."""
+    """The file in which `svcd keys rotate` keeps a copy of a key. of: its fingerprint."""
     return key_file.with_name(f"{key_file.name}.{of}")
 
 
@@ -50,7 +50,7 @@ def fingerprint(key: bytes) -> str:
 
 
 class SealerError(Exception):
-    """The key file cannot be used, or a text was sealed with another key: one line says why."""
+    """svcd cannot use the key file, or another key has sealed a text. One line with the reason."""
 
 
 @frozen(kw_only=True)
@@ -68,7 +68,7 @@ class Keys:
 
     @classmethod
     def of(cls, key: bytes) -> Keys:
-        """Those of a key alone."""
+        """The keys of a new file with the one key `seals`."""
         return cls(
             seals=key,
             installation=hmac.new(key, b"svcd installation", hashlib.sha256).hexdigest()[:16],
@@ -110,11 +110,11 @@ class Keys:
         return b"\n".join(lines) + b"\n"
 
     def renewed(self) -> Keys:
-        """With a new key that seals."""
+        """These keys with a new key that seals; the present one becomes a former key."""
         return evolve(self, seals=Fernet.generate_key(), former=(self.seals, *self.former))
 
     def alone(self) -> Keys:
-        """Without former keys."""
+        """These keys without the former ones."""
         return evolve(self, former=())
 
 
@@ -147,7 +147,7 @@ class MemorySealer:
     def renewed(self, text: str) -> str:
         """`text` with each sealed text in it sealed by the newest key.
 
-        What no key opens stays as it is: only a caller can have written it, or it is lost already.
+        A text that no key opens stays as it is: a caller wrote it, or its secret is lost already.
         """
         return _SEALED.sub(self._renewed, text)
 
@@ -179,7 +179,7 @@ class FernetSealer(MemorySealer):
 
 
 def missing(key_file: Path) -> SealerError:
-    """The error when the database has what was sealed with a key, and the file does not exist."""
+    """The error when the database has sealed texts, and the key file does not exist."""
     return SealerError(
         f"{key_file} is missing, but the database has data that was sealed with a key: copy the"
         " seal.key of the daemon that wrote it, or rotated its key last:"
@@ -227,7 +227,7 @@ def _loaded(key_file: Path) -> tuple[Keys, bool]:
 
 
 def replace(key_file: Path, keys: Keys) -> None:
-    """Write a key file anew for its owner. What it replaces, and what it has now, are kept too.
+    """Write a key file anew for its owner, and copies of the keys that it had and has now.
 
     See kept_key: no key that was ever in the file is lost. A crash leaves the former or the new
     file at its place. Raises SealerError.

@@ -37,7 +37,9 @@ from svcd.store.database import SchemaError
 
 _FAILED = int(TRANSACTION_STATUS_INERROR)
 _OPEN = (int(TRANSACTION_STATUS_INTRANS), _FAILED)
-_HUNG_UP = getattr(select, "POLLRDHUP", 0)  # a busy reactor would notice it too late
+_HUNG_UP = getattr(
+    select, "POLLRDHUP", 0
+)  # tells at once that the server has hung up; a busy reactor would notice it too late
 _WATCH_S = 0.5
 """Time between two checks for statements past their deadline."""
 _SLACK_S = 2.0
@@ -307,7 +309,7 @@ def connection_text(settings: DatabaseSettings, name: str = "") -> str:
 
 
 def encoding_refusal(where: str, encoding: str) -> str:
-    """Why svcd must not use the database `where`; "" when it may.
+    """The reason why svcd must not use the database `where`, or "".
 
     encoding: the answer to ENCODING.
     """

@@ -59,12 +59,12 @@ _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 def _is_busy(error: BaseException | None) -> bool:
-    """Whether another process holds the file, which ends without help."""
+    """Whether another process holds the file, which passes."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
 
 
 _Waiting: TypeAlias = tuple[Deferred[Any], Callable[[Statements], Awaitable[Any]], Context, float]
-"""A transaction that waits to begin: its result, work and context, and the end of its patience."""
+"""A transaction that waits to begin: its result, work and context, and its deadline."""
 
 
 class SqliteDatabase:
@@ -96,11 +96,13 @@ class SqliteDatabase:
             execute("pragma foreign_keys=on")
             execute("pragma case_sensitive_like=on")
             if path is None:
-                execute("pragma page_size=1024")  # each table and index takes one at least
+                execute("pragma page_size=1024")  # each table and index takes a page at least
             else:
                 execute("pragma page_size=8192")  # of a new file
                 execute("pragma cache_size=-32768")  # KiB
-                execute("pragma temp_store=memory")  # what a savepoint keeps, else a file in TMPDIR
+                execute(
+                    "pragma temp_store=memory"
+                )  # the pages of savepoints stay in memory, not in a file of TMPDIR
                 execute(f"pragma busy_timeout={_BUSY_S * 1000:.0f}")
                 execute("pragma journal_mode=wal")
                 execute("pragma synchronous=full")
@@ -157,7 +159,7 @@ class SqliteDatabase:
         def run() -> None:
             while self._waiting and len(ran) < _MOST_TOGETHER:
                 result, work, context, _ = self._waiting.popleft()
-                if result.called:  # its caller has given up
+                if result.called:  # the caller has given up
                     continue
                 ran.append((result, None))
                 ran[-1] = result, context.run(self._apart, work)

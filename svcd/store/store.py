@@ -223,14 +223,14 @@ class SqlStore:
             pass  # other transactions run between two of these
 
     async def prune_feed(self, now_s: float) -> bool:
-        """Delete some changes that the feed need not keep any more. False: there are none left."""
+        """Delete some changes that the feed need not keep any more. False: no more are left."""
         number = await self._database.read(partial(changes.expired, now_s=now_s))
         if number is not None:
             await self._database.tx(partial(changes.prune, number=number))
         return number is not None
 
     async def prune_answers(self, before: Timestamp) -> bool:
-        """Delete some answers of Idempotency-Keys that are not younger. False: it was the rest."""
+        """Delete some answers of Idempotency-Keys until `before`. False: no more are left."""
         return await self.tx(lambda tx: tx.kept_answers.prune(before, _PRUNED)) == _PRUNED
 
     async def tx(self, work: Callable[[Tx], Awaitable[T]]) -> T:
@@ -286,7 +286,7 @@ class SqlStore:
                 await self._database.tx(partial(changes.cut, tenant_id=tenant_id, number=number))
 
     def _bounded(self, result: object) -> None:
-        """The rest of a run that failed is done with the next change."""
+        """Log a failed run. The next change does its work."""
         self._bounding = None
         expected = (ServiceUnavailable, CancelledError)
         if isinstance(result, Failure) and not isinstance(result.value, expected):
@@ -340,9 +340,9 @@ class SqlStore:
         await self._database.close()
 
     async def _seal(self, sql: Sql) -> str:
-        """The text that the first daemon of the database has sealed; stored now by the first one.
+        """The sealed text of the first daemon of the database, which stores it now.
 
-        Opening it finds a daemon with another key before that daemon seals anything.
+        A daemon with another key cannot open it, and so stops before it seals anything.
         """
         row = await sql.one(_SEAL)
         if row is not None:

@@ -11,7 +11,7 @@ force again, and the work resumes.
 Note: grace. After a holder has died, its last requests may still have an effect: for example a
 create call that the cloud does not list yet. So the lease is used only when such requests are
 `grace_s` old. Adoption by name and metadata, `requested_at` and the engine's external ids then find
-the created things. A holder that stops has waited for its work. It gives up a lease whose last
+the created objects. A holder that stops has waited for its work. It gives up a lease whose last
 requests are the ones that the stop cut short, or none.
 """
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 log = Logger()
 
 _MARGIN: Final = 0.1
-"""Fraction of the lease's time: for clocks of different speed, and for requests being sent."""
+"""Fraction of the lease's time: for clocks of different speed, and for requests on their way."""
 
 
 @frozen
@@ -75,7 +75,7 @@ class HeldTerm:
 
 
 class Holding:
-    """What one daemon knows of the lease.
+    """The lease as one daemon knows it.
 
     name: the daemon's name in the database. steady: seconds of a clock that never decreases. wall:
     seconds of the machine's clock, which continues while a virtual machine is suspended; None: the

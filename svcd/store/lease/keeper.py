@@ -67,7 +67,7 @@ FENCE: Final = "select 1 from lease where holder = :holder and epoch = :epoch fo
 _STOP_S: Final = 5.0
 """Longest wait for the current turn at a stop."""
 _SKEW_S: Final = 3.0
-"""Difference between this daemon's time and the server's from which it is logged."""
+"""Seconds. svcd logs a larger difference between this daemon's time and the server's."""
 _MOST_LEASES: Final = 6
 """A daemon's row that lasts longer than this many leases was written before the server's clock was
 set back. The number is above 1 because another daemon may have a longer `database.lease_s`."""
@@ -323,7 +323,7 @@ class LeaseKeeper:
         await self._settle(session, holder, epoch)
 
     def _outdated(self, refusal: str) -> None:
-        """Stop to work, because a newer release has upgraded the schema."""
+        """Stop all work, because a newer release has upgraded the schema."""
         self.holding.lose()
         self.problem = refusal
         self._shut_out(refusal)

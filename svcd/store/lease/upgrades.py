@@ -19,7 +19,7 @@ from svcd.store.sessions import Session
 log = Logger()
 
 _OLDER_S: Final = 1.0
-"""Added to the lease's time, for which an upgrade waits for the daemons of the older release."""
+"""Seconds. An upgrade waits for older daemons for the lease's time and this time."""
 _TRY_S: Final = 0.25
 """Time between two looks at these daemons."""
 IS_SHARED: Final = "select to_regclass('daemons') is not null"

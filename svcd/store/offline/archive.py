@@ -25,7 +25,7 @@ from svcd.store.offline.sqlite import SqliteSession
 
 _MAGIC = b"\nsvcd backup 2 "
 _LINE_BYTES = 65_536
-"""The line is within so many last bytes of the file."""
+"""The line is within this many last bytes of the file."""
 _DIGEST_BYTES = 65
 """The SHA-256 in hex, and the end of the line."""
 _CHUNK = 1 << 20

@@ -51,7 +51,7 @@ select r.id, r.tenant_id, r.{column} from {table} r
  order by r.id
 """
 _WANTED = " and r.hidden = 0"
-"""The others were deleted by a request; the daemon drops them when nothing of them is left."""
+"""The condition for checked rows. The daemon drops deleted rows when no object of them is left."""
 _REFERENCES = (
     ("executions", "job_id", "jobs", "delete it (svcd job rm ID)"),
     ("executions", "input_id", "data_sources",
@@ -128,7 +128,7 @@ def check(session: OfflineSession, sealer: Sealer | None) -> Iterator[Fault | Co
         if table.name in TRANSIENT and table.name != "seals":
             continue
         rows = 0
-        if table.name == "pieces":  # checked with their binaries
+        if table.name == "pieces":  # the check of a binary reads its pieces
             rows = int((session.one("select count(*) from pieces") or (0,))[0])
         else:
             for row in session.rows(table.select):
@@ -195,7 +195,9 @@ def sealed_texts(table: str, row: Mapping[str, Any]) -> Iterator[SealedText]:
         kind, remedy = _SEALED.get(table, (Credentials, _LOST_CREDENTIALS))
         yield SealedText(text=row["sealed"], kind=kind, remedy=remedy)
     if table == "clusters":
-        with contextlib.suppress(msgspec.MsgspecError, ValueError, TypeError):  # then it has none
+        with contextlib.suppress(
+            msgspec.MsgspecError, ValueError, TypeError
+        ):  # a record that does not decode has no sealed text
             key = msgspec.json.decode(row["record"], type=_Key).management_private_key
             if key:
                 yield SealedText(text=key, kind=None, remedy=_LOST_CREDENTIALS)

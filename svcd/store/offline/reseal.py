@@ -1,8 +1,8 @@
 """Seals all stored secrets with the newest key of a key file.
 
 A sealed text may be a column or a part of a record, so each text with such a part is read, and
-written when it has changed. A part of the rows is one transaction: whatever interrupts this, each
-text opens with one of the keys, and a second call continues.
+written when it has changed. A part of the rows is one transaction: after any interruption each text
+opens with one of the keys, and a second call continues.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _AT_ONCE = 100
 
 @frozen(kw_only=True)
 class Resealed:
-    """A table with sealed texts. rows: with a text of a former key, which are sealed anew."""
+    """A table with sealed texts. rows: the number of rows that were sealed anew."""
 
     table: str
     rows: int
@@ -71,9 +71,9 @@ def reseal(session: OfflineSession, sealer: MemorySealer) -> Iterator[Resealed]:
 
 
 def _tables(session: OfflineSession) -> Sequence[TableShape]:
-    """The tables that may have sealed texts; one without a key, as of the lease, has none.
+    """The tables that may have sealed texts. A table without a key, as that of the lease, has none.
 
-    First the one from which a daemon learns at its start whether its key is the right one.
+    The first one is the table by which a daemon checks its key at its start.
     """
     number = current(session)
     if number != migrations.newest():

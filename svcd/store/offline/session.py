@@ -66,7 +66,7 @@ class OfflineSession(Protocol):
 
 
 def current(session: OfflineSession) -> int:
-    """The schema's number, 0 without one. Raises OfflineError for one that is not known here.
+    """The schema's number, 0 without a schema. Raises OfflineError for an unknown schema.
 
     A newer schema is refused even when it serves this release, which does not know its tables.
     """
@@ -77,7 +77,7 @@ def current(session: OfflineSession) -> int:
 
 
 def schema_of(session: OfflineSession) -> migrations.Version:
-    """The schema, which this release may not know; 0 without one."""
+    """The schema, which this release may not know; 0 without a schema."""
     there = "schema_version" in session.tables()
     return migrations.version_of(session.one(migrations.CURRENT) if there else None)
 
