@@ -1,8 +1,8 @@
 """Keystone v3: the application credentials that svcd creates for jobs, as the user of an account.
 
-A user has one application credential of a name. So svcd finds by its name the one whose answer was
-lost. Only the creator gets the secret, so svcd deletes such an application credential, and creates
-another one.
+A user has one application credential of a name. So after a lost answer svcd finds the application
+credential by its name. Only the answer has the secret, so svcd deletes the application credential
+and creates another one.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class UserCredentials:
         return shaped(SERVICE, "an application credential", convert, answer)
 
     async def delete(self, name: str, id_: str) -> bool:
-        """See ports.ApplicationCredentials. It is gone when a list does not have it either."""
+        """See ports.ApplicationCredentials. After "not found" svcd also looks into the list."""
         path = await self._path()
         found = [id_] if id_ else await self._named(path, name)
         for credential in found:

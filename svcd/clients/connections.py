@@ -47,7 +47,7 @@ class Connections(HTTPConnectionPool):
     """
 
     retryAutomatically = False  # the clients repeat the requests that are safe to repeat
-    maxPersistentPerHost = 20  # that are kept without a request
+    maxPersistentPerHost = 20  # idle connections to one host that the pool keeps
     cachedConnectionTimeout = 20  # below the keep-alive of the peers
 
     def __init__(self, reactor: Any, persistent: bool = True, slices: Slices | None = None) -> None:
@@ -119,7 +119,7 @@ class _Connection(HTTP11ClientProtocol):
 
     def _receive(self, data: bytes) -> None:
         super().dataReceived(data)
-        if self._in_headers:  # they did not end in `data`
+        if self._in_headers:  # the headers did not end in `data`
             self._header_bytes += len(data)
             if self._header_bytes > MOST_HEADER_BYTES:
                 self.transport.abortConnection()

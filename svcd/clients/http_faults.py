@@ -1,4 +1,4 @@
-"""Which failure of an HTTP exchange is which fault of the peer. Pure.
+"""Maps failures of an HTTP exchange to the kinds of faults of the peer. Pure.
 
 UNREACHABLE: the peer did not get the request. TIMEOUT and SERVER_ERROR: it may have carried it out.
 """
@@ -100,7 +100,7 @@ def _why(error: BaseException) -> str:
 
 
 def kind_of(status: int) -> Fault:
-    """The kind of a refusal by its status alone; a service may know better by its body."""
+    """The kind of a refusal by its status alone; the body of a service may tell another kind."""
     match status:
         case 401:
             return Fault.UNAUTHORIZED

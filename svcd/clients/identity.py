@@ -23,11 +23,11 @@ from svcd.runtime.coalesce import Coalescer
 from svcd.settings import CloudSettings
 
 _RENEW_BEFORE_S = 120.0
-"""A kept token is renewed when so little of its life is left."""
+"""Seconds before its end at which svcd renews a kept token."""
 _CATALOG_S = 300.0
-"""How long a tenant's catalog is kept."""
+"""Seconds that svcd keeps the catalog of a tenant."""
 _SESSIONS = 4096
-"""Most tokens, and most catalogs, that are kept."""
+"""Most tokens, and most catalogs, that svcd keeps."""
 _PAUSE_S: Final = 300.0
 """Time for which svcd does not repeat a login with a password of a user that Keystone refused. It
 doubles with each refusal, because many clouds lock an account after a few wrong passwords."""
@@ -71,7 +71,7 @@ class Keystone:
         own = (settings.password, settings.application_credential_secret)
         self._known = [
             Secret(secret) for secret in own if secret
-        ]  # the log hides them: model.secret
+        ]  # known secrets are masked in the log: model.secret
         self._kept: Newest[str, Token] = Newest(_SESSIONS)
         self._pauses: Newest[str, _Pause] = Newest(_SESSIONS)
         self._asking = Coalescer()
@@ -181,7 +181,7 @@ class Keystone:
             )
         except RestError as error:
             if error.status == 404 and "application_credential" in auth["identity"]:
-                error.kind = Fault.UNAUTHORIZED  # the 404 is about the deleted credential
+                error.kind = Fault.UNAUTHORIZED  # Keystone answers 404 for a deleted credential
             raise
         text = answer.header("x-subject-token")
         if not text:

@@ -15,7 +15,7 @@ _PATCH_TYPE = "application/openstack-images-v2.1-json-patch"
 _PAGE = 500
 """Entries of one page of a list."""
 _TRIES = 3
-"""How often a change is sent when others change the image at the same time."""
+"""Tries of a change while others change the image."""
 
 _BUILT_IN = frozenset(
     {

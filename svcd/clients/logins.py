@@ -1,6 +1,6 @@
-"""Logins of users with a password, for the console: the tries of each, and what a refusal means.
+"""Logins of users with a password, for the console: the limit of tries, and the error of a refusal.
 
-Nothing of a login is kept but the times of wrong passwords. A login waits in the same places as the
+Of a login svcd keeps only the times of wrong passwords. A login waits in the same places as the
 check of a token, see `token_checks`.
 
 Note: what counts. A password that Keystone has refused counts for a minute. A login under way takes
@@ -42,9 +42,9 @@ MOST_TRIES: Final = 5
 """Wrong passwords for a user from one address in a minute, and logins under way beside them."""
 _MINUTE_S: Final = 60.0
 _REVOKE_S: Final = 5.0
-"""Limits what a login waits for the end of its first token."""
+"""Seconds that a login waits for the revocation of its first token."""
 _CHECKING_S: Final = 5
-"""Time after which a login is tried again when others of the user are still being checked."""
+"""Retry-After, in seconds, while other logins of the user are under way."""
 _ENTRIES: Final = 10_000
 """Most pairs of address and user whose tries are counted."""
 _Key: TypeAlias = tuple[str, str, str]

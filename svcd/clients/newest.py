@@ -1,4 +1,4 @@
-"""A mapping of bounded size, for what is kept of callers and peers."""
+"""A mapping of bounded size, for values of callers and peers."""
 
 from __future__ import annotations
 

@@ -34,12 +34,12 @@ _UNKNOWN_INSIDE: Final = re.compile(r"\bE0604\b")
 _MOST_MESSAGE: Final = 500
 """Characters of an error's text."""
 _MOST_LOG_BYTES: Final = 64 << 20
-"""Bytes of a log that are read to find its end."""
+"""Most bytes of a log that svcd reads to find its end."""
 _LOG_TIMES: Final = 4
 """Time for a whole log, as a multiple of the time-out of a call."""
 _TAGS: Final = re.compile(r"<[^>]*>")
 _UNRESERVED: Final = re.compile(r"[A-Za-z0-9_.~-]*\Z")
-"""What a URL has as it is: in Oozie's ids, of which a tick names every job's, nothing else."""
+"""Characters that a URL may have unquoted. Ids of Oozie have no others, so a tick quotes none."""
 _ID: Final = re.compile(r"[A-Za-z0-9_.@:-]{1,120}\Z")
 
 
@@ -104,7 +104,7 @@ class OozieClient:
         if not _UNRESERVED.match("".join(job_ids)):
             job_ids = [quote(job_id, safe="") for job_id in job_ids]
         filters = "id%3D" + "%3Bid%3D".join(job_ids)
-        path = f"/v1/jobs?filter={filters}&len={len(job_ids)}"  # encoded already
+        path = f"/v1/jobs?filter={filters}&len={len(job_ids)}"  # the filters are encoded already
         answer = await self._call("GET", base, path)
         listed = foreign.typed(answer.body, _LISTED)
         if listed is not None:

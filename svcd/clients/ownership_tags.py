@@ -74,8 +74,8 @@ class _TokenSession(CallerSession):
 class TaggedCloud:
     """The tagged resources of one tenant. It uses auth_url, region and interface of `settings`.
 
-    unlisted: the kinds that the last list is without, because the cloud forbids them to this user,
-    each with the cloud's words.
+    unlisted: the kinds that the last list lacks, because the cloud forbids this user to list them,
+    with the reason of the cloud.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class TaggedCloud:
         try:
             await rest.base()
         except CloudError as error:
-            if error.kind is Fault.NOT_FOUND:  # not in the catalog
+            if error.kind is Fault.NOT_FOUND:  # the service is not in the catalog
                 return []
             raise
         return await rest.pages(path, name, convert, limit=limit)

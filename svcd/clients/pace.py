@@ -14,7 +14,7 @@ from typing import Any, Final
 from svcd.runtime.slices import Slices
 
 PIECE_BYTES: Final = 4096
-"""Most bytes of one read: a few milliseconds when they are costly, one when they are not.
+"""Most bytes of one read: a few milliseconds of work for costly bytes, one for others.
 
 A large object takes 4 ms a MiB more than with the 64 KiB of Twisted."""
 
@@ -26,7 +26,7 @@ class Pace:
     """
 
     def __init__(self, transport: Any, slices: Slices, receive: Callable[[bytes], object]) -> None:
-        transport.bufferSize = PIECE_BYTES  # of Twisted's TCP connections
+        transport.bufferSize = PIECE_BYTES  # the size of one read of Twisted's TCP connections
         self._transport = transport
         self._slices = slices
         self._receive = receive

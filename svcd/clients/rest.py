@@ -256,7 +256,7 @@ class Rest:
         async with AsyncExitStack() as stack:
 
             async def opened(token: Secret) -> Stream:
-                await stack.aclose()  # of a refused token
+                await stack.aclose()  # close the answer to the refused token
                 headers = {"X-Auth-Token": token.reveal()}
                 stream = self._http.stream_get(url, headers=headers, service=self.service)
                 return await stack.enter_async_context(stream)

@@ -88,7 +88,7 @@ class KeystoneIdentity:
         self._settings = settings
         self._clock = clock
         self._known: Newest[str, tuple[float, Caller]] = Newest(settings.cache_size)
-        # apart, so that they evict no valid token
+        # refused tokens have a cache of their own, so that they evict no valid token
         self._refused: Newest[str, float] = Newest(settings.cache_size)
         self._asking = Coalescer()
         self._checks = TokenChecks(clock, settings.checks_at_once, settings.refusals_per_minute)

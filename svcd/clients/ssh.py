@@ -50,19 +50,19 @@ from svcd.settings import Ssh
 log = Logger()
 
 _IDLE_S: Final = 60.0
-"""A connection without users closes after so long."""
+"""Seconds after which a connection without users closes."""
 _MOST_LINKS: Final = 1024
 """Open connections: one for each machine with work, an engine's for each cluster with jobs."""
 _PLACE_S: Final = 60.0
-"""Longest wait of a command for a place among them."""
+"""Longest wait of a command for one of the places."""
 _AGENT_PLACE_S: Final = 2.0
-"""Longest wait of HTTP: its callers have short deadlines, and do not hold up others meanwhile."""
+"""Longest wait of HTTP: its callers have short deadlines, and block no others meanwhile."""
 _SILENT_KEEPALIVES: Final = 3
-"""A server that sends nothing for so many keep-alive intervals counts as lost."""
+"""A server that sends nothing for this many keep-alive intervals counts as lost."""
 _TEND_S: Final = 5.0
 """Longest time between two rounds that check all connections."""
 _CLOSE_S: Final = 3.0
-"""How long `close` waits for the connections to close."""
+"""Seconds that `close` waits for the connections to close."""
 
 _Key = tuple[str, int, str, Secret, str, str]
 
@@ -178,7 +178,7 @@ class SshRemote:
             self._release(link)
 
     async def _used(self, host: Host, wait_s: float) -> _Link:
-        """The connection for `host`, with one user more. A new one is dialled in a slice.
+        """The connection for `host`, with one more user. A new connection is dialled in a slice.
 
         wait_s: longest wait for a place. Raises RemoteError, BUSY without one.
         """
@@ -262,7 +262,7 @@ class SshRemote:
             link = None
         if link is None or link.over:
             if link is not None:
-                link.drop(link.reason)  # it may still be closing
+                link.drop(link.reason)  # the old connection may still be closing
             self._make_room()
             link = _Link(self, host, self._reactor)
             self._links[key] = link
@@ -284,7 +284,7 @@ class SshRemote:
             return
         kept = [
             connection for connection in self._open if not connection.over
-        ]  # the others close in the next turn
+        ]  # ended connections close in the next turn
         idle = [connection for connection in kept if connection.users == 0]
         if len(kept) >= _MOST_LINKS and idle:
             min(idle, key=lambda connection: connection.idle_since).drop("idle")

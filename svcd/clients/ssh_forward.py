@@ -3,8 +3,8 @@
 `ForwardedEndpoint` is the IStreamClientEndpoint of one port. Each fault of it means that nothing
 was sent to that port. It decides neither when the SSH connection is made nor when it is closed.
 
-Note: a channel that is given up. SSH cannot withdraw the request for a channel. So the caller gets
-its error at once, and the channel is closed when the server confirms it. Until then it counts as
+Note: an abandoned channel. SSH cannot withdraw the request for a channel. So the caller gets its
+error at once, and svcd closes the channel when the server confirms it. Until then it counts as
 opening.
 """
 
@@ -117,7 +117,7 @@ class _Outgoing(ChannelTransport):
             if protocol is None:
                 raise NoProtocol
             self.attach(protocol)
-        except Exception:  # it goes to the caller
+        except Exception:  # the caller gets the error
             self._drop()
             self._done().errback()
         else:

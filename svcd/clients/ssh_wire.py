@@ -35,7 +35,7 @@ from svcd.runtime.ssh_channel import NO_LOG, PIECE_BYTES, WINDOW_BYTES, ChannelT
 from svcd.runtime.tasks import Parked
 
 END_BYTES: Final = 131_072
-"""Bytes that are kept of the beginning of stdout, of its end, and so of stderr."""
+"""Bytes that svcd keeps of each end of stdout, and of each end of stderr."""
 
 _STDERR: Final = 1
 
@@ -51,9 +51,9 @@ _LEAST_PACKET_BYTES: Final = 1024
 """Smallest limit of a server for packets. Below, the input of a command would take a packet for
 each byte, and with 0 it would have no end."""
 _MOST_UNREAD_BYTES: Final = 1 << 20
-"""Of packets without content, such as replies, that wait for a server that does not read."""
+"""Most bytes of replies and other packets without content that wait for a server to read."""
 _PACKET_BYTES: Final = 100
-"""What a waiting packet takes beside its payload."""
+"""Bytes of memory for a waiting packet beside its payload."""
 _MOST_TEXT: Final = 500
 """Characters of a server's text that an error quotes."""
 
@@ -368,7 +368,7 @@ class ClientTransport(transport.SSHClientTransport):
         self.connection = Connection(events)
         self._slices = slices
         self._pace: Pace | None = None
-        self.host_key = ""  # the shown one, as an OpenSSH line
+        self.host_key = ""  # the key that the server has shown, as an OpenSSH line
         self._login = KeyLogin(user, key, self.connection, self._refused)
         self._pinned = pinned
         self._events = events
@@ -424,7 +424,7 @@ class ClientTransport(transport.SSHClientTransport):
             self.abort()
 
     def sendPacket(self, messageType: int, payload: bytes) -> None:
-        """See SSHTransportBase. Aborts the connection of a server that asks on and never reads.
+        """See SSHTransportBase. Aborts the connection of a server that only sends requests.
 
         Conch replies to each request, and keeps the replies until the server reads them, or until
         the key exchange ends that the server has begun. The windows of channels limit content.

@@ -1,4 +1,4 @@
-"""How many tokens of callers may wait for the identity service, of all callers and of each address.
+"""Limits the tokens of callers that wait for the identity service, in all and of each address.
 
 It decides by counts and never calls. Known tokens never come here, so a flood of wrong
 tokens delays only the first request with a new token.
