@@ -134,8 +134,8 @@ class _Root(MultiService):
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGINT, self._stop)
         log.info("Starting, process {pid}", pid=os.getpid())
-        for each in self._warnings:
-            log.warn("{text}", text=each)
+        for warning in self._warnings:
+            log.warn("{text}", text=warning)
         self._starting = Deferred.fromCoroutine(self._daemon.start()).addErrback(self._failed)
         broken: Deferred[None] | None = getattr(self._daemon, "broken", None)
         if broken is not None:
