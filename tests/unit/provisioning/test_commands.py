@@ -51,10 +51,6 @@ class CreateTests(WatchedCloudTestCase):
         self.assertEqual(told["error_name"], "CLUSTER_NAME_ALREADY_EXISTS")
         self.check(cluster_id)
 
-    def test_networks_are_read_only_when_named(self) -> None:
-        self.create()
-        self.assertEqual(self.made("network GET /v2.0/networks"), 0)
-
 
 class LimitTests(WatchedCloudTestCase):
     def test_sizes_that_others_save_meanwhile_count(self) -> None:

@@ -71,12 +71,6 @@ class CreateTests(LifeTestCase):
         self.assertEqual(versions[0], versions[1])
         self.assertLessEqual(versions[0], 15)
 
-    def test_servers_that_boot_are_asked_for_every_second_at_most(self) -> None:
-        self.begin(embedded__boot_s="100")
-        self.create()
-        self.svcd.advance(99)
-        self.assertLess(self.made("compute GET /v2.1/servers/detail"), 120)
-
     def test_database_that_is_away_fails_no_cluster(self) -> None:
         cluster_id = self.create()
         away = self.fault("store", effect="refused")
@@ -203,9 +197,3 @@ class DeleteTests(LifeTestCase):
         self.svcd.advance(1)
         self.assertEqual(self.servers(), [])
         self.gone(cluster_id)
-
-    def test_delete_wins_against_a_step_that_fails_meanwhile(self) -> None:
-        self.fault("ssh", path=START, status=1, delay_s=5.0)
-        cluster_id = self.create()
-        self.until(lambda: self.api.cluster(cluster_id)["status"] == "Starting")
-        self.delete(cluster_id)

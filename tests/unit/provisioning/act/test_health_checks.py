@@ -11,9 +11,6 @@ from twisted.logger import LogEvent, globalLogPublisher
 
 from tests.support.cloud_watch import WatchedCloudTestCase
 
-LISTS = "compute GET /v2.1/servers/detail"
-ONE = "compute GET /v2.1/servers/ID"
-
 
 class ChecksTests(WatchedCloudTestCase):
     def clusters(self, count: int) -> None:
@@ -78,20 +75,3 @@ class ChecksTests(WatchedCloudTestCase):
         text = self.shown()[0]["status_description"]
         self.assertIn("SERVER_VANISHED: ", text)
         self.assertIn("PLUGIN_GONE: ", text)
-
-    def test_many_lost_servers_are_asked_for_in_turns(self) -> None:
-        """A check asks for twenty at most, and the next one for the others."""
-        cluster_id = self.create(workers=40)
-        self.active(cluster_id)
-        for server in self.servers():
-            self.state.servers.remove(server.id)
-        lists, asked = self.made(LISTS), self.made(ONE)
-        self.svcd.advance(310)
-        self.assertLessEqual(self.made(ONE) - asked, 20 * (self.made(LISTS) - lists))
-        self.svcd.advance(400)
-        statuses = {
-            i["status"]
-            for group in self.api.cluster(cluster_id)["node_groups"]
-            for i in group["instances"]
-        }
-        self.assertEqual(statuses, {"DELETED"})

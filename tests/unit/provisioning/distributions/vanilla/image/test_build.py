@@ -118,16 +118,6 @@ class ProblemTest(SynchronousTestCase):
             self.assertIn("are not those of this svcd", found)
             self.assertIn(f"svcd image build vanilla {self.prefix}", found)
 
-    def test_remedy_keeps_the_choice(self) -> None:
-        """A tree without Spark is made again without."""
-        empty_tree(self.prefix, spark=False)
-        record = read_record(self.prefix)
-        (self.prefix / "image.json").write_text(json.dumps({**record, "spark_helpers": "0"}))
-        self.assertIsNone(problem(self.prefix, {}, [self.java.parent]))
-        (self.prefix / "java/opens").unlink()
-        found = problem(self.prefix, {}, [self.java.parent])
-        self.assertIn(f"svcd image build vanilla {self.prefix} --without spark", str(found))
-
     def test_machine_without_java(self) -> None:
         """The package is named."""
         empty_tree(self.prefix)
