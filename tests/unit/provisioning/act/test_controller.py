@@ -59,6 +59,22 @@ class CreateTests(LifeTestCase):
             ],
         )
 
+    def test_preparation_makes_the_daemons_user_and_mounts_the_volumes_in_order(self) -> None:
+        cluster_id = self.create(workers=1, volumes=2)
+        self.active(cluster_id)
+        worker = self.api.cluster(cluster_id)["node_groups"][1]["instances"][0]
+        one, two = worker["volumes"]
+        (prepared,) = (ran for ran in self.svcd.remote.ran if f"/dev/vdb {one}" in ran.command)
+        self.assertEqual(prepared.address, worker["management_ip"])
+        self.assertEqual(
+            prepared.command.splitlines()[-3:],
+            [
+                "account svcd /home/svcd",
+                f"volume /dev/vdb {one} /volumes/disk1",
+                f"volume /dev/vdc {two} /volumes/disk2",
+            ],
+        )
+
     def test_rows_are_written_a_pass_not_a_machine(self) -> None:
         """Twenty machines cost as many writes as two."""
         versions = []
