@@ -25,21 +25,11 @@ from tests.unit.provisioning.distributions.vanilla.image.test_artifacts import (
     TEXT,
 )
 
-SPACE = 'xmlns="http://maven.apache.org/POM/4.0.0"'
-
 
 class DigestsTest(SynchronousTestCase):
     """image-digests: the list of released jars, of the jars and POMs that Maven has resolved."""
 
     SCRIPT = load_script("image-digests")
-
-    def setUp(self) -> None:
-        self.base = Path(self.mktemp())
-
-    def put(self, path: str, text: str) -> None:
-        file = self.base / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
 
     def test_list_is_written_in_the_order_of_paths_and_read_back(self) -> None:
         self.assertEqual(self.SCRIPT.text_of(ABC, (SMART, EPOLL)), TEXT)

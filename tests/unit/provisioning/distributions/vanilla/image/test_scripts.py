@@ -98,20 +98,19 @@ class ClassDataTest(ScriptTestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        (self.prefix / "spark/jars").mkdir(parents=True)
-        (self.prefix / "spark/jars/s.jar").touch()
         sharelib = self.prefix / "oozie/sharelib/pig"
         sharelib.mkdir(parents=True)
         (sharelib / "pig.jar").touch()
         self.lib = f"{self.prefix}/hadoop/lib"
         self.jars = f"{self.lib}/a.jar:{self.lib}/b.jar"
-        self.spark = f"{self.prefix}/spark/jars"
         self.own = self.folder / "container"
         self.own.mkdir()
-        for name, jars in (("hadoop", self.jars), ("spark", f"{self.spark}/s.jar")):
-            (self.prefix / "class-data").mkdir(exist_ok=True)
-            (self.prefix / f"class-data/{name}.jsa").touch()
-            (self.prefix / f"class-data/{name}.path").write_text(f"17.0.15\n{jars}\n")
+        archive = f"-XX:SharedArchiveFile={self.prefix}/class-data/hadoop.jsa"
+        options = "-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0"
+        self.with_data = (*options, archive)
+        (self.prefix / "class-data").mkdir()
+        (self.prefix / "class-data/hadoop.jsa").touch()
+        (self.prefix / "class-data/hadoop.path").write_text(f"17.0.15\n{self.jars}\n")
 
     def started(self, *arguments: str, **environ: str) -> list[str]:
         """What the JVM is started with, after the flags that all have."""
@@ -120,20 +119,12 @@ class ClassDataTest(ScriptTestCase):
         self.assertEqual((code, errors), (0, ""))
         return said[1:]
 
-    def with_data(self, name: str) -> list[str]:
-        """The options that name an archive."""
-        return [
-            "-XX:+UnlockDiagnosticVMOptions",
-            "-XX:ArchiveRelocationMode=0",
-            f"-XX:SharedArchiveFile={self.prefix}/class-data/{name}.jsa",
-        ]
-
     def test_daemon(self) -> None:
         """Its class path begins with the jars of the archive."""
         path = f"{self.jars}:{self.prefix}/hadoop/res:/conf"
         self.assertEqual(
             self.started("-Xmx1m", "-cp", path, "Main", "-cp", "x"),
-            [*self.with_data("hadoop"), "-Xmx1m", "-cp", path, "Main", "-cp", "x"],
+            [*self.with_data, "-Xmx1m", "-cp", path, "Main", "-cp", "x"],
         )
 
     def test_container(self) -> None:
@@ -143,7 +134,7 @@ class ClassDataTest(ScriptTestCase):
         self.assertEqual(
             self.started("-Xmx1m", "Main", CLASSPATH=path),
             [
-                *self.with_data("hadoop"),
+                *self.with_data,
                 "-cp",
                 f"{self.jars}:{self.own}:{conf}:{conf}:job.jar/*:job.jar/lib/*:{self.own}/*",
                 "-Xmx1m",
@@ -158,7 +149,7 @@ class ClassDataTest(ScriptTestCase):
         self.assertEqual(
             self.started("Main", CLASSPATH=path),
             [
-                *self.with_data("hadoop"),
+                *self.with_data,
                 "-cp", f"{self.jars}:{self.own}:{self.own}/*:/conf", "Main",
             ],
         )  # fmt: skip
