@@ -12,16 +12,14 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.kit import cluster, group, machines
-from svcd.provisioning.distributions.spi import Command, Machine, WriteFile
+from svcd.provisioning.distributions.spi import Machine, WriteFile
 from svcd.provisioning.distributions.vanilla import Vanilla
 
 SLEEPER = """#!/bin/sh
-echo "$0 $* heap $HADOOP_HEAPSIZE $SPARK_DAEMON_MEMORY $HADOOP_OPTS" >>"$HADOOP_LOG_DIR/called"
+echo "$0 $*" >>"$HADOOP_LOG_DIR/called"
 exec sleep 60
 """
 LISTENER = f"""#!/bin/sh
-words="$SPARK_DRIVER_MEMORY $SPARK_CONNECT_AUTHENTICATE_TOKEN $(echo "$PYSPARK_PYTHON" | tr / :)"
-echo "$* heap $words" >>"$HADOOP_LOG_DIR/called"
 exec {sys.executable} -c '
 import os, socket, time
 try:
@@ -66,14 +64,6 @@ class TestDaemon(SynchronousTestCase):
             path = Path(action.path)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(action.content)
-        self.started = [
-            action
-            for chain in Vanilla()
-            .start(made, (self.machine,), [self.machine.instance_id])[1]
-            .chains
-            for action in chain
-            if isinstance(action, Command) and action.what.startswith("start ")
-        ]
         self.addCleanup(self._end)
 
     def _end(self) -> None:
@@ -103,35 +93,6 @@ class TestDaemon(SynchronousTestCase):
         script = f'n=0; until [ "$(wc -l <"{log}")" -ge {count} ] || [ $n -ge 100 ]; do '
         self.run_shell(["sh", "-c", script + "n=$((n+1)); sleep 0.05; done"])
         return self.called()
-
-    def test_the_plans_commands_start_all_daemons(self) -> None:
-        """Each in the background with its heap; the first start of a name node formats it."""
-        for command in self.started:
-            done = self.run_shell(["sh", "-c", command.script])
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertEqual(
-            sorted(line.split(" heap ")[0] for line in self.wait_for_calls(5)),
-            [
-                f"--properties-file {self.machine.home}/svcd/conf/spark-connect.conf "
-                "--class org.apache.spark.sql.connect.service.SparkConnectServer spark-internal",
-                "hdfs datanode",
-                "hdfs org.svcd.hadoop.FormatAndServe CID-6d9bbbb8-8bd5-4f5c-b3dc-3b2c5a4b5d31 "
-                f"{self.machine.home}/svcd/run/formatted",
-                "spark-class org.apache.spark.deploy.history.HistoryServer",
-                "yarn resourcemanager",
-            ],
-        )
-
-    def test_spark_connect_gets_its_token_by_the_environment(self) -> None:
-        """And its heap and Python. Without the file of the token it does not start."""
-        self.run_script("start", "sparkconnect")
-        (line,) = self.wait_for_calls(1)
-        self.assertEqual(line.partition(" heap ")[2], "512 *** :usr:bin:python3")
-        self.run_script("stop", "sparkconnect")
-        Path(f"{self.machine.home}/svcd/spark-connect.token").unlink()
-        done = self.run_script("start", "sparkconnect")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("spark-connect.token", done.stderr)
 
     def test_a_daemon_listens_when_its_port_is_open(self) -> None:
         """`await` waits for this, and ends when the daemon has died or the time is over."""
@@ -202,14 +163,17 @@ class TestDaemon(SynchronousTestCase):
         self.assertEqual(self.run_script("alive", "resourcemanager").returncode, 0)
 
     def test_a_name_node_with_edits_is_never_formatted(self) -> None:
-        """Also when the mark of the format is lost."""
+        """Also when the mark of the format is lost. The first start formats it."""
+        cluster_id, run = "6d9bbbb8-8bd5-4f5c-b3dc-3b2c5a4b5d31", f"{self.machine.home}/svcd/run"
+        self.run_script("start", "namenode")
+        first = f"hdfs org.svcd.hadoop.FormatAndServe CID-{cluster_id} {run}/formatted"
+        self.assertEqual(self.wait_for_calls(1), [first])
+        self.run_script("stop", "namenode")
         edits = Path(f"{self.machine.storage[0]}/hdfs/namenode/current/edits_inprogress_001")
         edits.parent.mkdir(parents=True)
         edits.write_text("")
         self.run_script("start", "namenode")
-        self.assertEqual(
-            [line.split(" heap ")[0] for line in self.wait_for_calls(1)], ["hdfs namenode"]
-        )
+        self.assertEqual(self.wait_for_calls(2), [first, "hdfs namenode"])
 
     def test_a_process_of_another_machine_is_refused(self) -> None:
         """Exit code 2: wrong usage."""
