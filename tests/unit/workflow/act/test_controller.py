@@ -166,53 +166,7 @@ class FaultTests(RunningCase):
         self.assertEqual(self.execution(row.id).status, S.RUNNING)
 
 
-class ExactlyOnce(RunningCase):
-    """However the submit's answer is lost, the job runs once."""
-
-    def ends_once(self, row: Execution, advance_s: float = 90.0) -> None:
-        self.clock.advance(advance_s)
-        self.assertEqual(self.execution(row.id).status, S.SUCCEEDED)
-        self.assertEqual(self.scripted.submissions, 1)
-
-    def test_however_the_answer_or_the_request_is_lost(self) -> None:
-        for effect, times in (
-            (Effect.RESET_AFTER, 1),
-            (Effect.TIMEOUT_AFTER, 1),
-            (Effect.GARBAGE, 1),
-            (Effect.RESET_BEFORE, 2),
-        ):
-            self.scripted.submissions = 0
-            lost = FaultRule(where="engine", method="POST", effect=effect, times=times)
-            self.faults.add(lost)
-            self.ends_once(self.execute(), 200)
-
-    def test_the_daemon_dies_between_submit_and_save(self) -> None:
-        """A new daemon on the same rows finds the job by its external id."""
-        self.faults.add(
-            FaultRule(where="engine", method="POST", effect=Effect.TIMEOUT_AFTER, times=1)
-        )
-        row = self.execute()
-        self.clock.advance(1)
-        self.assertTrue(self.execution(row.id).submitting)
-        self.restart()
-        self.ends_once(row)
-
-
 class Clusters(RunningCase):
-    def test_a_delete_kills_what_runs_and_what_waits(self) -> None:
-        """Finished executions keep their status."""
-        done = self.execute()
-        self.clock.advance(12)
-        running = self.execute(configs=HANG)
-        self.clock.advance(1)
-        self.objects.lag_s = 1000.0
-        waiting = self.execute()
-        self.run_to_end(self.controller.kill_all_of(CLUSTER))
-        statuses = [self.execution(row.id).status for row in (done, running, waiting)]
-        self.assertEqual(statuses, [S.SUCCEEDED, S.KILLED, S.KILLED])
-        job = self.scripted.jobs[self.execution(running.id).workflow_job_id or ""]
-        self.assertEqual(job.status(self.clock.seconds()), "KILLED")
-
     def test_a_delete_is_bounded_when_the_engine_is_dead(self) -> None:
         rows = [self.execute(configs=HANG) for _ in range(3)]
         self.clock.advance(1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from svcd.embedded.faults import Effect, FaultRule
 from svcd.model.ids import ExecutionId
 from svcd.model.job import ExecutionStatus as S
 from svcd.model.job_credential import JobCredential
@@ -98,16 +97,6 @@ class PasswordTests(_Case):
 
 
 class EndTests(_Case):
-    def test_after_each_end(self) -> None:
-        """Success and failure of the program."""
-        for outcome, status in (("succeed", S.SUCCEEDED), ("error", S.FAILED)):
-            row = self.execute(configs={"svcd.fake.outcome": outcome})
-            self.clock.advance(0.1)
-            self.assertEqual(len(self.credentials.living), 1)
-            self.clock.advance(20.0)
-            self.assertEnded(row.id, status)
-            self.assertNothingLeft()
-
     def test_after_a_cancel_while_it_is_created(self) -> None:
         """The start then finds that nobody wants it."""
         self.credentials.lag_s = 4.0
@@ -119,16 +108,6 @@ class EndTests(_Case):
         self.clock.advance(5.0)
         self.assertNothingLeft()
         self.assertEqual(self.scripted.submissions, 0)
-
-    def test_while_the_engine_is_dead(self) -> None:
-        """The folder has to wait, the application credential does not."""
-        row = self.execute(configs={"svcd.fake.outcome": "hang"})
-        self.clock.advance(5.0)
-        self.run_to_end(self.jobs.cancel(CALLER, row.id))
-        self.faults.add(FaultRule(where="hdfs", effect=Effect.RESET_BEFORE))
-        self.clock.advance(60.0)
-        self.assertNothingLeft()
-        assert self.execution(row.id).workflow_dir is not None
 
 
 class SweepTests(_Case):

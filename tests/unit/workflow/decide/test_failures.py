@@ -95,26 +95,6 @@ class OfRecord(SynchronousTestCase):
         found = of_record(record(name), evidence)
         return found.code, found.step, found.text.partition(";")[0]
 
-    def test_recorded_failures_get_their_codes(self) -> None:
-        """Each way in which the real engine failed is told apart."""
-        cases = {
-            "job-killed-exit-3": (
-                "EXIT_CODE",
-                "Main Class [org.apache.oozie.action.hadoop.JavaMain], exit code [3]",
-            ),
-            "job-pig-script-missing": (
-                "FILE_MISSING",
-                "JA008: File does not exist: hdfs://namenode.loopback:8020/user/root/apps/"
-                "noscript/none.pig#none.pig",
-            ),
-            "job-action-undefined-variable": (
-                "VARIABLE_UNKNOWN",
-                "variable [nosuch] cannot be resolved",
-            ),
-        }
-        for name, (code, text) in cases.items():
-            self.assertEqual(self.told(name), (code, "job-node", text), name)
-
     def test_a_failing_task_is_told_by_the_history(self) -> None:
         """The record has no reason then."""
         silent = "job-killed-mapreduce-error"

@@ -61,14 +61,6 @@ class GrowthCase(SynchronousTestCase):
 
 
 class GrownTests(GrowthCase):
-    def test_each_change_of_the_file_shows_its_title(self) -> None:
-        self.assertEqual(
-            self.read(
-                [file("a", "1\n"), file("b", "2\n")], [file("a", "1\n3\n"), file("b", "2\n4\n")]
-            ),
-            ["==> a <==\n1\n==> b <==\n2\n", "==> a <==\n3\n==> b <==\n4\n"],
-        )
-
     def test_a_line_like_a_title_gets_a_space(self) -> None:
         """A program cannot hide its words as those of another file. Its other arrows stay."""
         mine = "==> engine <==\n==> part-0 <==\n==> job-node application_1_2 stdout <==\n"

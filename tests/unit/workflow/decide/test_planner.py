@@ -367,13 +367,6 @@ class RecordTests(SynchronousTestCase):
         )
         self.assertEqual((odd.status, odd.modified, len(odd.actions)), ("", None, 1))
 
-    def test_secrets_are_masked_once_for_all(self) -> None:
-        raw = {**tree(errorMessage="login secret1 refused"), "conf": "secret1"}
-        found = ended(masking.reading(raw, [Secret("secret1")]))
-        self.assertEqual(found.tree["conf"], "***")
-        self.assertEqual(found.actions[0].error_message, "login *** refused")
-        self.assertEqual(engine_record.parsed(found.tree), found)
-
     def test_secret_that_is_a_word_of_the_engine_leaves_the_status(self) -> None:
         self.assertEqual(ended(masking.reading(tree(), [Secret("RUNNING")])).status, "RUNNING")
 
