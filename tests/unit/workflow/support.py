@@ -111,7 +111,6 @@ class FakeObjectStore:
         self.objects: dict[tuple[str, str, str], bytes] = {}
         self.error: Exception | None = None
         self.lag_s = 0.0
-        self.bug = False
         self.cuts = 0
         self._clock = clock
 
@@ -119,8 +118,6 @@ class FakeObjectStore:
         self, tenant_id: TenantId, credentials: Credentials, container: str, name: str
     ) -> tuple[int, AsyncIterator[bytes]]:
         await sleep(self._clock, self.lag_s)
-        if self.bug:
-            raise ZeroDivisionError("a bug")
         if self.error is not None:
             raise self.error
         content = self.objects.get((tenant_id, container, name))
@@ -146,8 +143,6 @@ class FakeCredentials:
 
     def __init__(self, clock: VirtualClock) -> None:
         self.living: dict[str, ApplicationCredential] = {}
-        self.ends: dict[str, float] = {}
-        self.accounts: dict[str, Credentials] = {}
         self.errors: list[CloudError | None] = []
         self.lose = False
         self.lag_s = 0.0
@@ -160,7 +155,7 @@ class FakeCredentials:
         self._fail()
         self.made += 1
         new = ApplicationCredential(id=f"ac-{self.made}", secret=Secret(f"ac-secret-{self.made}"))
-        self.living[name], self.ends[name], self.accounts[name] = new, expires_at, account
+        self.living[name] = new
         if self.lag_s:
             await sleep(self._clock, self.lag_s)
         if self.lose:
@@ -205,7 +200,6 @@ class WorkflowCase(SynchronousTestCase):
         self.probe = ScriptedProbe(self.clock, self.faults)
         self.asks: Probe = self.probe
         self.fake_engines = FakeEngines()
-        self.noticed: list[ClusterId] = []
         self.made_clusters: list[NewCluster] = []
         self._ids = 0
         self.controller = self.make_controller()
@@ -228,7 +222,7 @@ class WorkflowCase(SynchronousTestCase):
             clock=self.clock,
             settings=self.workflow,
             access=ObjectStoreAccess(auth_url="http://cloud.memory/identity/v3"),
-            noticed=self._note,
+            noticed=lambda cluster_id: None,
             rng=random.Random(1),
         )
 
@@ -321,9 +315,6 @@ class WorkflowCase(SynchronousTestCase):
     def _new_id(self) -> str:
         self._ids += 1
         return f"00000000-0000-4000-8000-{self._ids:012d}"
-
-    def _note(self, cluster_id: ClusterId) -> None:
-        self.noticed.append(cluster_id)
 
     async def _plan_cluster(self, *_: object) -> ClusterPlan:
         raise NotImplementedError

@@ -11,9 +11,8 @@ from svcd.errors import (
     PlatformError,
     PlatformTimeout,
 )
-from svcd.model.cloud import Caller
 from svcd.model.cluster import ClusterStatus
-from svcd.model.ids import ClusterId, JobId, TenantId
+from svcd.model.ids import ClusterId, JobId
 from svcd.model.job import Execution, ExecutionStatus, JobConfigs, JobType
 from svcd.model.requests import (
     ExecuteRequest,
@@ -37,8 +36,6 @@ from tests.unit.workflow.support import (
 )
 
 S = ExecutionStatus
-ACCOUNT = GivenCredentials(user="ann", password="secret")
-STRANGER = Caller(tenant_id=TenantId("other"), user_id="u2")
 HANG = {"svcd.fake.outcome": "hang"}
 
 

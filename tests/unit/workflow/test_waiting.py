@@ -11,7 +11,7 @@ from svcd.model.cluster import ClusterEvent
 from svcd.model.ids import ClusterId
 from svcd.model.job import Execution, ExecutionStatus
 from svcd.settings import Workflow
-from tests.unit.workflow.support import CALLER, CLUSTER, TENANT, RunningCase
+from tests.unit.workflow.support import CALLER, CLUSTER, TENANT, RunningCase, YarnCase
 
 S = ExecutionStatus
 HANG = {"svcd.fake.outcome": "hang"}
@@ -146,6 +146,31 @@ class WaitTests(WaitingCase):
         self.assertEqual(left, [])
 
 
+class WorkerTests(YarnCase):
+    workflow = Workflow(unreachable_deadline_s=600.0)
+
+    def test_a_lost_worker_is_told_within_a_minute_and_forgotten_when_it_is_back(self) -> None:
+        row = self.execute(configs=HANG)
+        self.clock.advance(6)
+        nodes = self.scripted.yarn.nodes
+        nodes.clear()
+        nodes["127.1.0.2"] = ("LOST", "")
+        self.clock.advance(50)
+        waiting = self.info(row.id)["waiting"]
+        self.assertEqual(
+            (waiting["code"], waiting["step"], waiting["since"], waiting["until"]),
+            ("NO_WORKERS", "job-node", "2026-01-01T00:00:35", "2026-01-01T00:10:35"),
+        )
+        told = "no worker of the cluster takes work: c1-master-001 is LOST"
+        self.assertEqual(waiting["text"], told)
+        nodes["127.1.0.9"] = ("RUNNING", "")
+        self.clock.advance(25)
+        self.assertNotIn("waiting", self.info(row.id))
+        events = self.tx(lambda tx: tx.clusters.events(TENANT, CLUSTER))
+        found = [(event.outcome, event.code) for event in events]
+        self.assertEqual(found, [("retry", "NO_WORKERS"), ("done", "")])
+
+
 class DoubtTests(WaitingCase):
     """A submit whose fate is not known: never twice, never unwatched."""
 
@@ -200,16 +225,6 @@ class DoubtTests(WaitingCase):
         self.assertTrue(self.killed())
         after = self.execution(row.id)
         self.assertEqual((after.status, after.submitting), (S.FAILED, False))
-
-    def test_a_deleted_one_is_watched_too(self) -> None:
-        """Its row goes when nothing can come any more."""
-        row = self.given_up()
-        self.wish(row, delete_requested=True)
-        self.clock.advance(350)
-        self.assertTrue(self.killed())
-        self.gone.remove()
-        self.clock.advance(100)
-        self.assertTrue(self.is_gone(row))
 
     def test_an_engine_that_never_answers_again_is_left_after_an_hour(self) -> None:
         row = self.given_up()

@@ -6,20 +6,14 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.failures import Code
 from svcd.workflow.decide.causes import by_text
-from svcd.workflow.decide.container_page import own_words
 from svcd.workflow.decide.excerpts import (
     cause,
     python_cause,
     script_cause,
     script_end,
     task_cause,
-    with_pig_place,
     yarn_cause,
 )
-
-WORDS = 'ERROR 1031: Incompatible schema: left is "a:NULL,b:NULL", right is "n:long"'
-GRUNT = "2026-11-27 08:07:39,856 [main] ERROR org.apache.pig.tools.grunt.Grunt  - "
-VALIDATE = "pig script failed to validate: org.apache.pig.impl.logicalLayer.FrontendException: "
 
 
 class CauseTests(SynchronousTestCase):
@@ -197,66 +191,8 @@ class ScriptTests(SynchronousTestCase):
         ):
             self.assertEqual(script_cause(log), told, log)
 
-
-class OwnWordsTests(SynchronousTestCase):
-    """The launcher of an action prints much before it begins the program."""
-
-    def test_lines_of_the_launcher_are_left_out(self) -> None:
-        for line in (
-            "Invoking Pig command line now >>>",
-            "Invoking Shell command line now >>",
-            "Invoking Main class now >>>",
-        ):
-            log = f"Launcher AM configuration loaded\n>>> Invoking Main class now >>>\n>>> {line}\n"
-            own = own_words(f"{log}Stdoutput hello\n".encode())
-            self.assertEqual(own.splitlines()[-1], b"Stdoutput hello")
-            self.assertNotIn(b"Launcher AM", own)
-        self.assertEqual(own_words(b"a\nb\n>>> Invoking Main class now >>>\nhello\n"), b"hello\n")
-
-    def test_other_logs_stay_as_they_are(self) -> None:
-        self.assertEqual(
-            own_words(b"hello\n>>> Invoking nobody\n"), b"hello\n>>> Invoking nobody\n"
-        )
-
-    def test_the_end_of_a_script(self) -> None:
-        """As the launcher prints it; a good one is no news."""
+    def test_an_exit_code_is_no_news_when_it_is_good(self) -> None:
+        """As the launcher prints it."""
         log = "Stdoutput hello\nExit code of the Shell command 3\n<<< Invocation of Shell\n"
         self.assertEqual(script_end(log), "Exit code of the Shell command 3")
         self.assertEqual(script_end("Exit code of the Shell command 0\n"), "")
-
-
-class PigPlaceTests(SynchronousTestCase):
-    """The place in a Pig script, from the lines that real Pig wrote."""
-
-    def test_the_outer_exception_has_the_place(self) -> None:
-        log = (
-            f"Caused by: <file top.pig, line 4, column 6> {VALIDATE}{WORDS}\n"
-            "\tat org.apache.pig.parser.LogicalPlanBuilder.buildForeachOp(X.java:1)\n"
-            f"{GRUNT}{WORDS}\n"
-        )
-        self.assertEqual(
-            with_pig_place([WORDS], [log, ""]), [f"{WORDS} (top.pig, line 4, column 6)"]
-        )
-
-    def test_a_part_without_a_place_of_its_own_gets_that_of_its_statement(self) -> None:
-        """The place is in the other file of the launcher."""
-        words = "ERROR 1052: <file top.pig, line 0, column 0> Cannot cast long to bag"
-        stderr = (
-            f"{words}\norg.apache.pig.impl.TypeCheckerException: ERROR 1059: "
-            "<file top.pig.substituted, line 4, column 6> Problem while reconciling output schema\n"
-            f"Caused by: org.apache.pig.X: {words}\n"
-        )
-        self.assertEqual(
-            with_pig_place([words], [f"{GRUNT}{words}\n", stderr]),
-            ["ERROR 1052: Cannot cast long to bag (top.pig, line 4, column 6)"],
-        )
-
-    def test_a_reason_with_its_place_stays(self) -> None:
-        reason = "ERROR 1200: <file top.pig, line 5, column 0>  mismatched input 'STORE'"
-        log = "Caused by: <file top.pig, line 4, column 6> Undefined alias: nothing\n"
-        self.assertEqual(with_pig_place([reason], [log, ""]), [reason])
-
-    def test_warnings_and_other_programs_name_no_place(self) -> None:
-        warning = "2026-11-27 08:07:39,856 [main] WARN  org.apache.pig.X  - <file a.pig, line 1>\n"
-        for log in ("", warning, "<file > is open, line 4\n", "<file a.pig, line 0, column 0>\n"):
-            self.assertEqual(with_pig_place([WORDS], [log, ""]), [WORDS], log)

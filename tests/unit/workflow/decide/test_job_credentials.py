@@ -18,7 +18,6 @@ from svcd.workflow.decide.job_credentials import (
     is_due,
     is_usable,
     keys_of,
-    samples,
     wanted,
 )
 from tests.unit.workflow.decide.rows import execution, source
@@ -73,14 +72,6 @@ class KeyTests(SynchronousTestCase):
         )
         self.assertEqual(keys_of(ANN, {ANN: Refused(text="no")}), {"refused": "no"})
         self.assertEqual(keys_of(ANN, {BOB: login}), {"password": "a", "username": "ann"})
-
-    def test_samples_hold_no_password(self) -> None:
-        """They are as long as what Keystone makes."""
-        keys = keys_of(ANN, samples([source("objstore://in/a", ANN)]))
-        lengths = {name: len(value) for name, value in keys.items()}
-        self.assertEqual(
-            lengths, {"credential.expires": 20, "credential.id": 32, "credential.secret": 86}
-        )
 
 
 class DeletionTests(SynchronousTestCase):

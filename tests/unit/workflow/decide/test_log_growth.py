@@ -84,12 +84,6 @@ class GrownTests(GrowthCase):
             ["\n", "1%\n", "2%\n", "3%\r\ndone\r\n"],
         )
 
-    def test_equal_lines_are_counted(self) -> None:
-        self.assertEqual(self.of_one("x\n" * 600, "x\n" * 602)[1], "x\n" * 2)
-        self.assertEqual(
-            self.read([large("x\n" * 600, 10, 100)], [large("x\n" * 602, 10, 100)])[1], "x\n" * 2
-        )
-
     def test_a_file_that_is_begun_anew_is_named_once(self) -> None:
         """As that of an engine or of a second launcher. Then the new file grows as the old one."""
         for old, new in (("first", "second"), ("first", "first")):
@@ -148,13 +142,6 @@ class GapTests(GrowthCase):
                 self.LINES[450:540],
                 gap(261, 540) + self.LINES[801:],
             ],
-        )
-
-    def test_one_line_of_many_bytes(self) -> None:
-        """Its beginning and its size are there, and the lines behind it."""
-        text = "begin\n" + "x" * 3000 + "\nend\n"
-        self.assertEqual(
-            self.read([large(text, 100, 200)]), [f"==> a <==\nbegin\n{gap(3001, 6)}end\n"]
         )
 
     def test_an_end_without_a_line(self) -> None:

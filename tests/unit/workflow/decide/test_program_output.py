@@ -59,40 +59,6 @@ class SparkTests(SynchronousTestCase):
     AT = "2026-11-23 14:53:27.951"
     TITLE = "==> job-node application_1_0002 stderr <==\n"
 
-    def test_steps_of_spark_are_left_out(self) -> None:
-        """Warnings, errors and the loggers of the program stay."""
-        steps = (
-            "WARNING: Using incubator modules: jdk.incubator.vector",
-            f"{self.AT} INFO org.apache.spark.SparkContext: Running Spark version 4.2.0",
-            f"{self.AT} INFO org.apache.hadoop.mapred.FileInputFormat: Total input files: 2",
-            f"{self.AT} DEBUG org.sparkproject.jetty.server.Server: started",
-        )
-        words = (
-            f"{self.AT} WARN org.apache.spark.scheduler.TaskSetManager: Lost task 0.0",
-            f"{self.AT} INFO com.example.Count: counted 7",
-            f"{self.AT} INFO org.apache.spark.examples.SparkPi: Pi is roughly 3.1",
-            "Exception in thread main",
-        )
-        log = "".join(f"{step}\n{word}\n" for step, word in zip(steps, words, strict=True))
-        made, state = ProgramOutput().of(self.TITLE + log)
-        self.assertEqual(made, self.TITLE + "".join(f"{word}\n" for word in words))
-        self.assertEqual(state.left_out, 4)
-
-    def test_command_of_the_executors_is_left_out(self) -> None:
-        """From rule to rule, or to the next message; a rule of the program stays."""
-        rule = "=" * 79
-        step = f"{self.AT} INFO org.apache.spark.deploy.yarn.ApplicationMaster: \n"
-        dump = f"{rule}\nDefault YARN executor launch context:\n  env:\n    A -> b\n\n"
-        mine = f"{rule}\nmine\n"
-        self.assertEqual(
-            shown(self.TITLE + step + dump + f"{rule}\nafter\n{mine}"),
-            f"{self.TITLE}after\n{mine}",
-        )
-        warning = f"{self.AT} WARN org.apache.spark.Some: of Spark\n"
-        self.assertEqual(shown(self.TITLE + step + dump + warning), self.TITLE + warning)
-        again = step + "mine\n"
-        self.assertEqual(shown(self.TITLE + step + dump + again), f"{self.TITLE}mine\n")
-
     def test_rule_of_the_program_hides_nothing(self) -> None:
         """A program draws such a line behind any message of Spark, too."""
         mine = f"{'=' * 79}\nTraceback (most recent call last):\nKeyError: 'EUR'\n"

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-from urllib.parse import unquote
 from xml.etree import ElementTree
 
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.embedded.oozie_jobs import define_job
-from svcd.model.ids import ExecutionId, JobBinaryId, TenantId, Timestamp
-from svcd.model.job import Credentials, JobBinary, JobConfigs, JobType
-from svcd.workflow.decide.arguments import file_faults
+from svcd.model.ids import ExecutionId
+from svcd.model.job import Credentials, JobConfigs, JobType
 from svcd.workflow.decide.document import (
     DocumentError,
     Work,
@@ -172,16 +170,6 @@ class Rendering(SynchronousTestCase):
         )
         self.assertIn(places, calls(work)[0])
 
-    def test_names_with_marks_of_spark_and_of_the_shell(self) -> None:
-        """The shell that makes the link reads them."""
-        configs, _ = parts(evolve(PY, libs=('a,b:*$"', "größe%41")))
-        _, marks, letters = configs["spark.yarn.dist.files"].split(",")
-        self.assertEqual(
-            unquote(marks.partition("#")[2]),
-            "a$(printf '\\54')b$(printf '\\72')$(printf '\\52')\\$\\\"",
-        )
-        self.assertEqual(letters.partition("#")[2], "gr%C3%B6%C3%9Fe%2541")
-
 
 class Faults(SynchronousTestCase):
     def refuses(self, work: Work, *told: str, **given: object) -> None:
@@ -227,27 +215,6 @@ class Faults(SynchronousTestCase):
         many = ("x" * 100_000,) * 20
         self.refuses(PY, "$.job_configs: args and params have more than 1,900,000", args=many)
         parts(evolve(JAR, configs=evolve(JAR.configs, args=long * 20)))
-
-    def test_names_of_own_files_of_the_container(self) -> None:
-        names = ("workflow.xml", "svcd-start.py", "a.txt", "svcd-file-7.zip")
-        libs = [
-            JobBinary(
-                id=JobBinaryId(name),
-                tenant_id=TenantId("t"),
-                name="x",
-                file_name=name,
-                url="internal-db://1",
-                created_at=Timestamp("2026-11-20 17:00:00.000000"),
-            )
-            for name in names
-        ]
-        for job_type, places in (
-            (JobType.SPARK, ["$.libs[1]", "$.libs[3]"]),
-            (JobType.JAVA, ["$.libs[3]"]),
-        ):
-            found = list(file_faults(job_type, [], libs))
-            self.assertEqual([fault.partition(":")[0] for fault in found], places)
-            self.assertIn("of its own", found[0])
 
     def test_main_binary_is_known_by_the_end_of_its_name(self) -> None:
         """In any case of letters; there is one of them."""

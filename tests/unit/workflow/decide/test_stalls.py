@@ -7,7 +7,6 @@ kill -9 of the only node manager.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.engine_record import Record, parsed
-from svcd.model.job import ExecutionStatus
-from svcd.settings import Workflow
 from svcd.workflow.act.yarn import (
     MOST_APPLICATIONS,
     active_of,
@@ -31,10 +28,7 @@ from svcd.workflow.decide.stalls import (
     tag_of,
     verdict,
 )
-from tests.unit.workflow.support import CLUSTER, TENANT, YarnCase
 
-S = ExecutionStatus
-HANG = {"svcd.fake.outcome": "hang"}
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "yarn"
 WORKFLOW = "0000000-261122000229626-oozie-root-W"
 CHILD = "application_1795305754044_0002"
@@ -258,63 +252,3 @@ class VerdictTests(SynchronousTestCase):
         for changes in ({"externalId": "-"}, {"status": "START_RETRY"}, {"status": "OK"}):
             self.assertIsNone(record(**changes).launched)
             self.assertEqual(code(ClusterMetrics(active=0), **changes), "")
-
-
-class Stories(YarnCase):
-    """With the scripted resource manager, over HTTP."""
-
-    workflow = Workflow(unreachable_deadline_s=600.0)
-
-    @property
-    def nodes(self) -> dict[str, tuple[str, str]]:
-        return self.scripted.yarn.nodes
-
-    def code(self, id_: Any) -> str:
-        waiting = self.info(id_).get("waiting")
-        return waiting["code"] if waiting else ""
-
-    def events(self) -> Sequence[tuple[str, str]]:
-        found = self.tx(lambda tx: tx.clusters.events(TENANT, CLUSTER))
-        return [(event.outcome, event.code) for event in found]
-
-    def lost(self) -> None:
-        """The only worker, which is the machine of the master here."""
-        self.nodes.clear()
-        self.nodes["127.1.0.2"] = ("LOST", "")
-
-    def test_a_lost_worker_is_told_within_a_minute(self) -> None:
-        row = self.execute(configs=HANG)
-        self.clock.advance(6)
-        self.lost()
-        self.clock.advance(50)
-        waiting = self.info(row.id)["waiting"]
-        self.assertEqual((waiting["code"], waiting["step"]), ("NO_WORKERS", "job-node"))
-        self.assertEqual(
-            waiting["text"], "no worker of the cluster takes work: c1-master-001 is LOST"
-        )
-        self.assertEqual(
-            (waiting["since"], waiting["until"]), ("2026-01-01T00:00:35", "2026-01-01T00:10:35")
-        )
-        self.assertEqual(self.events(), [("retry", "NO_WORKERS")])
-
-    def test_a_busy_cluster_is_told_and_ends_nothing(self) -> None:
-        queued = "[Sun Nov 22 00:03:01 +0000 2026] Queue's AM resource limit exceeded."
-        row = self.execute(configs={**HANG, "svcd.fake.queued": queued})
-        self.clock.advance(60)
-        waiting = self.info(row.id)["waiting"]
-        self.assertEqual(
-            (waiting["code"], waiting["until"], waiting["text"].partition(";")[0]),
-            (
-                "STEP_WAITS",
-                None,
-                "YARN has accepted application_1767225600000_0001 and not begun it: Queue's AM "
-                "resource limit exceeded.",
-            ),
-        )
-        self.clock.advance(7200)
-        self.assertEqual(self.execution(row.id).status, S.RUNNING)
-        [job] = self.scripted.jobs.values()
-        job.queued = ""
-        self.clock.advance(25)
-        self.assertEqual(self.code(row.id), "")
-        self.assertEqual(self.events(), [("retry", "STEP_WAITS"), ("done", "")])
