@@ -117,6 +117,16 @@ class PlanTests(SynchronousTestCase):
         sample = evolve(look, samples=frozenset({ExecutionId("e")}))
         self.assertEqual(self.plan(running(), sample), ReadRecord())
 
+    def test_wait_that_the_record_may_end_is_read(self) -> None:
+        """One that only the ResourceManager can end is not, nor one of very many (see the tick)."""
+        look = Look(lines={"W": self.LINE})
+        ours = running(waiting=waiting(Code.ENGINE_UNREACHABLE))
+        self.assertEqual(self.plan(ours, look), ReadRecord())
+        self.assertEqual(self.plan(running(waiting=waiting(Code.NO_WORKERS)), look), Rest())
+        held = running(record=tree(externalId=None), waiting=waiting(Code.STEP_WAITS))
+        self.assertEqual(self.plan(held, look), Rest())
+        self.assertTrue(planner.is_unlaunched(held))
+
     def test_unwanted_job_is_killed_when_its_engine_answers(self) -> None:
         row = running(cancel_requested=True)
         self.assertEqual(self.plan(row), KillJob())
@@ -161,24 +171,6 @@ class PlanTests(SynchronousTestCase):
         self.assertEqual((end.status, end.failure.code), (S.FAILED, "INTERNAL"))
         self.assertIsNone(planner.broken(execution(), ""))
         self.assertIsNone(planner.broken(running(), "i1"))
-
-
-class NeedsRecordTests(SynchronousTestCase):
-    def needs(self, row: Execution, **line: Any) -> bool:
-        known = {
-            "id": "W",
-            "status": "RUNNING",
-            "last_modified": "Thu, 01 Jan 2026 11:59:00 GMT",
-        }
-        return planner.needs_record(row, JobLine(**{**known, **line}), Memory(), NOW_S, MOST_S)
-
-    def test_wait_that_the_record_may_end_is_read(self) -> None:
-        """One that only the ResourceManager can end is not, nor one of very many (see the tick)."""
-        self.assertTrue(self.needs(running(waiting=waiting(Code.ENGINE_UNREACHABLE))))
-        self.assertFalse(self.needs(running(waiting=waiting(Code.NO_WORKERS))))
-        held = running(record=tree(externalId=None), waiting=waiting(Code.STEP_WAITS))
-        self.assertFalse(self.needs(held))
-        self.assertTrue(planner.is_unlaunched(held))
 
 
 class AbsorbedTests(SynchronousTestCase):
