@@ -22,6 +22,7 @@ from svcd.clients.probe import HttpProbe
 from svcd.embedded.process_marks import root_of
 from svcd.model import engine_record
 from svcd.model.engine_record import Record
+from svcd.ports.engine import Endpoints
 from svcd.ports.machines import Way
 from svcd.runtime.tasks import gather
 from svcd.workflow.act.containers import Containers
@@ -44,18 +45,6 @@ ENDED: Final = ("SUCCEEDED", "KILLED", "FAILED")
 ENDINGS: Final = {"Pig": ".pig", "Shell": ".sh", "MapReduce": ".py"}
 USER: Final = "svcd"
 TEXT: Final = b"one two two\nthree\n"
-
-
-@frozen
-class Served:
-    """The cluster's addresses for `Containers`."""
-
-    engine: str = ""
-    webhdfs: str = ""
-    name_node: str = ""
-    resource_manager: str = ""
-    history: str = ""
-    user: str = USER
 
 
 @frozen(kw_only=True)
@@ -201,7 +190,14 @@ class Programs:
     def _place_of(self, cluster: Any, history: str) -> Place:
         hosts = [i["internal_ip"] for g in cluster["node_groups"] for i in g["instances"]]
         manager = urlsplit(self._manager).hostname or ""
-        served = Served(resource_manager=f"{manager}:8032", history=history)
+        served = Endpoints(
+            engine="",
+            webhdfs="",
+            name_node="",
+            resource_manager=f"{manager}:8032",
+            history=history,
+            user=USER,
+        )
         ways = {host: Way(host) for host in (*hosts, manager)}
         return Place(cluster, served, ways)  # type: ignore[arg-type]
 
