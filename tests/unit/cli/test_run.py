@@ -54,8 +54,8 @@ class RunTests(_Case):
     def test_second_run_uploads_and_makes_nothing(self) -> None:
         """The same content is the same binary, job and sources; each request has its own key."""
         self.pig()
-        keys = [headers.get("Idempotency-Key") for _, _, headers in self.shown.asked]
-        keys = [key for key in keys if key is not None]
+        name = "Idempotency-Key"
+        keys = [headers[name] for _, _, headers in self.shown.asked if name in headers]
         self.assertEqual((len(keys), len(set(keys))), (5, 5))
         self.assertTrue(keys[-1].endswith("-execute"))
         self.shown.asked.clear()
