@@ -145,14 +145,6 @@ class WholeTests(SynchronousTestCase):
                     "node_configs": {"HDFS": {"a": 1, "b": 2}, "YARN": {"c": 3}}}  # fmt: skip
         self.assertEqual(whole({"node_groups": [group]}, new)["node_groups"], [expected])
 
-    def test_groups_of_a_cluster_replace_those_of_its_template(self) -> None:
-        new = {(each.kind.name, each.name): each for each in read()}
-        cluster = new["clusters", "first"].body
-        (group,) = whole(cluster, new)["node_groups"]
-        self.assertEqual((group["name"], group["count"], group["flavor_id"]), ("worker", 2, "3"))
-        own = [{"name": "all", "count": 1, "flavor_id": "3", "node_processes": ["datanode"]}]
-        self.assertEqual(whole({**cluster, "node_groups": own}, new)["node_groups"], own)
-
 
 class ParseTests(SynchronousTestCase):
     def refusal(self, text: bytes) -> str:
@@ -198,16 +190,6 @@ class ParseTests(SynchronousTestCase):
 
 
 class PlanTests(SynchronousTestCase):
-    def test_new_project(self) -> None:
-        """All is made, what others need first."""
-        steps = plan(list(reversed(read())), There(images=IMAGES), {"count.pig": "d1"})
-        self.assertEqual({step.change for step in steps}, {Change.CREATE})
-        self.assertEqual(
-            [step.item.title for step in steps],
-            ["node group template worker", "template small", "source in", "binary count.pig",
-             "job count", "cluster first"],
-        )  # fmt: skip
-
     def test_cluster_is_scaled(self) -> None:
         """The only change that the API makes: other sizes, and new groups."""
         groups = b"[{name: worker, count: 5}, {name: more, count: 1}]"
@@ -216,12 +198,6 @@ class PlanTests(SynchronousTestCase):
         self.assertEqual((step.change, step.id, step.sizes), (Change.SCALE, "c1", {"worker": 5}))
         self.assertEqual(step.texts, ["group worker: 2 -> 5", "group more: new, 1 machines"])
         self.assertEqual(step.groups, [{"name": "more", "count": 1}])
-
-    def test_names_of_clusters_have_no_case(self) -> None:
-        """The API would refuse the second one."""
-        with self.assertRaises(Unusable) as raised:
-            plan(read(b"clusters: [{name: new}, {name: NEW}]"), ALL, {})
-        self.assertIn("clusters[1]: cluster NEW is in the bundle twice", str(raised.exception))
 
     def refused(self, text: bytes, digests: dict[str, str] | None = None) -> Step:
         (step,) = plan(read(text, W="new"), ALL, digests or {})
@@ -255,6 +231,7 @@ class PlanTests(SynchronousTestCase):
             (b"jobs: [{name: a, mains: [x]}]", "b.yaml: jobs[0]: there is no binary x in the bun"),
             (b"clusters: [{name: a, image: x}]", "there is no registered image x, or several"),
             (b"jobs: [{name: a}, {name: a}]", "b.yaml: jobs[1]: job a is in the bundle twice"),
+            (b"clusters: [{name: new}, {name: NEW}]", "cluster NEW is in the bundle twice"),
         ):
             error = self.assertRaises(Unusable, plan, read(text), ALL, {})
             self.assertIn(expected, str(error))

@@ -62,12 +62,6 @@ class DoctorTests(_Case):
         )
         self.assertFalse(self.state.exists())
 
-    def test_settings_that_do_not_go_together(self) -> None:
-        """The rest is not checked."""
-        found = self.findings("embedded.network=garbage")
-        self.assertEqual(list(found), ["python", "settings"])
-        self.assertFalse(found["settings"].good)
-
     def test_keys_that_cannot_be_read(self) -> None:
         """A link to no key, which a start would refuse, and a wrong path; the rest is checked."""
         link = self.state / "link.key"

@@ -18,7 +18,6 @@ from svcd.cli.image_bake_plan import (
     Tidy,
     Wanted,
     choice,
-    left_over,
     login_user,
     next_step,
     object_name,
@@ -168,27 +167,6 @@ class WordTests(SynchronousTestCase):
         self.assertEqual(object_name("vanilla-3.5.0"), "svcd-bake-vanilla-3-5-0-b272c8b6")
         self.assertNotEqual(object_name("a.b"), object_name("a-b"))
         self.assertEqual(len(object_name("x" * 255)), 59)
-
-    def test_what_is_left_has_a_command(self) -> None:
-        """One for each kind."""
-        left = {
-            ("server", "s"): "no",
-            ("floating IP", "f"): "why",
-            ("security group", "g"): "in use",
-            ("key pair", "k"): "gone",
-            ("image", "i"): "x",
-        }
-        self.assertEqual(
-            left_over(left).split("; "),
-            [
-                "NOT removed: server s (no)", "remove it: openstack server delete s",
-                "NOT removed: floating IP f (why)", "remove it: openstack floating ip delete f",
-                "NOT removed: security group g (in use)",
-                "remove it: openstack security group delete g",
-                "NOT removed: key pair k (gone)", "remove it: openstack keypair delete k",
-                "NOT removed: image i (x)", "remove it: openstack image delete i",
-            ],
-        )  # fmt: skip
 
     def test_the_registration(self) -> None:
         """Tags that the base image was registered with are not those of the new one."""

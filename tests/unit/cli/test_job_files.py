@@ -7,7 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli import job_files
-from svcd.cli.job_files import Kind, Reuse, Unusable, kind_of, missing_places, slug, with_digest
+from svcd.cli.job_files import Kind, Reuse, Unusable, kind_of, slug, with_digest
 from svcd.model.job import JobConfigs, JobType
 
 DIGEST = "3f2a9c0b1d4e" + "0" * 52
@@ -86,17 +86,6 @@ class KindTests(SynchronousTestCase):
         ):
             self.assertTrue(found.startswith(text), found)
         self.assertEqual(told(spark, "a.py", args=("x",)), "")
-
-    def test_places(self) -> None:
-        """Types that need data name the missing options."""
-        for kind, has_input, has_output, text in (
-            (JobType.PIG, True, True, ""),
-            (JobType.SHELL, False, False, ""),
-            (JobType.PIG, True, False, "a Pig job needs --out"),
-            (JobType.JAR, False, False, "a Jar job needs --input and --output"),
-        ):
-            said = missing_places(kind, has_input, has_output)
-            self.assertEqual((said[: len(text)], bool(said)), (text, bool(text)))
 
     def test_files_that_no_machine_can_start(self) -> None:
         """Whatever names the type: the program, and libraries with a first line of a script."""

@@ -246,16 +246,6 @@ class SearchTests(WatchedCloudTestCase):
             self.assertEqual([line for line in self.said if "removed " in line[:12]], [])
             self.gone(cluster_id)
 
-    def test_another_installation_has_its_things(self) -> None:
-        """This daemon's rows know nothing of them: they are listed and left alone."""
-        self.old()
-        other = Rows(installation=THEIRS, clusters=frozenset(), trusts=frozenset())
-        before = self.held()
-        self.assertTrue(self.ran(self.search(other, unmarked=True)))
-        self.assertEqual(self.held(), before)
-        self.assertEqual(self.said[-1], "3 found, 0 to be removed, 3 left alone")
-        self.assertIn("    left alone: another installation created it", self.said[0])
-
     def test_living_server_in_a_group_of_ours_keeps_its_port(self) -> None:
         """Somebody has put a server of his own into a lost cluster's security group."""
         self.lost()
