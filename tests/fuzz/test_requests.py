@@ -13,7 +13,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.errors import SvcdError
 from svcd.model import requests
 from svcd.model.convert import convert
-from svcd.model.idempotency import KeyedRequest
 from svcd.model.ids import DataSourceId, ExecutionId, TenantId, Timestamp
 from svcd.model.job import Credentials, DataSource, JobConfigs, JobType
 from svcd.model.requests import Limits
@@ -162,32 +161,3 @@ class DocumentTests(SynchronousTestCase):
                 continue
             expected = str(value).lower() if isinstance(value, bool) else str(value)
             self.assertEqual(found[name], expected)
-
-
-class IdempotencyKeyTests(SynchronousTestCase):
-    @few(300)
-    @given(st.lists(st.binary(max_size=300), min_size=1, max_size=2))
-    def test_any_key(self, keys: list[bytes]) -> None:
-        """A key that is accepted is the whole key: two keys are never the same identity."""
-        made = [self.identity([key]) for key in keys]
-        if len(keys) > 1:
-            self.assertIsNone(self.identity(keys))
-            if made[0] is not None:
-                self.assertEqual(made[0] == made[1], keys[0] == keys[1])
-
-    def identity(self, keys: list[bytes]) -> bytes | None:
-        """None: refused."""
-        try:
-            return KeyedRequest.of(
-                keys,
-                tenant_id=TenantId("t"),
-                user_id="u",
-                route="POST /",
-                path={},
-                query={},
-                body=b"",
-                now=0.0,
-            ).identity
-        except SvcdError as error:
-            self.assertEqual(error.status, 400)
-            return None

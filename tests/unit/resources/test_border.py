@@ -15,7 +15,7 @@ from svcd.ports.faults import Fault
 from svcd.resources._answers import Answer, error_answer
 from svcd.resources._delivery import respond
 from svcd.resources._faults import as_answerable
-from svcd.resources._negotiate import accepts_json, is_json
+from svcd.resources._negotiate import accepts_json
 from svcd.runtime.tasks import DeadlineExceeded
 
 
@@ -39,17 +39,6 @@ class NegotiateTests(SynchronousTestCase):
             (b"\xff\xfe", False),
         ):
             self.assertEqual(accepts_json(header), right, header)
-
-    def test_content_type(self) -> None:
-        """Parameters are allowed, other types are not."""
-        for header, right in (
-            (b"application/json", True),
-            (b"Application/JSON; charset=utf-8", True),
-            (b"application/json-patch", False),
-            (b"text/json", False),
-            (b"", False),
-        ):
-            self.assertEqual(is_json(header), right, header)
 
 
 class FaultTests(SynchronousTestCase):

@@ -16,24 +16,19 @@ class CountTests(SynchronousTestCase):
         self.addCleanup(self.svcd.close)
         self.ran: list[str] = []
         self.calls: list[str] = []
-        self.svcd.faults.listen(
-            lambda where, method, path: self.calls.append(f"{where} {method} {path}")
-        )
 
-    def watch(self) -> None:
-        """Note the statements from now on by their first words, and the calls."""
-        self.calls.clear()
-        connection = self.svcd._database._connection
+    def count(self, method: str, path: str, body: object = None) -> None:
+        """Note the statements of a request by their first words, and its calls."""
+        faults, connection = self.svcd.faults, self.svcd._database._connection
+        faults.listen(lambda where, verb, path: self.calls.append(f"{where} {verb} {path}"))
         connection.set_trace_callback(lambda text: self.ran.append(" ".join(text.split()[:3])))
+        self.assertIn(self.svcd.call(method, path, json=body).status, (200, 202))
 
     def test_a_get_is_one_statement_without_a_transaction(self) -> None:
         """The row has the JSON of the answer."""
-        made = self.svcd.call(
-            "POST", "/v1.1/demo/clusters", json=cluster_body(self.svcd, "c1", 1)
-        ).json["cluster"]
-        self.watch()
-        got = self.svcd.call("GET", f"/v1.1/demo/clusters/{made['id']}")
-        self.assertEqual(got.status, 200)
+        body = cluster_body(self.svcd, "c1", 1)
+        made = self.svcd.call("POST", "/v1.1/demo/clusters", json=body).json["cluster"]
+        self.count("GET", f"/v1.1/demo/clusters/{made['id']}")
         self.assertEqual(self.ran, ["select wire from"])
         self.assertEqual(self.calls, ["store read "])
 
@@ -41,24 +36,16 @@ class CountTests(SynchronousTestCase):
         """The row, and its change in the feed. Nothing is read back."""
         group = LEAST[NewNodeGroupTemplate]
         self.svcd.call("POST", "/v1.1/demo/node-group-templates", json=group)
-        self.watch()
-        for name in ("second", "third"):
-            self.ran.clear()
-            self.calls.clear()
-            made = self.svcd.call(
-                "POST", "/v1.1/demo/node-group-templates", json={**group, "name": name}
-            )
-            self.assertEqual(made.status, 202)
-            self.assertEqual(
-                self.ran,
-                [
-                    "begin immediate",
-                    "insert into node_group_templates",
-                    "update feed set",
-                    "insert into changes",
-                    "commit",
-                ],
-            )
-            self.assertEqual(
-                self.calls, ["compute GET /compute/v2.1/flavors/detail?limit=1000", "store tx "]
-            )
+        self.count("POST", "/v1.1/demo/node-group-templates", {**group, "name": "second"})
+        self.assertEqual(
+            self.ran,
+            [
+                "begin immediate",
+                "insert into node_group_templates",
+                "update feed set",
+                "insert into changes",
+                "commit",
+            ],
+        )
+        flavors = "compute GET /compute/v2.1/flavors/detail?limit=1000"
+        self.assertEqual(self.calls, [flavors, "store tx "])

@@ -16,7 +16,7 @@ from svcd.model.job import DataSource, Job, JobBinary, JobType
 from svcd.model.wire_jobs import JobBinary as JobBinaryView
 from svcd.ports.store import Page, Rendered, Store
 from svcd.resources._bodies import Disconnected
-from svcd.resources._lists import Lists, rest_of, rows_of
+from svcd.resources._lists import Lists
 from svcd.store.store import SqlStore
 from svcd.testing import FakeServiceMixin
 from tests.contract.store.rows import at, cluster
@@ -24,22 +24,6 @@ from tests.support.api import now
 from tests.support.turns import turn
 
 TENANT = TenantId("demo")
-
-
-class PageTests(SynchronousTestCase):
-    def test_a_part_of_a_page(self) -> None:
-        found = [rows_of(Page(limit=limit), 128) for limit in (None, 5, 128, 500)]
-        self.assertEqual(found, [128, 5, 128, 128])
-
-    def test_the_rest_of_a_page(self) -> None:
-        last = (at(1), "c")
-        self.assertIsNone(rest_of(Page(), 128, None))
-        self.assertIsNone(rest_of(Page(limit=128), 128, last))
-        self.assertEqual(rest_of(Page(), 128, last), Page(after=last))
-        self.assertEqual(
-            rest_of(Page(limit=130, filters={"name": "a"}), 128, last),
-            Page(limit=2, after=last, filters={"name": "a"}),
-        )
 
 
 class TurnTests(SynchronousTestCase):

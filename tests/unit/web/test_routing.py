@@ -92,24 +92,18 @@ class RoutingTests(SynchronousTestCase):
 
     def test_handlers_are_bound_to_their_object(self) -> None:
         """Two objects of a class do not meet."""
-        other = Serving(Shelf())
-        hit = other.tree.find([b"books"], b"POST")
-        assert hit is not None
-        waits = hit[0].methods[b"POST"].run("me")
-        self.shelf.waiting.callback("done")
+        other, waits = Shelf(), self.run_(b"POST", b"books")
+        other.waiting.callback("done")
         self.assertNoResult(waits)
 
-    def test_a_rule_without_methods_is_refused(self) -> None:
-        """Klein would serve every method."""
+    def test_routes_that_cannot_be_served_are_refused(self) -> None:
+        """Klein would serve every method of a rule without one, and of two only the first."""
 
         class Loose:
             app = Klein()
 
         Loose.app.route("/a")(lambda self, call: None)
         self.assertRaises(ValueError, Serving(Loose()).routes)
-
-    def test_two_objects_with_one_route_fail(self) -> None:
-        """One of them would never be asked."""
         self.assertRaises(ValueError, Serving(self.shelf, Shelf()).routes)
 
     def test_several_objects_are_served(self) -> None:
@@ -125,12 +119,3 @@ class RoutingTests(SynchronousTestCase):
         self.serving = Serving(self.shelf, Late())
         self.assertEqual(self.run_(b"GET", b"late"), "late for me")
         self.assertEqual([r.pattern for r in self.serving.routes()][-1], "/late")
-
-    def test_a_class_that_does_not_say_how_it_serves_cannot_be_made(self) -> None:
-        """The error names the missing methods."""
-
-        class Bare(Routed[Endpoint]):
-            pass
-
-        error = self.assertRaises(TypeError, Bare, self.shelf)
-        self.assertIn("endpoints_of, render", str(error))
