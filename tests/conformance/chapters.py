@@ -1,4 +1,4 @@
-"""The chapters of the suite: interface parts 1 to 9, then the error matrix."""
+"""The chapters of the suite. Each row has the sentence of the interface that it asserts: `says`."""
 
 from __future__ import annotations
 

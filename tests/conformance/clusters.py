@@ -156,9 +156,9 @@ CLUSTERS = (
         path=V1 + "/clusters",
         body=Only({"clusters": Has({"id": "{c}", "name": "c-{run}"})}),
     ),
-    refused("a name is unique", CLUSTER, CLUSTERS_AT, "CLUSTER_NAME_ALREADY_EXISTS"),
+    refused("a cluster name is unique", CLUSTER, CLUSTERS_AT, "CLUSTER_NAME_ALREADY_EXISTS"),
     refused(
-        "... without regard to case",
+        "a cluster name is unique without regard to case",
         {**CLUSTER, "name": "C-{run}"},
         CLUSTERS_AT,
         "CLUSTER_NAME_ALREADY_EXISTS",
@@ -166,7 +166,7 @@ CLUSTERS = (
     ),
     *(
         refused(
-            f"{name} is required",
+            f"{name} of a cluster is required",
             {k: v for k, v in CLUSTER.items() if k != name},
             CLUSTERS_AT,
             message=Holds((f"$.{name}: missing",)),
@@ -174,36 +174,38 @@ CLUSTERS = (
         for name in ("name", "plugin_name", "engine_version")
     ),
     refused(
-        "template or groups are required",
+        "a cluster needs a template or groups",
         {k: v for k, v in CLUSTER.items() if k != "cluster_template_id"},
         CLUSTERS_AT,
         message=Holds(("cluster_template_id", "node_groups")),
     ),
-    refused("no groups at all", {**INLINE, "name": "n-{run}", "node_groups": []}, CLUSTERS_AT),
-    refused("an unknown field", {**CLUSTER, "name": "x-{run}", "x": 1}, CLUSTERS_AT),
     refused(
-        "unknown image",
+        "a cluster without groups", {**INLINE, "name": "n-{run}", "node_groups": []}, CLUSTERS_AT
+    ),
+    refused("a cluster with an unknown field", {**CLUSTER, "name": "x-{run}", "x": 1}, CLUSTERS_AT),
+    refused(
+        "a cluster of an unknown image",
         {**CLUSTER, "name": "i-{run}", "default_image_id": "x"},
         CLUSTERS_AT,
         "INVALID_REFERENCE",
         needs=COMMANDS,
     ),
     refused(
-        "unknown key pair",
+        "a cluster with an unknown key pair",
         {**CLUSTER, "name": "k-{run}", "user_keypair_id": "x"},
         CLUSTERS_AT,
         "INVALID_REFERENCE",
         needs=COMMANDS,
     ),
     refused(
-        "unknown template",
+        "a cluster of an unknown template",
         {**CLUSTER, "name": "t-{run}", "cluster_template_id": "x"},
         CLUSTERS_AT,
         "INVALID_REFERENCE",
         needs=COMMANDS,
     ),
     refused(
-        "a missing process",
+        "a cluster without a process that it needs",
         {**INLINE, "name": "m-{run}", "node_groups": [{**MASTER, "node_processes": ["datanode"]}]},
         CLUSTERS_AT,
         "INVALID_COMPONENT_COUNT",
@@ -309,7 +311,7 @@ CLUSTERS = (
         needs=BUILD,
     ),
     Row(
-        says="resize of an unknown group",
+        says="the resize of an unknown node group",
         method="PUT",
         path=CLUSTERS_AT + "/{c}",
         json={"resize_node_groups": [{"name": "nope", "count": 1}]},
@@ -317,29 +319,34 @@ CLUSTERS = (
         error="INVALID_REFERENCE",
         needs=BUILD,
     ),
-    unknown("PUT unknown is 404 before the body", "PUT", CLUSTERS_AT + "/nope", json={"x": 1}),
-    unknown("GET unknown", "GET", CLUSTERS_AT + "/nope"),
-    unknown("DELETE unknown", "DELETE", CLUSTERS_AT + "/nope"),
+    unknown(
+        "PUT of an unknown cluster is 404 before the body",
+        "PUT",
+        CLUSTERS_AT + "/nope",
+        json={"x": 1},
+    ),
+    unknown("GET of an unknown cluster", "GET", CLUSTERS_AT + "/nope"),
+    unknown("DELETE of an unknown cluster", "DELETE", CLUSTERS_AT + "/nope"),
     Row(
         says="events tell the cluster's story (additive, v1.1)",
         path=V1 + "/clusters/{c}/events",
         body=Only({"events": list}),
     ),
     Row(
-        says="... only newer ones, if there are any (additive)",
+        says="events since a number, waited for (additive, v1.1)",
         path=V1 + "/clusters/{c}/events?since=1000000&wait=1",
         body=Only({"events": []}),
     ),
     *(
         Row(
-            says=f"... a wrong number: {query}",
+            says=f"events with a wrong number: {query}",
             path=V1 + "/clusters/{c}/events?" + query,
             status=400,
             error="VALIDATION_ERROR",
         )
         for query in ("wait=61", "wait=x", "since=-1")
     ),
-    unknown("... not under v1.0", "GET", CLUSTERS_AT + "/{c}/events"),
+    unknown("events are not under v1.0", "GET", CLUSTERS_AT + "/{c}/events"),
     Row(
         says="the story tells the present work, the failure and the changes (additive, v1.1)",
         path=V1 + "/clusters/{c}/story",
@@ -359,26 +366,30 @@ CLUSTERS = (
         ),
     ),
     Row(
-        says="... and the steps of a change, here of the newest one",
+        says="the story tells the steps of a change, here of the newest one",
         path=V1 + "/clusters/{c}/story?change=0",
         body={"story": {"change": STEPS}},
     ),
     Row(
-        says="... a wrong number",
+        says="a story with a wrong number of a change",
         path=V1 + "/clusters/{c}/story?change=-1",
         status=400,
         error="VALIDATION_ERROR",
     ),
-    unknown("... not under v1.0 either", "GET", CLUSTERS_AT + "/{c}/story"),
-    unknown("... of an unknown cluster", "GET", V1 + "/clusters/nope/story"),
+    unknown("the story is not under v1.0", "GET", CLUSTERS_AT + "/{c}/story"),
+    unknown("the story of an unknown cluster", "GET", V1 + "/clusters/nope/story"),
     Row(
         says="machines show their logins and pinned host keys (additive, v1.1)",
         path=V1 + "/clusters/{c}/machines",
         body=Only({"machines": list}),
     ),
-    unknown("... not under v1.0 either", "GET", CLUSTERS_AT + "/{c}/machines"),
+    unknown("machines are not under v1.0", "GET", CLUSTERS_AT + "/{c}/machines"),
     Row(
-        says="DELETE: 204 at once", method="DELETE", path=CLUSTERS_AT + "/{c}", status=204, raw=b""
+        says="DELETE clusters/ID: 204 at once",
+        method="DELETE",
+        path=CLUSTERS_AT + "/{c}",
+        status=204,
+        raw=b"",
     ),
     GONE,
     Row(says="clean up", method="DELETE", path=CTS_AT + "/{ct}", status=204),

@@ -53,24 +53,24 @@ DATA_SOURCES = (
         path=SOURCES_AT,
         body=Only({"data_sources": Has(Only({**SOURCE_FIELDS, "id": "{in}", "updated_at": None}))}),
     ),
-    refused("a name is unique", SOURCE, SOURCES_AT, "DATA_SOURCE_NAME_ALREADY_EXISTS"),
+    refused("a data source name is unique", SOURCE, SOURCES_AT, "DATA_SOURCE_NAME_ALREADY_EXISTS"),
     *(
         refused(
-            f"{name} is required",
+            f"{name} of a data source is required",
             {k: v for k, v in SOURCE.items() if k != name},
             SOURCES_AT,
             message=Holds((f"$.{name}: missing",)),
         )
         for name in ("name", "type", "url")
     ),
-    refused("credentials as list", {**SOURCE, "credentials": []}, SOURCES_AT),
-    refused("an unknown type", {**SOURCE, "type": "x"}, SOURCES_AT),
+    refused("credentials of a data source as list", {**SOURCE, "credentials": []}, SOURCES_AT),
+    refused("a data source of an unknown type", {**SOURCE, "type": "x"}, SOURCES_AT),
     *(
-        refused(f"name {name!r}", {**SOURCE, "name": name}, SOURCES_AT)
+        refused(f"a data source with the name {name!r}", {**SOURCE, "name": name}, SOURCES_AT)
         for name in ("", "a" * 51, "a b", "_a", ".a", "a/b", "é", "a@b")
     ),
     refused(
-        "object store without credentials",
+        "a data source in the object store without credentials",
         {**SOURCE, "name": "nc-{run}", "credentials": {}},
         SOURCES_AT,
         "INVALID_CREDENTIALS",
@@ -88,16 +88,22 @@ DATA_SOURCES = (
         for part in ("user", "password")
     ),
     Row(
-        says="a name may start with a digit and hold _",
+        says="a data source name may start with a digit and hold _",
         method="POST",
         path=SOURCES_AT,
         json={**SOURCE, "name": "1_{run}"},
         status=202,
         save={"in2": ("data_source", "id")},
     ),
-    unknown("GET unknown", "GET", SOURCES_AT + "/nope"),
-    unknown("DELETE unknown", "DELETE", SOURCES_AT + "/nope"),
-    Row(says="DELETE: 204", method="DELETE", path=SOURCES_AT + "/{in2}", status=204, raw=b""),
+    unknown("GET of an unknown data source", "GET", SOURCES_AT + "/nope"),
+    unknown("DELETE of an unknown data source", "DELETE", SOURCES_AT + "/nope"),
+    Row(
+        says="DELETE of a data source: 204",
+        method="DELETE",
+        path=SOURCES_AT + "/{in2}",
+        status=204,
+        raw=b"",
+    ),
     Row(says="clean up", method="DELETE", path=SOURCES_AT + "/{in}", status=204),
     unknown("v1.0 has no data sources", "GET", V0 + "/data-sources"),
 )
@@ -123,7 +129,7 @@ JOB_BINARY_INTERNALS = (
         raw=b"A = load 1;",
     ),
     Row(
-        says="... also for a client that asks for JSON",
+        says="GET .../data: raw also for a client that asks for JSON",
         path=INTERNALS_AT + "/{jbi}/data",
         send={"accept": "application/json"},
         raw=b"A = load 1;",
@@ -153,7 +159,7 @@ JOB_BINARY_INTERNALS = (
         for coding in ("gzip", "identity, br", "aws-chunked")
     ),
     Row(
-        says="... and is not stored",
+        says="an upload in a Content-Encoding is not stored",
         path=INTERNALS_AT,
         body=Only({"binaries": Each({"name": re.compile("(?!coded)")})}),
     ),
@@ -168,7 +174,7 @@ JOB_BINARY_INTERNALS = (
     ),
     Row(says="clean up", method="DELETE", path=INTERNALS_AT + "/{jbi3}", status=204),
     Row(
-        says="a name is unique",
+        says="an internal binary name is unique",
         method="PUT",
         path=INTERNALS_AT + "/{run}.json",
         data=b"x",
@@ -185,7 +191,7 @@ JOB_BINARY_INTERNALS = (
     ),
     *(
         Row(
-            says=f"a bad name: {name}",
+            says=f"a bad name of an upload: {name}",
             method="PUT",
             path=INTERNALS_AT + "/" + name,
             data=b"x",
@@ -194,11 +200,17 @@ JOB_BINARY_INTERNALS = (
         )
         for name in ("a%20b", ".a", "a@b", "a" * 51, "%C3%A9")
     ),
-    unknown("a name with a slash", "PUT", INTERNALS_AT + "/a%2Fb", data=b"x"),
-    unknown("GET unknown", "GET", INTERNALS_AT + "/nope"),
-    unknown("data of an unknown one", "GET", INTERNALS_AT + "/nope/data"),
-    unknown("DELETE unknown", "DELETE", INTERNALS_AT + "/nope"),
-    Row(says="DELETE: 204", method="DELETE", path=INTERNALS_AT + "/{jbi2}", status=204, raw=b""),
+    unknown("an upload whose name has a slash", "PUT", INTERNALS_AT + "/a%2Fb", data=b"x"),
+    unknown("GET of an unknown internal binary", "GET", INTERNALS_AT + "/nope"),
+    unknown("data of an unknown internal binary", "GET", INTERNALS_AT + "/nope/data"),
+    unknown("DELETE of an unknown internal binary", "DELETE", INTERNALS_AT + "/nope"),
+    Row(
+        says="DELETE of an internal binary: 204",
+        method="DELETE",
+        path=INTERNALS_AT + "/{jbi2}",
+        status=204,
+        raw=b"",
+    ),
     Row(says="clean up", method="DELETE", path=INTERNALS_AT + "/{jbi}", status=204),
 )
 
@@ -246,7 +258,7 @@ JOB_BINARIES = (
         save={"jb2": ("job_binary", "id")},
     ),
     Row(
-        says="the name of its file is optional; the answer has it as given",
+        says="file_name of a job binary is optional; the answer has it as given",
         method="POST",
         path=BINARIES_AT,
         json={**BINARY, "name": "fn-{run}", "file_name": "_my größe\r.csv"},
@@ -256,18 +268,18 @@ JOB_BINARIES = (
     ),
     Row(says="DELETE it: 204", method="DELETE", path=BINARIES_AT + "/{jb3}", status=204),
     refused(
-        "a name that no file can have",
+        "a file_name that no file can have",
         {**BINARY, "name": "fn-{run}", "file_name": "a/b"},
         BINARIES_AT,
         "INVALID_DATA",
         needs=COMMANDS,
     ),
-    refused("a name is unique", BINARY, BINARIES_AT, "JOB_BINARY_NAME_ALREADY_EXISTS"),
-    refused("name is required", {"url": "internaldb://x"}, BINARIES_AT),
-    refused("url is required", {"name": "a"}, BINARIES_AT),
-    refused("extra as list", {**BINARY, "extra": []}, BINARIES_AT),
+    refused("a job binary name is unique", BINARY, BINARIES_AT, "JOB_BINARY_NAME_ALREADY_EXISTS"),
+    refused("name of a job binary is required", {"url": "internaldb://x"}, BINARIES_AT),
+    refused("url of a job binary is required", {"name": "a"}, BINARIES_AT),
+    refused("extra of a job binary as list", {**BINARY, "extra": []}, BINARIES_AT),
     refused(
-        "an unknown internal binary",
+        "a job binary of an unknown internal binary",
         {**BINARY, "name": "u-{run}", "url": "internaldb://nope"},
         BINARIES_AT,
         "INVALID_REFERENCE",
@@ -285,7 +297,7 @@ JOB_BINARIES = (
         for part in ("user", "password")
     ),
     refused(
-        "object store without user and password",
+        "a job binary in the object store without user and password",
         {**STORED, "name": "w-{run}", "extra": {}},
         BINARIES_AT,
         "BAD_JOB_BINARY",
@@ -299,10 +311,16 @@ JOB_BINARIES = (
         error="DELETION_FAILED",
         message=Holds(("jb-{run}",)),
     ),
-    unknown("GET unknown", "GET", BINARIES_AT + "/nope"),
-    unknown("data of an unknown one", "GET", BINARIES_AT + "/nope/data"),
-    unknown("DELETE unknown", "DELETE", BINARIES_AT + "/nope"),
-    Row(says="DELETE: 204", method="DELETE", path=BINARIES_AT + "/{jb2}", status=204, raw=b""),
+    unknown("GET of an unknown job binary", "GET", BINARIES_AT + "/nope"),
+    unknown("data of an unknown job binary", "GET", BINARIES_AT + "/nope/data"),
+    unknown("DELETE of an unknown job binary", "DELETE", BINARIES_AT + "/nope"),
+    Row(
+        says="DELETE of a job binary: 204",
+        method="DELETE",
+        path=BINARIES_AT + "/{jb2}",
+        status=204,
+        raw=b"",
+    ),
     Row(says="clean up", method="DELETE", path=BINARIES_AT + "/{jb}", status=204),
     Row(says="clean up", method="DELETE", path=INTERNALS_AT + "/{jbi}", status=204),
 )

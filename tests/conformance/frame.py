@@ -16,12 +16,12 @@ def raw(says: str, data: bytes, status: int, error: str, **send: str) -> Row:
 
 FRAME = (
     Row(
-        says="GET / lists the versions without a token",
+        says="GET / lists the version v1.0 without a token",
         path="/",
         headers=JSON,
         body={"versions": Has({"id": "v1.0"})},
     ),
-    Row(says="... both", path="/", body={"versions": Has({"id": "v1.1"})}),
+    Row(says="GET / lists the version v1.1", path="/", body={"versions": Has({"id": "v1.1"})}),
     Row(says="health", path="/healthz", body={"status": "ok"}),
     Row(says="metrics", path="/metrics", headers={"content-type": Holds(("text/plain",))}),
     Row(
@@ -59,7 +59,7 @@ FRAME = (
     ),
     raw("text is no JSON", b"{}", 415, "UNSUPPORTED_MEDIA_TYPE", content_type="text/plain"),
     raw("a form is no JSON", b"a=1", 415, "UNSUPPORTED_MEDIA_TYPE", content_type="x/form"),
-    raw("no media type", b"{}", 415, "UNSUPPORTED_MEDIA_TYPE"),
+    raw("a body without a media type", b"{}", 415, "UNSUPPORTED_MEDIA_TYPE"),
     Row(
         says="a compressed body is refused",
         method="POST",
@@ -130,7 +130,7 @@ FRAME = (
         )
     ),
     Row(
-        says="force is true or false",
+        says="force of a deletion is true or false",
         method="DELETE",
         path=V1 + "/clusters/x?force=WRONG",
         status=400,
@@ -138,7 +138,7 @@ FRAME = (
         message="?force: expected true or false, got WRONG",
     ),
     Row(
-        says="... under v1.0 it is ignored",
+        says="a misspelled query parameter is ignored under v1.0",
         path=V0 + "/node-group-templates?limt=3",
         status=200,
     ),
@@ -155,7 +155,13 @@ FRAME = (
         headers=JSON,
         raw=b"",
     ),
-    Row(says="HEAD of nothing", method="HEAD", path=NGTS_AT + "/nope", status=404, raw=b""),
+    Row(
+        says="HEAD of an unknown node group template",
+        method="HEAD",
+        path=NGTS_AT + "/nope",
+        status=404,
+        raw=b"",
+    ),
     Row(
         says="OPTIONS answers Allow",
         method="OPTIONS",
@@ -174,7 +180,7 @@ FRAME = (
         for method in ("PUT", "DELETE", "PATCH")
     ),
     Row(
-        says="... nor POST of a plugin",
+        says="POST is not a method of plugins",
         method="POST",
         path=V0 + "/plugins",
         json={},
@@ -188,7 +194,7 @@ FRAME = (
         headers={"x-request-id": "my.id-1"},
     ),
     Row(
-        says="... also on errors",
+        says="a sane request id is kept on errors",
         path="/nope",
         send={"x-request-id": "my.id-2"},
         status=404,
@@ -201,7 +207,7 @@ FRAME = (
         status=400,
         error="VALIDATION_ERROR",
     ),
-    Row(says="... and ignored under v1.0", path=V0 + "/clusters?limit=x"),
-    unknown("an unknown marker", "GET", V1 + "/clusters?marker=nope"),
+    Row(says="limit is ignored under v1.0", path=V0 + "/clusters?limit=x"),
+    unknown("an unknown marker of a list", "GET", V1 + "/clusters?marker=nope"),
     Row(says="a GET's body is ignored", path=NGTS_AT, data=b"{", status=200),
 )

@@ -122,11 +122,11 @@ JOBS = (
         body={"job_config": {"configs": list}},
     ),
     unknown("hints of an unknown type", "GET", JOBS_AT + "/config-hints/zzz"),
-    refused("a name is unique", JOB, JOBS_AT, "JOB_NAME_ALREADY_EXISTS"),
-    refused("type is required", {"name": "a"}, JOBS_AT),
-    refused("name is required", {"type": "Pig"}, JOBS_AT),
-    refused("an unknown type", {**JOB, "type": "pig"}, JOBS_AT),
-    refused("mains as text", {**JOB, "mains": "x"}, JOBS_AT),
+    refused("a job name is unique", JOB, JOBS_AT, "JOB_NAME_ALREADY_EXISTS"),
+    refused("type of a job is required", {"name": "a"}, JOBS_AT),
+    refused("name of a job is required", {"type": "Pig"}, JOBS_AT),
+    refused("a job of an unknown type", {**JOB, "type": "pig"}, JOBS_AT),
+    refused("mains of a job as text", {**JOB, "mains": "x"}, JOBS_AT),
     refused(
         "Pig needs a main",
         {**JOB, "name": "p-{run}", "mains": []},
@@ -135,7 +135,7 @@ JOBS = (
         needs=COMMANDS,
     ),
     refused(
-        "an unknown binary",
+        "a job of an unknown binary",
         {**JOB, "name": "b-{run}", "mains": ["nope"]},
         JOBS_AT,
         "INVALID_REFERENCE",
@@ -148,10 +148,10 @@ JOBS = (
         status=400,
         error="DELETION_FAILED",
     ),
-    unknown("GET unknown", "GET", JOBS_AT + "/nope"),
-    unknown("DELETE unknown", "DELETE", JOBS_AT + "/nope"),
+    unknown("GET of an unknown job", "GET", JOBS_AT + "/nope"),
+    unknown("DELETE of an unknown job", "DELETE", JOBS_AT + "/nope"),
     unknown("execute of an unknown job", "POST", JOBS_AT + "/nope/execute", json={}),
-    Row(says="DELETE: 204", method="DELETE", path=JOBS_AT + "/{jar}", status=204, raw=b""),
+    Row(says="DELETE of a job: 204", method="DELETE", path=JOBS_AT + "/{jar}", status=204, raw=b""),
     Row(says="clean up", method="DELETE", path=JOBS_AT + "/{job}", status=204),
     Row(says="clean up", method="DELETE", path=BINARIES_AT + "/{jb}", status=204),
     Row(says="clean up", method="DELETE", path=INTERNALS_AT + "/{jbi}", status=204),
@@ -318,7 +318,7 @@ JOB_EXECUTIONS = (
         for action in ("refresh-status", "cancel")
     ),
     Row(
-        says="... and the execution goes on",
+        says="HEAD cancel leaves the execution running",
         path=RUNS_AT + "/{run_id}",
         body={"info": {"status": re.compile("(?!KILLED|ToBeKilled)")}},
     ),
@@ -328,13 +328,13 @@ JOB_EXECUTIONS = (
         headers={**LOG, "x-log-left-out": ABSENT},
     ),
     Row(
-        says="... and the programs' lines alone",
+        says="GET log with programs=true: the programs' lines alone",
         path=RUNS_AT + "/{run_id}/log?offset=0&programs=true",
         headers={**LOG, "x-log-left-out": NUMBER},
     ),
     *(
         Row(
-            says=f"... a wrong query: {query}",
+            says=f"GET log with a wrong query: {query}",
             path=RUNS_AT + "/{run_id}/log?" + query,
             status=400,
             error="VALIDATION_ERROR",
@@ -358,8 +358,8 @@ JOB_EXECUTIONS = (
             }
         ),
     ),
-    unknown("... not under v1.0", "GET", V0 + "/job-executions/{run_id}/story"),
-    unknown("... of an unknown execution", "GET", RUNS_AT + "/nope/story"),
+    unknown("the story is not under v1.0", "GET", V0 + "/job-executions/{run_id}/story"),
+    unknown("the story of an unknown execution", "GET", RUNS_AT + "/nope/story"),
     Row(
         says="GET refresh-status: the object, not wrapped",
         path=RUNS_AT + "/{run_id}/refresh-status",
@@ -371,7 +371,7 @@ JOB_EXECUTIONS = (
         body=Only({**RUN_FIELDS, "id": "{run_id}", "info": {"status": "KILLED"}}),
     ),
     Row(
-        says="... and its story",
+        says="the story of a cancelled execution",
         path=RUNS_AT + "/{run_id}/story",
         body={"story": {"outcome": "cancelled", "work": None, "failure": None}},
     ),
@@ -385,7 +385,7 @@ JOB_EXECUTIONS = (
         for action in ("refresh-status", "cancel")
     ),
     Row(
-        says="no other method cancels",
+        says="PUT cancel is not a method",
         method="PUT",
         path=RUNS_AT + "/{run_id}/cancel",
         status=405,
@@ -456,7 +456,7 @@ JOB_EXECUTIONS = (
         needs=COMMANDS,
     ),
     Row(
-        says="execute without input",
+        says="execute of a Pig job without input",
         method="POST",
         path=JOBS_AT + "/{job}/execute",
         json={k: v for k, v in EXECUTE.items() if k != "input_id"},
@@ -490,12 +490,17 @@ JOB_EXECUTIONS = (
         error="DELETION_FAILED",
     ),
     *(
-        Row(says="DELETE: 204", method="DELETE", path=RUNS_AT + "/{" + name + "}", status=204)
+        Row(
+            says="DELETE of an execution: 204",
+            method="DELETE",
+            path=RUNS_AT + "/{" + name + "}",
+            status=204,
+        )
         for name in ("run_id", "run_2", "run_3")
     ),
     *(
         Row(
-            says="... and it goes away",
+            says="a deleted execution goes away",
             path=RUNS_AT + "/{" + name + "}",
             status=404,
             error="NOT_FOUND",

@@ -164,7 +164,7 @@ IMAGES = (
         body=Only({"image": image(["1.2.1", "t-{run}"], TAGGED)}),
     ),
     Row(
-        says="tagging twice is harmless",
+        says="a tag given twice is harmless",
         method="POST",
         path=V0 + "/images/{image_id}/tag",
         json={"tags": ["1.2.1"]},
@@ -177,7 +177,7 @@ IMAGES = (
         body=Only({"images": [image(["1.2.1", "t-{run}"], TAGGED)]}),
     ),
     Row(
-        says="... and none that lacks one",
+        says="images?tags=a&tags=b: none that lacks one",
         path=V0 + "/images?tags=t-{run}&tags=nope",
         body=Only({"images": []}),
     ),
@@ -190,7 +190,7 @@ IMAGES = (
         body=Only({"image": image(["t-{run}"], {**REGISTERED, "_svc_tag_t-{run}": "True"})}),
     ),
     Row(
-        says="register again overwrites; the description is there when given",
+        says="a second registration overwrites; the description is there when given",
         method="POST",
         path=V1 + "/images/{image_id}",
         json={"username": "centos"},
@@ -213,7 +213,7 @@ IMAGES = (
         body=Only({"image": image(["early"], {"_svc_tag_early": "True"}, "")}),
     ),
     Row(
-        says="... and is registered without these tags",
+        says="an image that was tagged before is registered without these tags",
         method="POST",
         path=V0 + "/images/{image_id}",
         json={"username": "ubuntu", "description": "words"},
@@ -222,14 +222,19 @@ IMAGES = (
     ),
     refused("username is required", {"description": "d"}, V0 + "/images/{image_id}"),
     refused("username is not empty", {"username": ""}, V0 + "/images/{image_id}"),
-    refused("nothing else", {"username": "u", "x": 1}, V0 + "/images/{image_id}"),
+    refused("an image with an unknown field", {"username": "u", "x": 1}, V0 + "/images/{image_id}"),
     refused("tags is an array", {"tags": "a"}, V0 + "/images/{image_id}/tag"),
     refused("tags are words", {"tags": ["a b"]}, V0 + "/images/{image_id}/tag"),
     refused("tags is required", {}, V0 + "/images/{image_id}/untag"),
-    unknown("an unknown image is 404", "GET", V0 + "/images/nope"),
-    unknown("... before its body is looked at", "POST", V0 + "/images/nope", json={"x": 1}),
-    unknown("... tag", "POST", V0 + "/images/nope/tag", json={"tags": ["a"]}),
-    unknown("... delete", "DELETE", V0 + "/images/nope"),
+    unknown("GET of an unknown image", "GET", V0 + "/images/nope"),
+    unknown(
+        "POST of an unknown image is 404 before its body is looked at",
+        "POST",
+        V0 + "/images/nope",
+        json={"x": 1},
+    ),
+    unknown("tag of an unknown image", "POST", V0 + "/images/nope/tag", json={"tags": ["a"]}),
+    unknown("DELETE of an unknown image", "DELETE", V0 + "/images/nope"),
     Row(
         says="DELETE image: 204, empty",
         method="DELETE",
@@ -237,5 +242,10 @@ IMAGES = (
         status=204,
         raw=b"",
     ),
-    Row(says="... and again", method="DELETE", path=V0 + "/images/{image_id}", status=204),
+    Row(
+        says="DELETE of an unregistered image: 204",
+        method="DELETE",
+        path=V0 + "/images/{image_id}",
+        status=204,
+    ),
 )

@@ -82,7 +82,10 @@ NODE_GROUP_TEMPLATES = (
         save={"ngt2": ("node_group_template", "id")},
     ),
     refused(
-        "a name is unique in the tenant", NGT, NGTS_AT, "NODE_GROUP_TEMPLATE_NAME_ALREADY_EXISTS"
+        "a node group template name is unique in the tenant",
+        NGT,
+        NGTS_AT,
+        "NODE_GROUP_TEMPLATE_NAME_ALREADY_EXISTS",
     ),
     *(
         refused(
@@ -121,39 +124,61 @@ NODE_GROUP_TEMPLATES = (
         message=Holds(("$.name:", "$.x:", "$.volumes_size: expected int >= 1, got 0", "\n")),
     ),
     refused("wrapped in its key", {"node_group_template": NGT}, NGTS_AT),
-    refused("plugin", {**NGT, "plugin_name": "x"}, NGTS_AT, "INVALID_REFERENCE", needs=COMMANDS),
     refused(
-        "version", {**NGT, "engine_version": "x"}, NGTS_AT, "INVALID_REFERENCE", needs=COMMANDS
+        "an unknown plugin",
+        {**NGT, "plugin_name": "x"},
+        NGTS_AT,
+        "INVALID_REFERENCE",
+        needs=COMMANDS,
     ),
-    refused("flavor", {**NGT, "flavor_id": "x"}, NGTS_AT, "INVALID_REFERENCE", needs=COMMANDS),
     refused(
-        "process", {**NGT, "node_processes": ["x"]}, NGTS_AT, "INVALID_REFERENCE", needs=COMMANDS
+        "an unknown version",
+        {**NGT, "engine_version": "x"},
+        NGTS_AT,
+        "INVALID_REFERENCE",
+        needs=COMMANDS,
     ),
     refused(
-        "config target",
+        "an unknown flavor", {**NGT, "flavor_id": "x"}, NGTS_AT, "INVALID_REFERENCE", needs=COMMANDS
+    ),
+    refused(
+        "an unknown process",
+        {**NGT, "node_processes": ["x"]},
+        NGTS_AT,
+        "INVALID_REFERENCE",
+        needs=COMMANDS,
+    ),
+    refused(
+        "options of an unknown target",
         {**NGT, "node_configs": {"x": {"a": 1}}},
         NGTS_AT,
         "INVALID_REFERENCE",
         needs=COMMANDS,
     ),
     refused(
-        "config name",
+        "an unknown option",
         {**NGT, "node_configs": {"HDFS": {"x": 1}}},
         NGTS_AT,
         "INVALID_REFERENCE",
         needs=COMMANDS,
     ),
     refused(
-        "process twice",
+        "a process twice in a group",
         {**NGT, "name": "twice-{run}", "node_processes": ["datanode", "datanode"]},
         NGTS_AT,
         "INVALID_DATA",
         needs=COMMANDS,
     ),
-    unknown("GET unknown", "GET", NGTS_AT + "/nope"),
-    unknown("DELETE unknown", "DELETE", NGTS_AT + "/nope"),
-    Row(says="DELETE: 204", method="DELETE", path=NGTS_AT + "/{ngt2}", status=204, raw=b""),
-    unknown("... and it is gone", "GET", NGTS_AT + "/{ngt2}"),
+    unknown("GET of an unknown node group template", "GET", NGTS_AT + "/nope"),
+    unknown("DELETE of an unknown node group template", "DELETE", NGTS_AT + "/nope"),
+    Row(
+        says="DELETE of a node group template: 204",
+        method="DELETE",
+        path=NGTS_AT + "/{ngt2}",
+        status=204,
+        raw=b"",
+    ),
+    unknown("a deleted node group template is gone", "GET", NGTS_AT + "/{ngt2}"),
     Row(says="clean up", method="DELETE", path=NGTS_AT + "/{ngt}", status=204),
 )
 
@@ -195,7 +220,9 @@ CLUSTER_TEMPLATES = (
         path=CTS_AT + "/{ct}",
         body=Only({"cluster_template": Only({**CT_FIELDS, "id": "{ct}"})}),
     ),
-    refused("a name is unique", CT, CTS_AT, "CLUSTER_TEMPLATE_NAME_ALREADY_EXISTS"),
+    refused(
+        "a cluster template name is unique", CT, CTS_AT, "CLUSTER_TEMPLATE_NAME_ALREADY_EXISTS"
+    ),
     *(
         refused(
             f"{name} is required",
@@ -228,7 +255,7 @@ CLUSTER_TEMPLATES = (
     ),
     refused("anti_affinity as text", {**CT, "anti_affinity": "datanode"}, CTS_AT),
     refused(
-        "unknown template",
+        "a group of an unknown node group template",
         with_group({"name": "a", "count": 1, "node_group_template_id": "x"}),
         CTS_AT,
         "INVALID_REFERENCE",
@@ -261,9 +288,15 @@ CLUSTER_TEMPLATES = (
         status=400,
         error="INVALID_REFERENCE",
     ),
-    unknown("GET unknown", "GET", CTS_AT + "/nope"),
-    unknown("DELETE unknown", "DELETE", CTS_AT + "/nope"),
-    Row(says="DELETE: 204", method="DELETE", path=CTS_AT + "/{ct}", status=204, raw=b""),
+    unknown("GET of an unknown cluster template", "GET", CTS_AT + "/nope"),
+    unknown("DELETE of an unknown cluster template", "DELETE", CTS_AT + "/nope"),
+    Row(
+        says="DELETE of a cluster template: 204",
+        method="DELETE",
+        path=CTS_AT + "/{ct}",
+        status=204,
+        raw=b"",
+    ),
     Row(says="clean up", method="DELETE", path=NGTS_AT + "/{ngt}", status=204),
 )
 
@@ -281,12 +314,12 @@ PAGING = (
         for n in (1, 2, 3)
     ),
     Row(
-        says="marker is exclusive, limit bounds",
+        says="marker of a page is exclusive, limit bounds it",
         path=V1 + "/node-group-templates?limit=1&marker={p1}",
         body={"node_group_templates": [{"id": "{p2}"}]},
     ),
     Row(
-        says="a filter on a field",
+        says="a list filtered by a field",
         path=V1 + "/node-group-templates?name=p3-{run}",
         body={"node_group_templates": [{"id": "{p3}"}]},
     ),
