@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from twisted.internet.protocol import Factory, Protocol
@@ -20,7 +21,6 @@ _OK = b"HTTP/1.1 200 OK\r\n"
 _JSON = _OK + b"Content-Type: application/json\r\n"
 _CHUNKED = _JSON + b"Transfer-Encoding: chunked\r\n\r\n"
 METADATA = b"http://169.254.169.254/latest/meta-data/"
-_MANY = 200_000
 
 
 def whole(body: bytes, head: bytes = _JSON) -> Pieces:
@@ -36,8 +36,14 @@ def endless(head: bytes, piece: bytes) -> Pieces:
         yield piece
 
 
-def _million_keys() -> Pieces:
-    return whole(b"{" + b",".join(b'"%d":0' % at for at in range(1_000_000)) + b"}")
+def kept(make: Callable[[], bytes], head: bytes = _JSON) -> Callable[[], Pieces]:
+    """A whole answer whose body takes long to make, and is made once."""
+    body = cache(make)
+    return lambda: whole(body(), head)
+
+
+def _keys(count: int) -> bytes:
+    return b",".join(b'"%d":0' % at for at in range(count))
 
 
 def _record(**more: Any) -> bytes:
@@ -55,21 +61,17 @@ WAYS: Mapping[str, Callable[[], Pieces]] = {
     "endless-chunk-extension": lambda: endless(_CHUNKED + b"1;", b"a" * 65_536),
     "headers-a-byte-a-second": lambda: iter([b"H", b"T", b"T", b"P", b"/"] * 100),
     "body-a-byte-a-second": lambda: iter([_JSON + b"Content-Length: 99\r\n\r\n", *[b" "] * 99]),
-    "nested-50-mb": lambda: whole(b"[" * (50 << 20)),
-    "nested-1-mb": lambda: whole(b"[" * (1 << 19) + b"]" * (1 << 19)),
-    "a-million-keys": _million_keys,
-    "many-keys": lambda: whole(
-        b'{"id":"job","status":"RUNNING",'
-        + b",".join(b'"%d":0' % at for at in range(90_000))
-        + b"}"
+    "nested-50-mb": kept(lambda: b"[" * (50 << 20)),
+    "nested-1-mb": kept(lambda: b"[" * (1 << 19) + b"]" * (1 << 19)),
+    "a-million-keys": kept(lambda: b"{" + _keys(1_000_000) + b"}"),
+    "many-keys": kept(lambda: b'{"id":"job","status":"RUNNING",' + _keys(90_000) + b"}"),
+    "many-lists": kept(lambda: _record()[:-1] + b',"a":[' + b"[]," * 200_000 + b"0]}"),
+    "many-numbers": kept(
+        lambda: b'{"id":"job","a":[' + b"1234567890123456789012," * 40_000 + b"0]}"
     ),
-    "many-lists": lambda: whole(b'{"id":"job","status":"RUNNING","a":[' + b"[]," * _MANY + b"0]}"),
-    "many-numbers": lambda: whole(
-        b'{"id":"job","a":[' + b"1234567890123456789012," * 40_000 + b"0]}"
-    ),
-    "many-surrogates": lambda: whole(_record()[:-1] + b',"a":"' + b"\\ud800" * 160_000 + b'"}'),
-    "many-tags": lambda: whole(_record(conf="<name>" * 170_000)),
-    "many-brackets": lambda: whole(_record(conf="<" * 1_000_000)),
+    "many-surrogates": kept(lambda: _record()[:-1] + b',"a":"' + b"\\ud800" * 160_000 + b'"}'),
+    "many-tags": kept(lambda: _record(conf="<name>" * 170_000)),
+    "many-brackets": kept(lambda: _record(conf="<" * 1_000_000)),
     "length-too-long": lambda: iter([_JSON + b"Content-Length: 999\r\n\r\n{}", b""]),
     "length-too-short": lambda: iter([_JSON + b"Content-Length: 2\r\n\r\n" + b"{}" * 1_000_000]),
     "length-no-number": lambda: iter([_JSON + b"Content-Length: many\r\n\r\n{}"]),
@@ -77,8 +79,8 @@ WAYS: Mapping[str, Callable[[], Pieces]] = {
         _JSON + b"Content-Length: %d\r\n\r\n" % 10**18, b" " * 65_536
     ),
     "chunk-size-no-number": lambda: iter([_CHUNKED + b"zz\r\n{}\r\n"]),
-    "compressed-bomb": lambda: whole(
-        gzip.compress(b" " * (50 << 20)), _JSON + b"Content-Encoding: gzip\r\n"
+    "compressed-bomb": kept(
+        lambda: gzip.compress(b" " * (50 << 20)), _JSON + b"Content-Encoding: gzip\r\n"
     ),
     "redirect-to-metadata": lambda: iter(
         [b"HTTP/1.1 307 No\r\nLocation: " + METADATA + b"\r\nContent-Length: 0\r\n\r\n"]
@@ -101,7 +103,7 @@ WAYS: Mapping[str, Callable[[], Pieces]] = {
 
 _BY_THE_SECOND = ("headers-a-byte-a-second", "body-a-byte-a-second")
 SLOW = (*_BY_THE_SECOND, "silence")
-"""Ways in which calls take all of their time. A case makes all calls at once."""
+"""Ways in which calls take all of their time: all calls of a peer are made at once."""
 
 
 class HttpPeer(Protocol):

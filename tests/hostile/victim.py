@@ -1,7 +1,7 @@
 """`python -m tests.hostile.victim STATE_DIR`: a whole daemon whose clients meet hostile peers.
 
 It prints the URL of its API, then carries out cases from stdin, one line of JSON each, and prints
-one line each: the outcomes of the calls, the longest stall of the reactor, and the most memory.
+one line each: the outcomes of each peer's calls, the longest stall of the reactor, the most memory.
 
 Note: stall. The processor time of one turn of the reactor, and not the time that passes, so that
 other programs of the machine do not count.
@@ -216,21 +216,21 @@ class Cases(LineOnlyReceiver):
         Deferred.fromCoroutine(self._case(json.loads(line))).addErrback(self._broken)
 
     def _broken(self, failure: Any) -> None:
-        self.sendLine(json.dumps({"outcomes": [f"bug: {failure!r}"]}).encode())
+        self.sendLine(json.dumps({"bug": repr(failure)}).encode())
 
     async def _case(self, case: Mapping[str, Any]) -> None:
-        calls = self._calls.of(case["peer"], case.get("base", ""), case.get("port", 0))
+        """All peers of the case at once, each call by call, or all calls at once."""
+        peers = [self._calls.of(e["kind"], e["base"], e["port"]) for e in case["peers"]]
         peak_kib(reset=True)
-        before = peak_kib()
         self._stalls.longest_ms = 0.0
-        at_once = len(calls) if case.get("slow") else 1
-        outcomes = await gather([partial(_outcome, call) for call in calls], at_once)
-        result = {
-            "outcomes": outcomes,
-            "stall_ms": self._stalls.longest_ms,
-            "grown_kib": peak_kib() - before,
-            "peak_kib": peak_kib(),
-        }
+
+        async def called(calls: Sequence[Call]) -> Sequence[str]:
+            at_once = len(calls) if case["slow"] else 1
+            return await gather([partial(_outcome, call) for call in calls], at_once)
+
+        outcomes = await gather([partial(called, calls) for calls in peers], len(peers))
+        stall_ms = self._stalls.longest_ms
+        result = {"outcomes": outcomes, "stall_ms": stall_ms, "peak_kib": peak_kib()}
         self.sendLine(json.dumps(result).encode())
 
 

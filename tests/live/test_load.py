@@ -10,7 +10,6 @@ import shutil
 import signal
 import statistics
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -333,33 +332,3 @@ class LostLogTests(LoadCase):
             os.kill(told["pid"], signal.SIGTERM)
             ended = await program.end(60)
             self.assertEqual(ended.err, "code 0\n", line)
-
-    async def test_its_disk_is_full(self) -> None:
-        """It says how many lines were lost as soon as there is room."""
-        place = small_disk(self, self.mktemp(), 1)
-        program, told = await self.served(
-            f'exec "$@" >{place}/log', folder=tempfile.mkdtemp(dir=self.mktemp_folder())
-        )
-        await send("GET", told["api"] + "/healthz")
-        filler = fill(place)
-        size = (place / "log").stat().st_size
-        asked = 100
-        for number in range(asked):
-            reply = await send("GET", f"{told['api']}/v1.1/demo/clusters?{number}{'x' * 100}")
-            self.assertEqual(reply.status, 200)
-        filler.unlink()
-        await send("GET", told["api"] + "/healthz")
-        os.kill(told["pid"], signal.SIGTERM)
-        ended = await program.end(60)
-        self.assertEqual((ended.code, ended.err), (0, ""))
-        text = (place / "log").read_text()[size:]
-        found = re.search(r"svcd.runtime.logs: (\d+) log lines could not be written", text)
-        assert found is not None, text
-        written = len(re.findall("clusters answered 200", text))
-        self.assertGreaterEqual(int(found[1]) + written, asked)
-        self.assertIn("svcd.tap: Stopped", text)
-
-    def mktemp_folder(self) -> str:
-        folder = self.mktemp()
-        Path(folder).mkdir()
-        return str(Path(folder).absolute())

@@ -24,7 +24,16 @@ from svcd.runtime.tasks import gather, with_deadline
 from svcd.settings import load
 from tests.support.disks import fill, small_disk
 from tests.support.live import Tenant
-from tests.support.processes import Daemon, DaemonCase, Program, reactor, run, send, until
+from tests.support.processes import (
+    READY_S,
+    Daemon,
+    DaemonCase,
+    Program,
+    reactor,
+    run,
+    send,
+    until,
+)
 
 LISTEN = ["--set", "server.listen=tcp:127.0.0.1:0", "--set", "cloud.listen=tcp:127.0.0.1:0"]
 
@@ -181,9 +190,10 @@ class LifeTests(DaemonCase):
             self.assertEqual(endpoints["pid"], daemon.program.pid)
             await self.ended_by(daemon, *numbers)
 
-    async def test_endpoints_say_everything(self) -> None:
-        """The operator's contract."""
+    async def test_endpoints_say_everything_in_private_files(self) -> None:
+        """Also in a folder that was there before and that everybody may look into."""
         daemon = self.daemon()
+        daemon.state.mkdir(mode=0o755)
         endpoints = await daemon.start()
         self.assertEqual(
             set(endpoints),
@@ -196,28 +206,14 @@ class LifeTests(DaemonCase):
         self.assertEqual(endpoints["keypairs"], ["demo"])
         self.assertEqual(set(endpoints["flavors"][0]), {"id", "name"})
         self.assertEqual(set(endpoints["images"][0]), {"id", "name", "username", "tags"})
-        mode = (daemon.state / "endpoints.json").stat().st_mode
-        self.assertEqual(stat.S_IMODE(mode), 0o600)
+        database = ("svcd.sqlite", "svcd.sqlite-wal", "svcd.sqlite.lock")
+        for name in (*database, "endpoints.json", "seal.key", "lock", "cloud"):
+            mode = stat.S_IMODE((daemon.state / name).stat().st_mode)
+            self.assertEqual(mode & 0o077, 0, name)
         for path in ("/healthz", "/readyz", "/metrics"):
             reply = await send("GET", endpoints["api"] + path)
             self.assertEqual(reply.status, 200, path)
         await send("GET", endpoints["identity"])
-
-    async def test_files_are_private(self) -> None:
-        """Also in a folder that was there before and that everybody may look into."""
-        daemon = self.daemon()
-        daemon.state.mkdir(mode=0o755)
-        await daemon.start()
-        for name in (
-            "svcd.sqlite",
-            "svcd.sqlite-wal",
-            "svcd.sqlite.lock",
-            "seal.key",
-            "lock",
-            "cloud",
-        ):
-            mode = stat.S_IMODE((daemon.state / name).stat().st_mode)
-            self.assertEqual(mode & 0o077, 0, name)
 
     async def test_banner_can_be_pasted(self) -> None:
         """The command in the log line makes the first cluster."""
@@ -249,20 +245,28 @@ class LifeTests(DaemonCase):
         self.assertEqual([line for line in lines if "factory" in line], [])
         self.assertTrue(any("GET /v1.1/demo/jobs answered 200" in line for line in lines), lines)
 
-    async def test_logfile_of_twistd(self) -> None:
-        """`--logfile` is obeyed."""
-        daemon = self.daemon()
-        file = Path(self.mktemp()).absolute()
-        flags = [f"--set={k}={v}" for k, v in daemon.settings.items()]
-        program = self.program("twistd", "-n", "--pidfile=", f"--logfile={file}", "svcd", *flags)
+    async def test_settings_come_from_flag_environment_and_file(self) -> None:
+        """In this order of precedence."""
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        names = ("tenant", "username", "password")
+        lines = [f'{name} = "from-file"' for name in names]
+        (folder / "svcd.toml").write_text("\n".join(["[embedded]", *lines]))
+        program = self.program(
+            *("twistd", "-n", "--pidfile=", "svcd", "--config", "svcd.toml", *LISTEN),
+            *("--set", "server.state_dir=state", "--set", "embedded.tenant=from-flag"),
+            environment={f"SVCD_EMBEDDED_{name.upper()}": "from-variable" for name in names[:2]},
+            folder=str(folder),
+        )
 
-        async def served() -> bool:
-            return file.exists() and "Serving http" in file.read_text()
+        async def ready() -> bool:
+            self.assertIsNone(program.code, program.err)
+            return (folder / "state/endpoints.json").exists()
 
-        await until(served, "the log file", 30)
-        program.signal(signal.SIGTERM)
-        ended = await program.end()
-        self.assertEqual((ended.code, ended.out), (0, ""))
+        await until(ready, "endpoints.json", READY_S)
+        told = json.loads((folder / "state/endpoints.json").read_text())
+        given = [told[name] for name in names]
+        self.assertEqual(given, ["from-flag", "from-variable", "from-file"])
 
     async def test_request_in_flight_is_finished(self) -> None:
         """An upload that is half way when the daemon is told to stop is stored."""
@@ -294,18 +298,6 @@ class LifeTests(DaemonCase):
         url = f"{(await daemon.start())['api']}/v1.1/{told['tenant']}/job-binary-internals"
         read = await send("GET", f"{url}/{stored['id']}/data")
         self.assertEqual(read.body, b"a" * 50_000 + b"b" * 50_000)
-
-    async def test_cloud_alone(self) -> None:
-        """It says where it serves, and ends with 0."""
-        cloud = self.daemon("svcd-cloud")
-        told = await cloud.start()
-        self.assertNotIn("api", told)
-        self.assertEqual(told["pid"], cloud.program.pid)
-        versions = await send("GET", told["identity"])
-        self.assertEqual(versions.status, 200)
-        ended = await cloud.stop()
-        self.assertEqual((ended.code, ended.err), (0, ""), ended)
-        self.assertFalse((cloud.state / "endpoints.json").exists())
 
     async def test_embedded_cloud_keeps_the_port_that_it_was_given(self) -> None:
         """Jobs that run on know its URL; a port that another program has taken is no fault."""
