@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import sys
 from pathlib import Path
 from typing import Any
 
-from twisted.internet.defer import Deferred
-from twisted.internet.protocol import Factory, ProcessProtocol
+from twisted.internet.protocol import Factory
 from twisted.internet.utils import getProcessOutputAndValue
 from twisted.trial.unittest import SkipTest, TestCase
 
-import tests
 from svcd.clients.ssh import SshRemote
 from svcd.embedded import machine_ssh
 from svcd.embedded.cloud.guests import GuestError
@@ -38,42 +35,6 @@ from tests.support.loopback import (
 )
 
 A, B, FLOATING = "127.3.3.1", "127.3.3.2", "127.3.3.9"
-
-
-_FIRST_DAEMON = """
-import os, sys
-from pathlib import Path
-from twisted.internet import task
-from twisted.internet.defer import Deferred
-from svcd.embedded.machines import LoopbackMachines
-from tests.support.loopback import reactor, spec
-root, port, address, key = sys.argv[1:]
-async def main():
-    first = LoopbackMachines(reactor, reactor, Path(root), int(port), Path("/opt"), os.environ)
-    await first.boot(spec("m1", address, authorized_keys=(key,)))
-    print("ready", flush=True)
-    await Deferred()
-task.react(lambda _: Deferred.fromCoroutine(main()))
-"""
-
-
-class _Daemon(ProcessProtocol):
-    """A process that boots a machine and says when it is ready."""
-
-    transport: Any
-
-    def __init__(self) -> None:
-        self.ready: Deferred[None] = Deferred()
-        self.ended: Deferred[None] = Deferred()
-
-    def outReceived(self, data: bytes) -> None:
-        if not self.ready.called:
-            self.ready.callback(None)
-
-    def processEnded(self, reason: Any) -> None:
-        if not self.ready.called:
-            self.ready.errback(reason)
-        self.ended.callback(None)
 
 
 class MachinesCase(TestCase):
@@ -270,27 +231,6 @@ class UserDataTest(MachinesCase):
 
 class LifeTest(MachinesCase):
     """Halt, adoption, destruction."""
-
-    async def test_machine_of_a_killed_daemon_is_adopted(self) -> None:
-        """No process of it holds the port, and all of them go on."""
-        first = _Daemon()
-        reactor.spawnProcess(
-            first,
-            sys.executable,
-            [sys.executable, "-c", _FIRST_DAEMON, str(self.root), str(self.port), A, PUBLIC_KEY],
-            env={**os.environ, "PYTHONPATH": str(Path(tests.__file__).parent.parent)},
-        )
-        try:
-            await first.ready
-            pid = await self.daemon()
-        finally:
-            first.transport.signalProcess("KILL")
-            await first.ended
-        self.assertTrue(running(pid))
-        await self.machines.boot(spec("m1", A))
-        self.assertEqual((await self.run_on(A, f"kill -0 {pid}")).exit_code, 0)
-        await self.machines.destroy("m1")
-        self.assertFalse(running(pid))
 
     async def test_destroyed_machines_leave_nothing(self) -> None:
         """Every process and the folders go, several machines at once; volumes stay."""
