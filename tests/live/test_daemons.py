@@ -1,4 +1,4 @@
-"""Two and three daemons on one PostgreSQL: killed, stopped, woken up late, and without a database.
+"""Two and three daemons on one PostgreSQL: killed, stopped, and woken up late.
 
 The embedded cloud and the scripted engine run in a process of their own and count every call. So
 whatever happens to the daemons, what was made twice would show there.
@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
-from typing import Any
 
 from twisted.internet.defer import Deferred, gatherResults
 
 from svcd.runtime.tasks import gather, sleep
-from tests.support.database.postgres_server import drop_database, execute, new_database, own_server
+from tests.support.database.postgres_server import drop_database, execute, new_database
 from tests.support.live import Tenant, seconds
 from tests.support.processes import Daemon, DaemonCase, reactor, send, until
 from tests.support.sample import SLOW
@@ -153,33 +152,18 @@ class SharedCase(DaemonCase):
         acted = [each for each in replies if "idempotent-replayed" not in each.headers]
         self.assertEqual(len(acted), 1)
 
-    async def pig_job(self, tenant: Tenant) -> tuple[str, list[str]]:
-        """A job, and its data sources."""
-        base = f"{tenant.api}/v1.1/{tenant.tenant}"
-        made = await send("PUT", f"{base}/job-binary-internals/a.pig", data=b"a = load '$INPUT';")
-        url = f"internaldb://{made.json['job_binary_internal']['id']}"
-        binary = await tenant.done("POST", "/job-binaries", {"name": "a.pig", "url": url})
-        body = {"name": "a", "type": "Pig", "mains": [binary["job_binary"]["id"]]}
-        job = await tenant.done("POST", "/jobs", body)
-        sources = []
-        for name in ("in", "out"):
-            body = {"name": name, "type": "hdfs", "url": f"/data/{name}"}
-            sources.append((await tenant.done("POST", "/data-sources", body))["data_source"]["id"])
-        return job["job"]["id"], sources
+    async def pig_job(self, tenant: Tenant) -> tuple[str, str, str]:
+        """A job, its input and its output."""
+        job = await tenant.new_pig_job("a", b"a = load '$INPUT';")
+        source, target = [await tenant.new_hdfs_source(n, f"/data/{n}") for n in ("in", "out")]
+        return job, source, target
 
     async def execute(
-        self, tenant: Tenant, job: tuple[str, list[str]], cluster_id: str, **configs: str
+        self, tenant: Tenant, job: tuple[str, str, str], cluster_id: str, **configs: str
     ) -> str:
         """The id of a new execution."""
-        job_id, sources = job
-        body: dict[str, Any] = {
-            "cluster_id": cluster_id,
-            "input_id": sources[0],
-            "output_id": sources[1],
-            "job_configs": {"configs": {k.replace("__", "."): v for k, v in configs.items()}},
-        }
-        made = await tenant.done("POST", f"/jobs/{job_id}/execute", body)
-        return str(made["job_execution"]["id"])
+        given = {key.replace("__", "."): value for key, value in configs.items()}
+        return await tenant.execute(cluster_id, *job, given)
 
 
 class SharingTests(SharedCase):
@@ -299,29 +283,3 @@ class DeathTests(SharedCase):
         )
         self.assertNotIn("Traceback", asleep.said)
         await self.check_gone(tenants[0], clusters)
-
-    async def test_database_goes_away_and_comes_back(self) -> None:
-        """In the middle of creates; nobody acts meanwhile, and all goes on after."""
-        if not self.url.startswith("postgresql://svcd@"):
-            self.skipTest("the server of PGHOST is not ours to stop")
-        tenants = await self.shared(2, embedded__boot_s="1.0")
-        clusters = [await tenants[n % 2].new_cluster(f"c{n}", 1) for n in range(4)]
-        await sleep(reactor, 0.3)
-        own_server().stop()
-        try:
-            await sleep(reactor, 5.5)  # the lease has run out
-            silent = await self.calls()
-            await sleep(reactor, 1.5)
-            self.assertEqual(await self.calls(), silent)
-        finally:
-            own_server().start()
-        for tenant in tenants:
-            await self.until_ready(tenant)
-        for cluster_id in clusters:
-            await tenants[0].until_active(cluster_id)
-        await self.check_once(tenants[1], clusters)
-        self.assertEqual((await self.calls())[_SERVERS], 8)
-        for daemon in self.daemons:
-            self.assertNotIn("Traceback", daemon.said)
-            self.assertNotIn("Unhandled", daemon.said)
-        await self.check_gone(tenants[1], clusters)
