@@ -61,7 +61,7 @@ class StrangerTests(DaemonCase):
         self.own = self.daemon(
             plugins__enabled="vanilla",
             embedded__image_prefix=str(vanilla_prefix()),
-            provisioning__health_poll_s="5",
+            provisioning__health_poll_s="2",
         )
         self.tenant = Tenant(await self.own.start())
         self.cluster_id = await self.tenant.new_cluster("first", 1, "vanilla", "3.5.0")
