@@ -185,40 +185,6 @@ STORE few INTO 'last';
 ALONE = "STORE (LOAD 'few.txt') INTO 'alone';"
 
 
-# By reflection: the class is not public.
-HOSTS = """
-import java.lang.reflect.Method;
-import java.util.Arrays;
-import java.util.List;
-public final class AskHosts {
-  public static void main(String[] rows) throws Exception {
-    Class<?> known = Class.forName("org.svcd.hadoop.KnownHosts");
-    Method refusal = known.getDeclaredMethod("refusal", String.class, List.class, String.class);
-    refusal.setAccessible(true);
-    for (String row : rows) {
-      List<String> hosts = row.isEmpty() ? List.of() : Arrays.asList(row.split("[+]", -1));
-      Object said = refusal.invoke(null, "127.1.0.2", hosts, "127.0.0.1");
-      System.out.println(said == null ? "passes" : said.toString().trim());
-    }
-    System.out.println(refusal.invoke(null, "", List.of("evil.example"), "10.0.0.2"));
-  }
-}
-"""
-PASSING = ("127.1.0.2", "127.1.0.2:9870", "127.0.0.1:40000", "localhost", "LocalHost:80")
-REFUSED = {
-    "": "there is none",
-    "evil.example": "evil.example",
-    "evil.example:127.1.0.2": "evil.example:127.1.0.2",
-    "127.1.0.20": "127.1.0.20",
-    "127.1.0.2.evil.example:80": "127.1.0.2.evil.example:80",
-    "127.1.0.2@evil.example": "127.1.0.2?evil.example",
-    "localhost+evil.example": "localhost, evil.example",
-    "<script>": "?script?",
-    "[::1]:80": "[::1]:80",
-}
-"""Values of Host, and how the refusal shows them; a plus sign parts two headers."""
-
-
 @cache
 def find_prefix() -> Path:
     """The tree to test, the same in each call; one that was built for the tests goes at exit.
@@ -294,28 +260,6 @@ class ImageTest(SynchronousTestCase):
         parts = (self.folder / name).glob("part-*")
         lines = [line for part in parts for line in part.read_text().splitlines()]
         return sorted(tuple(line.split("\t")) for line in lines)
-
-    def test_known_hosts(self) -> None:
-        """Only the machine's addresses and localhost pass; without an address everything does."""
-        probe = self.folder / "AskHosts.java"
-        probe.write_text(HOSTS)
-        rows = [*PASSING, *REFUSED]
-        jar = self.prefix / "hadoop/lib/svcd-hadoop-helpers.jar"
-        done = subprocess.run(
-            [str(find_jre().home / "bin/java"), "-cp", str(jar), str(probe), *rows],
-            capture_output=True,
-            text=True,
-            timeout=RUN_TIMEOUT_S,
-            check=False,
-        )
-        refusals = [
-            f"The Host header of this request ({shown}) is not 127.1.0.2, which is the address of"
-            " this machine, or localhost. svcd refuses other names because a foreign web page can"
-            " point its own name at this machine. Use the address in the URL."
-            for shown in REFUSED.values()
-        ]
-        expected = [*["passes"] * len(PASSING), *refusals, "null"]
-        self.assertEqual(done.stdout.splitlines(), expected, done.stderr)
 
     def test_tree_is_complete(self) -> None:
         """Every script, class and folder is there and `hadoop version` answers."""
