@@ -19,7 +19,6 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation")
     parser.add_argument("--seeds", type=int, default=1000, help="how many")
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first one")
-    parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
     parser.add_argument("--show", action="store_true", help="the story of each seed")
     parser.add_argument(
         "--cases",
@@ -29,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--every", type=int, default=1, help="only one case in so many")
     given = parser.parse_args(arguments)
-    with multiprocessing.Pool(given.jobs, maxtasksperchild=50) as pool:
+    with multiprocessing.Pool(maxtasksperchild=50) as pool:
         if given.cases is not None:
             return _enumerate(pool, given.cases or list(OPERATIONS), given.every)
         return _simulate(pool, range(given.first, given.first + given.seeds), given.show)
@@ -41,12 +40,7 @@ def _simulate(pool: Pool, seeds: range, show: bool) -> int:
     told: Counter[str] = Counter(calls=0, crashes=0, stops=0, freezes=0)
     daemons: Counter[int] = Counter()
     for outcome in pool.imap(_run, seeds, chunksize=5):
-        told.update(
-            calls=outcome.calls,
-            crashes=outcome.crashes,
-            stops=outcome.stops,
-            freezes=outcome.freezes,
-        )
+        told.update({what: getattr(outcome, what) for what in told})
         daemons[outcome.daemons] += 1
         failed += bool(outcome.breaches)
         if outcome.breaches or show:
@@ -66,16 +60,13 @@ def _enumerate(pool: Pool, names: Sequence[str], every: int) -> int:
     wanted = [each for name in names for each in enumeration.cases(OPERATIONS[name])]
     wanted = wanted[::every]
     failed: Counter[str] = Counter()
-    lines: list[str] = []
     for result in pool.imap(_play, wanted, chunksize=10):
         if result.breaches:
             failed[result.case.operation] += 1
             case = result.case
-            told = [f"{case.operation}, call {case.position}, {case.variant}: {result.call}"]
-            told += [f"  {each}" for each in result.breaches]
-            print("\n".join([*result.story, *told]) + "\n", flush=True)
-            lines += told
-    print("\n".join(lines))
+            told = f"{case.operation}, call {case.position}, {case.variant}: {result.call}"
+            breaches = [f"  {each}" for each in result.breaches]
+            print("\n".join([*result.story, told, *breaches, ""]), flush=True)
     ran = Counter(each.operation for each in wanted)
     for name, count in ran.items():
         print(f"{name}: {count} cases, {failed[name]} failed")

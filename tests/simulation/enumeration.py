@@ -283,7 +283,7 @@ def _active(workers: int) -> Callable[[World], Ready]:
         body = requests.cluster("mine", _worker(workers))
         made = requests.made(world, world.ask(TENANT, "POST", "/clusters", body, name="mine"))
         _settle(world)
-        return Ready(cluster_id=made["cluster"]["id"], job_id=ready.job_id, sources=ready.sources)
+        return evolve(ready, cluster_id=made["cluster"]["id"])
 
     return prepare
 
@@ -293,12 +293,7 @@ def _running(world: World) -> Ready:
     asked = _execute(world, ready, run_s="300")
     execution_id = requests.made(world, asked)["job_execution"]["id"]
     world.advance(12.0)
-    return Ready(
-        cluster_id=ready.cluster_id,
-        job_id=ready.job_id,
-        sources=ready.sources,
-        execution_id=execution_id,
-    )
+    return evolve(ready, execution_id=execution_id)
 
 
 # ---- operations ----------------------------------------------------------------------------------
@@ -386,13 +381,7 @@ def _ends_gone(world: World, ready: Ready, asked: Asked, _: bool) -> Iterator[st
 
 def _ends_well(world: World, _: Ready, asked: Asked, excusable: bool) -> Iterator[str]:
     """Accepted: SUCCEEDED. Not accepted: absent, or only the answer was lost."""
-    rows = list(rest.executions(world).values())
-    if asked.accepted and not rows:
-        yield "the accepted execution is not there"
-    for row in rows:
-        said_no = excusable and (row.get("failure") or {}).get("code") in _SAID_NO
-        if row["status"] != "SUCCEEDED" and not said_no:
-            yield f"it ends as {row['status']}: {row.get('failure')}"
+    yield from _ends_as(world, asked, excusable, "SUCCEEDED", "")
 
 
 def _ends_well_alone(world: World, ready: Ready, asked: Asked, excusable: bool) -> Iterator[str]:
@@ -405,13 +394,17 @@ def _ends_well_alone(world: World, ready: Ready, asked: Asked, excusable: bool) 
 
 def _ends_badly(world: World, _: Ready, asked: Asked, excusable: bool) -> Iterator[str]:
     """Accepted: KILLED by the engine, with the reason. Not accepted: as above."""
+    yield from _ends_as(world, asked, excusable, "KILLED", "EXCEPTION")
+
+
+def _ends_as(world: World, asked: Asked, excusable: bool, status: str, code: str) -> Iterator[str]:
     rows = list(rest.executions(world).values())
     if asked.accepted and not rows:
         yield "the accepted execution is not there"
     for row in rows:
-        code = (row.get("failure") or {}).get("code")
-        said_no = excusable and code in _SAID_NO
-        if (row["status"], code) != ("KILLED", "EXCEPTION") and not said_no:
+        found = (row.get("failure") or {}).get("code", "")
+        said_no = excusable and found in _SAID_NO
+        if (row["status"], found) != (status, code) and not said_no:
             yield f"it ends as {row['status']}: {row.get('failure')}"
 
 
@@ -425,30 +418,16 @@ def _ends_killed(world: World, ready: Ready, asked: Asked, _: bool) -> Iterator[
         yield f"a cancel is told as the failure {row['failure']}"
 
 
+_ONE, _TWO = {"master": 1, "worker": 1}, {"master": 1, "worker": 2}
 _USERS_OWN = frozenset({"identity", "object-store"})
 
 OPERATIONS: Mapping[str, Operation] = {
     each.name: each
     for each in (
         Operation("create", _nothing, _create, _ends_active),
-        Operation(
-            "scale up",
-            _active(1),
-            _resize(2),
-            _sizes({"master": 1, "worker": 1}, {"master": 1, "worker": 2}),
-        ),
-        Operation(
-            "scale down",
-            _active(2),
-            _resize(1),
-            _sizes({"master": 1, "worker": 2}, {"master": 1, "worker": 1}),
-        ),
-        Operation(
-            "add group",
-            _active(1),
-            _add_group,
-            _sizes({"master": 1, "worker": 1}, {"master": 1, "worker": 1, "extra": 1}),
-        ),
+        Operation("scale up", _active(1), _resize(2), _sizes(_ONE, _TWO)),
+        Operation("scale down", _active(2), _resize(1), _sizes(_TWO, _ONE)),
+        Operation("add group", _active(1), _add_group, _sizes(_ONE, {**_ONE, "extra": 1})),
         Operation("delete", _active(1), _delete, _ends_gone),
         Operation("force", _active(1), _force, _ends_gone),
         Operation("execute", _active(1), _execute, _ends_well),

@@ -10,7 +10,8 @@ import json as json_codec
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from attrs import define, evolve, field, frozen
@@ -403,14 +404,19 @@ class World:
     def ask_cloud(self, tenant: str, method: str, path: str, body: object = None) -> Any:
         """Somebody else of the tenant uses the cloud; the answer's JSON."""
         with self.outsider():
-            token = self.svcd.token(USERS[tenant], project=tenant) if self.trusted else ""
-            token = token or self.svcd.token(project=tenant)
+            user = (USERS[tenant],) if self.trusted else ()
+            token = self.svcd.token(*user, project=tenant)
             headers = {"X-Auth-Token": token}
             return self.svcd.call(method, CLOUD_URL + path, json=body, headers=headers).json
 
-    def outsider(self) -> _Outsider:
+    @contextmanager
+    def outsider(self) -> Iterator[None]:
         """Calls inside are not the daemon's."""
-        return _Outsider(self)
+        self._outsider = True
+        try:
+            yield
+        finally:
+            self._outsider = False
 
     # ---- rows ----
 
@@ -424,14 +430,3 @@ class World:
             each.kill()
         self.told.close()
         self.svcd.close()
-
-
-class _Outsider:
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def __enter__(self) -> None:
-        self._world._outsider = True
-
-    def __exit__(self, *_: object) -> None:
-        self._world._outsider = False
