@@ -95,9 +95,13 @@ class PolicyTests(SynchronousTestCase):
         self.assertIn("application credential of a job", answer.json["error_message"])
 
     def test_an_application_credential_of_a_user(self) -> None:
-        """It is as good as its roles."""
-        answer = self.svcd.call("GET", "/v1.1/alpha/data-sources", headers=self.login("mine"))
+        """It is as good as its roles, but cannot give the trust that a cluster needs."""
+        headers = self.login("mine")
+        answer = self.svcd.call("GET", "/v1.1/alpha/data-sources", headers=headers)
         self.assertEqual(answer.status, 200)
+        made = self.svcd.call("POST", "/v1.1/alpha/clusters", json=self.cluster(), headers=headers)
+        self.assertEqual((made.status, made.json["error_name"]), (403, "FORBIDDEN"))
+        self.assertIn("log in with a password", made.json["error_message"])
 
     def login(self, name: str) -> dict[str, str]:
         """A token of an application credential of alice with this name."""

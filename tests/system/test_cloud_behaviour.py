@@ -31,35 +31,21 @@ class LaggingListTests(WatchedCloudTestCase):
         self.assertEqual(self.made("volume POST /v3/<project>/volumes"), 8)
         self.delete(cluster_id)
 
-    def test_lists_that_are_a_second_late(self) -> None:
+    def test_lists_that_are_late(self) -> None:
         """Nothing doubled, nothing lost, by create, scale both ways, delete."""
-        self.check_life(1.0)
-
-    def test_lists_that_are_many_seconds_late(self) -> None:
-        """The same."""
-        self.check_life(12.0)
-
-    def test_lists_that_are_as_late_as_is_believed(self) -> None:
-        """The same."""
-        self.check_life(28.0)
+        for lag_s in (1.0, 12.0, 28.0):  # a list that is 30 s late would be believed
+            self.check_life(lag_s)
 
     def test_delete_while_nothing_is_listed_yet(self) -> None:
-        """At any moment of a create: also what no list shows goes."""
-        for delay_s in (0.05, 0.3, 1.0, 3.0, 7.0, 12.0, 13.0, 14.0, 20.0, 25.0, 26.5):
+        """At any moment of a create or a scale: also what no list shows goes."""
+        creating = (0.05, 0.3, 1.0, 3.0, 7.0, 12.0, 13.0, 14.0, 20.0, 25.0, 26.5)
+        scaling = (0.05, 1.0, 12.5, 13.0, 14.0, 25.0)
+        for scaled, delay_s in [(False, at) for at in creating] + [(True, at) for at in scaling]:
             self.begin(embedded__list_lag_s="12")
             cluster_id = self.create(workers=1, volumes=1, pool="public")
-            self.svcd.advance(delay_s)
-            self.delete(cluster_id)
-            self.svcd.advance(60)
-            self.check()
-
-    def test_delete_in_the_middle_of_a_scale(self) -> None:
-        """The same for what was added."""
-        for delay_s in (0.05, 1.0, 12.5, 13.0, 14.0, 25.0):
-            self.begin(embedded__list_lag_s="12")
-            cluster_id = self.create(workers=1, volumes=1)
-            self.active(cluster_id)
-            self.scale(cluster_id, 2)
+            if scaled:
+                self.active(cluster_id)
+                self.scale(cluster_id, 2)
             self.svcd.advance(delay_s)
             self.delete(cluster_id)
             self.svcd.advance(60)
@@ -101,16 +87,6 @@ class BootTests(WatchedCloudTestCase):
         self.assertEqual(self.made("compute POST /v2.1/servers"), 5)
         self.delete(cluster_id)
 
-    def test_servers_that_stay_in_error(self) -> None:
-        """After some tries the cluster says why, and nothing is left."""
-        cluster_id = self.create(workers=1, pool="public")
-        self.break_boots(NO_HOST, 5)
-        reason = self.failed(cluster_id)
-        self.assertIn("SERVER_ERROR", reason)
-        self.assertIn("No valid host was found.", reason)
-        self.check(cluster_id)
-        self.delete(cluster_id)
-
     def test_ninth_member_of_eight_hosts(self) -> None:
         """Anti-affinity that the cloud cannot keep."""
         self.svcd.cloud.core.hosts = 3
@@ -130,16 +106,6 @@ class BootTests(WatchedCloudTestCase):
         self.assertTrue(reason.startswith("QUOTA: "), reason)
         self.assertEqual(self.made("compute POST /v2.1/servers"), 2)
         self.check(cluster_id)
-
-    def test_boot_that_never_ends(self) -> None:
-        """The deadline ends it; the reason names the servers and their status."""
-        self.begin(embedded__boot_s=str(NEVER))
-        cluster_id = self.create(workers=1)
-        reason = self.failed(cluster_id)
-        self.assertIn("BOOT_TIMEOUT", reason)
-        self.assertIn("mine-worker-001 is BUILD", reason)
-        self.check(cluster_id)
-        self.delete(cluster_id)
 
     def test_boot_that_never_ends_while_scaling(self) -> None:
         """Back to Active with what it had."""
@@ -175,19 +141,6 @@ class BootTests(WatchedCloudTestCase):
 
 class SshTests(WatchedCloudTestCase):
     """ACTIVE is not the same as answering."""
-
-    def test_machine_that_never_answers(self) -> None:
-        """The deadline ends it; the reason names machine and address."""
-        cluster_id = self.create(workers=1)
-        self.until(lambda: len(self.servers()) == 2, by=0.01)
-        (port,) = self.state.ports.having("device", self.servers()[1].id)
-        self.svcd.remote.take_down(port.address)
-        reason = self.failed(cluster_id)
-        self.assertIn("SSH_TIMEOUT", reason)
-        self.assertIn("mine-worker-001", reason)
-        self.assertIn(port.address, reason)
-        self.check(cluster_id)
-        self.delete(cluster_id)
 
     def test_machine_that_refuses_our_key_at_first(self) -> None:
         """cloud-init has not written it yet."""
@@ -249,28 +202,6 @@ class HandInTheCloudTests(WatchedCloudTestCase):
         self.check(cluster_id)
         self.delete(cluster_id)
 
-    def test_deleted_while_active_then_grown(self) -> None:
-        """Back to Active with the reason; it can be shrunk away and the cluster deleted."""
-        cluster_id = self.create(workers=2)
-        self.active(cluster_id)
-        victim = next(s for s in self.servers() if s.name == "mine-worker-002")
-        self.remove(victim)
-        self.svcd.advance(10)
-        self.scale(cluster_id, 3)
-        self.svcd.advance(60)
-        shown = self.api.until_status(cluster_id, "Active")
-        self.assertIn("SERVER_VANISHED", shown["status_description"])
-        self.assertIn("mine-worker-002", shown["status_description"])
-        self.assertEqual(len(self.servers()), 2)
-        self.scale(cluster_id, 1)
-        self.active(cluster_id)
-        self.delete(cluster_id)
-
-    def statuses(self, cluster_id: str) -> dict[str, str]:
-        """Of the cluster's workers."""
-        workers = self.api.cluster(cluster_id)["node_groups"][1]["instances"]
-        return {i["instance_name"][-3:]: i["status"] for i in workers}
-
     def test_deleted_while_active_then_replaced(self) -> None:
         """One empty resize finds it, the next puts another in its place."""
         cluster_id = self.create(workers=3, volumes=1, pool="public")
@@ -281,9 +212,6 @@ class HandInTheCloudTests(WatchedCloudTestCase):
         self.svcd.advance(10)
         shown = self.api.until_status(cluster_id, "Active")
         self.assertRegex(shown["status_description"], "^SERVER_VANISHED: .* of mine-worker-002 is")
-        self.assertEqual(
-            self.statuses(cluster_id), {"001": "ACTIVE", "002": "DELETED", "003": "ACTIVE"}
-        )
         events = self.api.get(f"/clusters/{cluster_id}/events")["events"]
         self.assertIn(
             ("SERVER_VANISHED", "mine-worker-002"), [(e["code"], e["machine"]) for e in events]
@@ -292,9 +220,10 @@ class HandInTheCloudTests(WatchedCloudTestCase):
         self.svcd.advance(10)
         shown = self.active(cluster_id)
         self.assertEqual(shown["status_description"], "")
-        self.assertEqual(
-            self.statuses(cluster_id), {"001": "ACTIVE", "003": "ACTIVE", "004": "ACTIVE"}
-        )
+        names = [
+            f"mine-{name}" for name in ("master-001", "worker-001", "worker-003", "worker-004")
+        ]
+        self.assertEqual(self.names(cluster_id), names)
         self.delete(cluster_id)
 
     def test_master_deleted_while_active(self) -> None:

@@ -11,26 +11,18 @@ from typing import Any
 from svcd.embedded.faults import Effect
 from tests.support.cloud_watch import WatchedCloudTestCase
 
-HTML = "<html><body><h1>200 OK</h1>The proxy is pleased to see you.</body></html>"
 SHAPES = (
     "",  # bytes that are no text
-    HTML,
-    "{",
-    '{"server": {"id": "7", "na',
     "{}",
     "[]",
-    "null",
-    "7",
-    '"text"',
-    "[" * 100_000,
     '{"server": null, "volume": 1, "floatingip": [], "server_group": "x", "limits": [], '
     '"servers": {}, "volumes": null, "floatingips": [7], "server_groups": 5, "flavors": [{}], '
     '"keypair": [], "networks": [[]], "security_groups": [{"id": {}, '
     '"security_group_rules": 5}], "security_group": {}, "quota": 7, "ports": [{"id": 1, '
     '"fixed_ips": [7]}], "volumeAttachment": {"device": []}, "version": {"version": 7}, '
     '"id": [], "token": {"user": 7}, "trust": [], "catalog": {"a": 1}}',
-    '{"servers": [], "servers_links": [7], "volumes": [], "volumes_links": {"a": "b"}, "next": 5}',
 )
+"""Each kind of nonsense once; tests.fuzz.test_answers has the others."""
 CALLS = (
     ("compute", "GET", r"/v2.1/$"),
     ("compute", "GET", r"/flavors/detail"),
@@ -95,29 +87,7 @@ class SenselessAnswerTests(WatchedCloudTestCase):
         """It was done, but what came back is useless: the life of a cluster goes on."""
         for where, method, path in CALLS:
             for body in SHAPES:
-                if method != "GET" and not body.startswith(("{}", "[[")) and body:
-                    continue  # one parser reads them all
                 self.check_life(where, method, path, effect=Effect.GARBAGE, body=body)
-
-    def test_creates_answered_in_another_shape(self) -> None:
-        """All shapes for what makes something."""
-        for where, method, path in CALLS:
-            if method == "POST":
-                for body in SHAPES:
-                    self.check_life(where, method, path, effect=Effect.GARBAGE, body=body)
-
-    def test_error_pages(self) -> None:
-        """Of a proxy in front of the service, also with a body that is cut off."""
-        page = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
-        for where, method, path in CALLS:
-            for status, body in ((502, page), (504, page[:30]), (500, '{"computeFault": {"co')):
-                self.check_life(where, method, path, status=status, body=body)
-
-    def test_broken_connections(self) -> None:
-        """Before and after the call was done."""
-        for where, method, path in CALLS:
-            for effect in (Effect.RESET_BEFORE, Effect.RESET_AFTER, Effect.REFUSED):
-                self.check_life(where, method, path, effect=effect)
 
 
 class MicroversionTests(WatchedCloudTestCase):
@@ -136,13 +106,3 @@ class MicroversionTests(WatchedCloudTestCase):
         """Each call works, whatever the newest version of the service is."""
         for newest in ((2, 1), (2, 38), (2, 60), (2, 63), (2, 64), (2, 79), (2, 93)):
             self.check_life(newest)
-
-    def test_service_that_becomes_older_and_newer(self) -> None:
-        """Behind one address, as during an upgrade: 406 makes the client ask again."""
-        cluster_id = self.create(workers=1)
-        self.active(cluster_id)
-        self.svcd.cloud.core.newest_compute = (2, 60)
-        self.scale(cluster_id, 2)
-        self.active(cluster_id)
-        self.svcd.cloud.core.newest_compute = (2, 93)
-        self.delete(cluster_id)

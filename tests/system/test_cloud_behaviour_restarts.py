@@ -27,14 +27,8 @@ class SlowCloudTests(WatchedCloudTestCase):
 
     def test_server_whose_call_was_not_answered_in_time_is_adopted(self) -> None:
         """It was made after 25 s, and the answer was lost."""
-        self.fault(
-            "compute",
-            method="POST",
-            path="/servers$",
-            effect="timeout_after",
-            delay_s=25,
-            times=1,
-        )
+        rule = {"method": "POST", "path": "/servers$", "effect": "timeout_after", "delay_s": 25}
+        self.fault("compute", times=1, **rule)
         self.active(self.create(workers=1))
         self.assertEqual(self.made(SERVERS), 2)
 
@@ -53,21 +47,27 @@ class SlowCloudTests(WatchedCloudTestCase):
         self.assertEqual((self.made(SERVERS), self.made(VOLUMES)), (2, 1))
 
 
-class DyingDaemonTests(WatchedCloudTestCase):
-    settings = {"embedded.list_lag_s": "15"}
+class DyingDaemonCase(WatchedCloudTestCase):
+    def die_at(self, where: str, path: str, method: str = "POST") -> list[str]:
+        """The daemon dies as it makes a call there, which is carried out all the same.
 
-    def die_at(self, where: str, path: str) -> None:
-        """The daemon dies as it makes a POST there, which is carried out all the same."""
+        What is returned is empty until then.
+        """
         died: list[str] = []
 
-        def hear(found: str, method: str, called: str) -> FaultRule | None:
-            if not died and (found, method) == (where, "POST") and called.endswith(path):
+        def hear(found: str, how: str, called: str) -> FaultRule | None:
+            if not died and (found, how) == (where, method) and path in called:
                 died.append(called)
                 self.svcd.kill()
                 self.svcd.clock.callLater(1.0, self.svcd.restart)
             return None
 
         self.svcd.faults.listen(hear)
+        return died
+
+
+class DyingDaemonTests(DyingDaemonCase):
+    settings = {"embedded.list_lag_s": "15"}
 
     def test_servers_asked_for_by_the_former_daemon_are_adopted(self) -> None:
         """Their calls were under way for 20 s when they took effect."""
@@ -79,25 +79,19 @@ class DyingDaemonTests(WatchedCloudTestCase):
         self.active(cluster_id)
         self.assertEqual(self.made(SERVERS), 3)
 
-    def test_volumes_asked_for_by_the_former_daemon_are_adopted(self) -> None:
-        """No list shows them yet when the next one begins."""
-        self.begin(embedded__boot_s="5")
-        self.die_at("volume", "/volumes")
-        cluster_id = self.create(workers=1, volumes=1)
-        self.until(lambda: self.made(VOLUMES) > 0)
-        self.svcd.advance(5)
-        self.active(cluster_id)
-        self.assertEqual(self.made(VOLUMES), 1)
-
-    def test_address_asked_for_by_the_former_daemon_is_adopted(self) -> None:
-        """The same of a floating address."""
-        self.begin(embedded__boot_s="5")
-        self.die_at("network", "/floatingips")
-        cluster_id = self.create(workers=1, pool="public")
-        self.until(lambda: self.made(ADDRESSES) > 0)
-        self.svcd.advance(5)
-        self.active(cluster_id)
-        self.assertEqual(self.made(ADDRESSES), 1)
+    def test_volume_or_address_asked_for_by_the_former_daemon_is_adopted(self) -> None:
+        """No list shows it yet when the next one begins."""
+        for where, path, call, wanted in (
+            ("volume", "/volumes", VOLUMES, {"volumes": 1}),
+            ("network", "/floatingips", ADDRESSES, {"pool": "public"}),
+        ):
+            self.begin(embedded__boot_s="5")
+            self.die_at(where, path)
+            cluster_id = self.create(workers=1, **wanted)
+            self.until(lambda call=call: self.made(call) > 0)
+            self.svcd.advance(5)
+            self.active(cluster_id)
+            self.assertEqual(self.made(call), 1)
 
 
 class LostCommitTests(WatchedCloudTestCase):
@@ -121,7 +115,7 @@ class LostCommitTests(WatchedCloudTestCase):
         self.check()
 
 
-class TrustTests(WatchedCloudTestCase):
+class TrustTests(DyingDaemonCase):
     """The trust is the last thing that a deletion gives up, and what it looks with."""
 
     settings = {"auth.mode": "keystone"}
@@ -130,16 +124,7 @@ class TrustTests(WatchedCloudTestCase):
         """It was deleted, and the daemon died before it could write that down."""
         cluster_id = self.create(workers=1)
         self.active(cluster_id)
-        died: list[str] = []
-
-        def hear(where: str, method: str, path: str) -> FaultRule | None:
-            if not died and method == "DELETE" and "OS-TRUST" in path:
-                died.append(path)
-                self.svcd.kill()
-                self.svcd.clock.callLater(1.0, self.svcd.restart)
-            return None
-
-        self.svcd.faults.listen(hear)
+        died = self.die_at("identity", "OS-TRUST", "DELETE")
         self.api.delete(f"/clusters/{cluster_id}")
         self.until(lambda: died)
         self.svcd.advance(60)

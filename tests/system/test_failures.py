@@ -6,7 +6,7 @@ One scenario a code (and kind): `reaches` registers it, and makes a test of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -28,14 +28,17 @@ START = "cp processes running"
 """Part of the command that starts something on a machine of the fake distribution."""
 
 Scenario = Callable[["FailureTests"], str]
-SCENARIOS: dict[tuple[Code, Of], Scenario] = {}
+SCENARIOS: dict[tuple[Code, Of], tuple[Scenario, Sequence[str]]] = {}
 
 
-def reaches(code: Code, of: Of) -> Callable[[Scenario], Scenario]:
-    """The decorated function lets something fail with `code` and returns its id."""
+def reaches(code: Code, of: Of, *words: str) -> Callable[[Scenario], Scenario]:
+    """The decorated function lets something fail with `code` and returns its id.
+
+    words: what else the description of the cluster says.
+    """
 
     def register(scenario: Scenario) -> Scenario:
-        SCENARIOS[code, of] = scenario
+        SCENARIOS[code, of] = (scenario, words)
         return scenario
 
     return register
@@ -44,8 +47,12 @@ def reaches(code: Code, of: Of) -> Callable[[Scenario], Scenario]:
 class FailureTests(WatchedCloudTestCase):
     """What a user sees of each code; the tests are made of SCENARIOS below."""
 
-    def check_cluster(self, code: Code, cluster_id: str) -> None:
-        """The code is in the description, with its advice; the story says when it failed."""
+    def check_cluster(self, code: Code, cluster_id: str, words: Sequence[str]) -> None:
+        """The code is in the description, with its advice; the story says when it failed.
+
+        The cloud holds what the API shows, and nothing once the cluster is deleted.
+        """
+        self.svcd.advance(120)
         shown = self.api.cluster(cluster_id)
         self.assertIn(f"{code}: ", shown["status_description"])
         advice = code.advice
@@ -58,6 +65,12 @@ class FailureTests(WatchedCloudTestCase):
         self.assertIn(code, failed[-1]["text"])
         self.assertLess(len(events), 200)
         self.assertEqual((events[0]["step"], events[0]["outcome"]), ("request", "accepted"))
+        for each in words:
+            self.assertIn(each, shown["status_description"])
+        self.svcd.faults.clear()
+        if code not in (Code.CREDENTIALS_EXPIRED, Code.SERVER_VANISHED):  # some of it is gone
+            self.check(cluster_id)
+        self.delete(cluster_id)
 
     def check_execution(self, code: Code, execution_id: str) -> None:
         """The code is in `info.failure`, or `info.waiting`, with the step and the advice."""
@@ -79,10 +92,10 @@ class FailureTests(WatchedCloudTestCase):
         self.addCleanup(self.svcd.close)
         self.api = Api(self.svcd)
 
-    def broken(self, *, workers: int = 1, **more: Any) -> str:
-        """A cluster that becomes Error."""
-        cluster_id = self.create(workers=workers, **more)
-        self.failed(cluster_id)
+    def broken(self, limit_s: float = 7200.0, **more: Any) -> str:
+        """A cluster of one worker that becomes Error."""
+        cluster_id = self.create(workers=1, **more)
+        self.failed(cluster_id, limit_s)
         return cluster_id
 
     def run_job(self, limit_s: float = 7200.0, **configs: str) -> str:
@@ -109,29 +122,42 @@ class FailureTests(WatchedCloudTestCase):
         self.api.until_over(execution_id, 7200.0)
         return execution_id
 
-    def telling(self, message: str) -> str:
-        """An execution whose action fails with a message that Oozie gave."""
-        return self.run_job(outcome="fail", error=message)
-
 
 # ---- the cloud ----------------------------------------------------------------------------------
 
 CLUSTER, EXECUTION = Of.CLUSTER, Of.EXECUTION
 
 
-def refused(status: int, message: str) -> dict[str, Any]:
+def _harmed(code: Code, words: str, within_s: float, where: str, **fault: Any) -> None:
+    """A code that a create ends with while a fault lasts."""
+
+    def scenario(case: FailureTests) -> str:
+        case.fault(where, **fault)
+        return case.broken(within_s)
+
+    reaches(code, CLUSTER, words)(scenario)
+
+
+def _refused(code: Code, status: int, message: str, within_s: float = 7200.0) -> None:
+    """A code of the compute service's refusal to make a server."""
     body = json.dumps({"forbidden": {"code": status, "message": message}})
-    return {"method": "POST", "path": "/servers$", "status": status, "body": body}
+    rule = {"method": "POST", "path": "/servers$", "status": status, "body": body}
+    _harmed(code, message, within_s, "compute", **rule)
 
 
-@reaches(Code.QUOTA, CLUSTER)
-def quota(case: FailureTests) -> str:
-    """It was enough when the request was checked."""
-    case.fault("compute", **refused(403, "Quota exceeded for cores: Requested 4"))
-    return case.broken()
+_refused(Code.QUOTA, 403, "Quota exceeded for cores: Requested 4")  # enough when it was checked
+_refused(Code.FORBIDDEN, 403, "Policy doesn't allow os_compute_api:servers:create", 60.0)
+_refused(Code.CLOUD_REFUSED, 400, "Flavor's disk is too small for requested image.", 60.0)
+_refused(Code.CLOUD_BUSY, 409, "Port 6f8c is still in use.")  # for good
+_refused(Code.CLOUD_UNAVAILABLE, 503, "compute: ")
+_harmed(Code.SSH_TIMEOUT, "mine-worker-001", 7200.0, "ssh", effect=Effect.REFUSED)
+_harmed(Code.MACHINE_UNREACHABLE, "", 7200.0, "ssh", path=START, effect=Effect.RESET_BEFORE)
+_harmed(Code.PREPARE_FAILED, "sudo: a", 7200.0, "ssh", path="hosts", status=1, body="sudo: a")
+_harmed(Code.COMMAND_FAILED, "no space", 7200.0, "ssh", path=START, status=1, body="no space")
+_harmed(Code.COMMAND_TIMEOUT, "", 7200.0, "ssh", path=START, effect=Effect.TIMEOUT_BEFORE)
 
 
-@reaches(Code.CREDENTIALS_EXPIRED, CLUSTER)
+@reaches(Code.CREDENTIALS_EXPIRED, CLUSTER, "new token")
 def credentials_expired(case: FailureTests) -> str:
     """The user's trust is gone."""
     case.settings = {"auth.mode": "keystone", "embedded.boot_s": "60"}
@@ -142,36 +168,11 @@ def credentials_expired(case: FailureTests) -> str:
         case.state.trusts.remove(trust.id)
     for token in list(case.state.tokens.values()):
         case.state.tokens.remove(token.id)
-    case.failed(cluster_id)
+    case.failed(cluster_id, 120.0)
     return cluster_id
 
 
-@reaches(Code.FORBIDDEN, CLUSTER)
-def forbidden(case: FailureTests) -> str:
-    case.fault("compute", **refused(403, "Policy doesn't allow os_compute_api:servers:create"))
-    return case.broken()
-
-
-@reaches(Code.CLOUD_REFUSED, CLUSTER)
-def cloud_refused(case: FailureTests) -> str:
-    case.fault("compute", **refused(400, "Flavor's disk is too small for requested image."))
-    return case.broken()
-
-
-@reaches(Code.CLOUD_UNAVAILABLE, CLUSTER)
-def cloud_unavailable(case: FailureTests) -> str:
-    case.fault("compute", method="POST", path="/servers$", status=503)
-    return case.broken()
-
-
-@reaches(Code.CLOUD_BUSY, CLUSTER)
-def cloud_busy(case: FailureTests) -> str:
-    """The port that the server is to have is of another one, for good."""
-    case.fault("compute", **refused(409, "Port 6f8c is still in use."))
-    return case.broken()
-
-
-@reaches(Code.SERVER_ERROR, CLUSTER)
+@reaches(Code.SERVER_ERROR, CLUSTER, "No valid host was found.")
 def server_error(case: FailureTests) -> str:
     case.begin(embedded__boot_s="2")
     cluster_id = case.create(workers=1)
@@ -180,7 +181,7 @@ def server_error(case: FailureTests) -> str:
     return cluster_id
 
 
-@reaches(Code.SERVER_VANISHED, CLUSTER)
+@reaches(Code.SERVER_VANISHED, CLUSTER, "mine-worker-002")
 def server_vanished(case: FailureTests) -> str:
     """Seen when the cluster is to grow."""
     cluster_id = case.create(workers=2)
@@ -203,13 +204,13 @@ def server_down(case: FailureTests) -> str:
     return cluster_id
 
 
-@reaches(Code.BOOT_TIMEOUT, CLUSTER)
+@reaches(Code.BOOT_TIMEOUT, CLUSTER, "mine-worker-001 is BUILD")
 def boot_timeout(case: FailureTests) -> str:
     case.begin(embedded__boot_s=str(NEVER))
     return case.broken()
 
 
-@reaches(Code.VOLUME_ERROR, CLUSTER)
+@reaches(Code.VOLUME_ERROR, CLUSTER, "mine-worker-001")
 def volume_error(case: FailureTests) -> str:
     case.begin(embedded__volume_s="2")
     cluster_id = case.create(workers=1, volumes=1)
@@ -237,12 +238,6 @@ def leftovers(case: FailureTests) -> str:
 # ---- machines -----------------------------------------------------------------------------------
 
 
-@reaches(Code.SSH_TIMEOUT, CLUSTER)
-def ssh_timeout(case: FailureTests) -> str:
-    case.fault("ssh", effect=Effect.REFUSED)
-    return case.broken()
-
-
 @reaches(Code.HOST_KEY_CHANGED, CLUSTER)
 def host_key_changed(case: FailureTests) -> str:
     """Seen when the machine is to learn of a new one."""
@@ -253,12 +248,6 @@ def host_key_changed(case: FailureTests) -> str:
     case.scale(cluster_id, 3)
     case.svcd.advance(120)
     return cluster_id
-
-
-@reaches(Code.MACHINE_UNREACHABLE, CLUSTER)
-def machine_unreachable(case: FailureTests) -> str:
-    case.fault("ssh", path=START, effect=Effect.RESET_BEFORE)
-    return case.broken()
 
 
 @reaches(Code.SOFTWARE_MISSING, CLUSTER)
@@ -278,24 +267,6 @@ def software_missing(case: FailureTests) -> str:
     shown = case.api.cluster(cluster_id)["status_description"]
     case.assertIn("-master-001: no Spark in /opt/svcd/vanilla", shown)
     return cluster_id
-
-
-@reaches(Code.PREPARE_FAILED, CLUSTER)
-def prepare_failed(case: FailureTests) -> str:
-    case.fault("ssh", path="hosts", status=1, body="sudo: a password is required")
-    return case.broken()
-
-
-@reaches(Code.COMMAND_FAILED, CLUSTER)
-def command_failed(case: FailureTests) -> str:
-    case.fault("ssh", path=START, status=1, body="cp: no space left on device")
-    return case.broken()
-
-
-@reaches(Code.COMMAND_TIMEOUT, CLUSTER)
-def command_timeout(case: FailureTests) -> str:
-    case.fault("ssh", path=START, effect=Effect.TIMEOUT_BEFORE)
-    return case.broken()
 
 
 def vanilla(case: FailureTests) -> str:
@@ -509,11 +480,6 @@ def start_gave_up(case: FailureTests) -> str:
     return case.ended(execution_id)
 
 
-@reaches(Code.RESOURCES_UNREACHABLE, EXECUTION)
-def resources_unreachable(case: FailureTests) -> str:
-    return case.run_job(outcome="suspend")
-
-
 @reaches(Code.NO_WORKERS, EXECUTION)
 def no_workers(case: FailureTests) -> str:
     """The resource manager says so, for as long as an engine may be silent."""
@@ -550,14 +516,19 @@ def internal_of_execution(case: FailureTests) -> str:
 # ---- running it ---------------------------------------------------------------------------------
 
 
-@reaches(Code.VARIABLE_UNKNOWN, EXECUTION)
-def variable_unknown(case: FailureTests) -> str:
-    return case.run_job(outcome="error")
+def _running(code: Code, outcome: str) -> None:
+    """A code of an outcome of the scripted engine."""
+    reaches(code, EXECUTION)(lambda case: case.run_job(outcome=outcome))
 
 
 def _telling(code: Code, message: str) -> None:
     """A code that is read from what Oozie says of the action."""
-    reaches(code, EXECUTION)(lambda case: case.telling(message))
+    reaches(code, EXECUTION)(lambda case: case.run_job(outcome="fail", error=message))
+
+
+_running(Code.VARIABLE_UNKNOWN, "error")
+_running(Code.TASK_FAILED, "silent")
+_running(Code.RESOURCES_UNREACHABLE, "suspend")
 
 
 @reaches(Code.JOB_CREDENTIAL, EXECUTION)
@@ -596,11 +567,6 @@ _telling(Code.EXIT_CODE, "Main class [org.apache.oozie.action.hadoop.PigMain], e
 _telling(Code.EXCEPTION, "JA018: something else")
 
 
-@reaches(Code.TASK_FAILED, EXECUTION)
-def task_failed(case: FailureTests) -> str:
-    return case.run_job(outcome="silent")
-
-
 @reaches(Code.LAUNCHER_LOST, EXECUTION)
 def launcher_lost(case: FailureTests) -> str:
     """And nothing else of it is left."""
@@ -632,11 +598,13 @@ def unknown(case: FailureTests) -> str:
 # ---- the tests ----------------------------------------------------------------------------------
 
 
-def _test(code: Code, of: Of, scenario: Scenario) -> Callable[[FailureTests], None]:
+def _test(
+    code: Code, of: Of, scenario: Scenario, words: Sequence[str]
+) -> Callable[[FailureTests], None]:
     def test(self: FailureTests) -> None:
         id_ = scenario(self)
         if of is Of.CLUSTER:
-            self.check_cluster(code, id_)
+            self.check_cluster(code, id_, words)
         else:
             self.check_execution(code, id_)
 
@@ -644,9 +612,9 @@ def _test(code: Code, of: Of, scenario: Scenario) -> Callable[[FailureTests], No
     return test
 
 
-for (_code, _of), _scenario in SCENARIOS.items():
+for (_code, _of), (_scenario, _words) in SCENARIOS.items():
     _name = f"test_{_of.name.lower()}_{_code.lower()}"
-    setattr(FailureTests, _name, _test(_code, _of, _scenario))
+    setattr(FailureTests, _name, _test(_code, _of, _scenario, _words))
 
 
 class ListTests(SynchronousTestCase):

@@ -158,23 +158,6 @@ class ServerTests(HealthTestCase):
         )
         self.assertEqual(self.metric(), 0.0)
 
-    def test_a_short_stop_is_not_told(self) -> None:
-        """It runs again at the second look."""
-        self.act("mine-worker-001", "os-stop")
-        asked = self.made(LISTS)
-        self.until(lambda: self.made(LISTS) > asked, 400.0, 1.0)
-        self.act("mine-worker-001", "os-start")
-        self.svcd.advance(3 * EVERY_S)
-        self.assertEqual((self.why(), self.story()), ("", []))
-
-    def test_a_server_in_error_is_told_with_its_fault(self) -> None:
-        """Its machine is not asked for daemons."""
-        self.change_server(self.server("mine-worker-001"), status="ERROR", fault="disk is gone")
-        self.kill("mine-worker-001")
-        self.svcd.advance(EVERY_S + 60)
-        self.assertIn(" of mine-worker-001 is ERROR: disk is gone", self.why())
-        self.assertNotIn("DAEMON_DOWN", self.why())
-
 
 class DaemonTests(HealthTestCase):
     def test_a_dead_daemon_is_told_until_it_lives(self) -> None:
@@ -225,12 +208,6 @@ class DaemonTests(HealthTestCase):
         self.svcd.advance(75)
         self.assertEqual(self.why(), "")
 
-    def test_a_machine_with_another_host_key_is_told(self) -> None:
-        """Somebody has built it anew."""
-        self.svcd.remote.rebuild(self.address["mine-worker-001"])
-        self.svcd.advance(EVERY_S + 60)
-        self.assertTrue(self.why().startswith("HOST_KEY_CHANGED: "), self.why())
-
     def test_a_silent_engine_is_told(self) -> None:
         """It is asked by HTTP."""
         self.fault("probe", path="/oozie/v1/admin/os-env", effect=Effect.REFUSED, times=10**6)
@@ -261,15 +238,6 @@ class CloudTests(HealthTestCase):
         away.remove()
         self.svcd.advance(EVERY_S + 75)
         self.assertIn("SERVER_VANISHED", self.why())
-
-    def test_what_was_told_stays_while_the_cloud_is_away(self) -> None:
-        """Nothing is known of it then."""
-        self.kill("mine-worker-001")
-        self.svcd.advance(EVERY_S + 60)
-        self.fault("compute", effect=Effect.REFUSED, times=10**6)
-        self.heal()
-        self.svcd.advance(2 * EVERY_S)
-        self.assertIn("DAEMON_DOWN", self.why())
 
 
 class TrustTests(HealthTestCase):
