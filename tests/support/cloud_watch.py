@@ -16,7 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.embedded.cloud.state import State
 from svcd.embedded.faults import Handle
 from svcd.testing import CLOUD_URL, FakeService, FakeServiceMixin
-from tests.support.fakes import MASTER, WORKER, Api
+from tests.support.fakes import Api, cluster_body
 
 NEVER = 1e15
 """A moment that does not come."""
@@ -59,23 +59,13 @@ class WatchedCloudTestCase(FakeServiceMixin, SynchronousTestCase):
         return str(made["cluster"]["id"])
 
     def body(self, workers: int = 2, volumes: int = 0, pool: str = "", **more: Any) -> Any:
-        flavor = self.svcd.flavor_id
-        worker: dict[str, Any] = {"name": "worker", "count": workers, "node_processes": WORKER}
+        body = cluster_body(self.svcd, more.pop("name", "mine"), workers, **more)
+        worker = body["node_groups"][1]
         if volumes:
             worker |= {"volumes_per_node": volumes, "volumes_size": 10}
         if pool:
             worker["floating_ip_pool"] = pool
-        master = {"name": "master", "count": 1, "node_processes": MASTER}
-        return {
-            "name": "mine",
-            "plugin_name": "fake",
-            "engine_version": "0.1",
-            "default_image_id": self.svcd.image_id,
-            "user_keypair_id": self.svcd.keypair,
-            "cluster_configs": {"HDFS": {"dfs.replication": 1}},
-            "node_groups": [{**g, "flavor_id": flavor} for g in (master, worker)],
-            **more,
-        }
+        return body
 
     def scale(self, cluster_id: str, workers: int) -> None:
         """Accepted; nothing has happened yet."""

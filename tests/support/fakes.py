@@ -120,6 +120,7 @@ class Api:
 
 def cluster_body(svcd: FakeService, name: str, workers: int, **more: Any) -> dict[str, Any]:
     """A master and workers of the fake distribution."""
+    worker = {"name": "worker", "count": workers}
     return {
         "name": name,
         "plugin_name": "fake",
@@ -129,12 +130,7 @@ def cluster_body(svcd: FakeService, name: str, workers: int, **more: Any) -> dic
         "cluster_configs": {"HDFS": {"dfs.replication": 1}},
         "node_groups": [
             {"name": "master", "count": 1, "flavor_id": svcd.flavor_id, "node_processes": MASTER},
-            {
-                "name": "worker",
-                "count": workers,
-                "flavor_id": svcd.flavor_id,
-                "node_processes": WORKER,
-            },
+            {**worker, "flavor_id": svcd.flavor_id, "node_processes": WORKER},
         ],
         **more,
     }

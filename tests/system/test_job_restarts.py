@@ -9,71 +9,64 @@ from tests.support.fakes import Api, cluster_body
 
 
 class EndTests(FakeServiceMixin, SynchronousTestCase):
+    def setUp(self) -> None:
+        self.svcd = self.fake_service({"workflow.poll_s": "5"})
+        self.api = Api(self.svcd)
+        self.cluster_id = self.api.active_cluster()
+        self.files = self.svcd.engines.engine(self.cluster_id).files
+
+    def execute(self, **configs: str) -> tuple[str, str]:
+        """The id of an execution, and its folder in HDFS."""
+        job_id, sources = self.api.new_job(), self.api.new_sources()
+        told = {f"svcd.fake.{name}": value for name, value in configs.items()}
+        execution_id = self.api.execute(job_id, self.cluster_id, sources, told)
+        return execution_id, f"/user/svcd/svcd/{execution_id}"
+
     def test_folder_of_an_ended_job_is_removed_by_the_next_daemon(self) -> None:
         """The one before died within the moment that it leaves the engine to end its record."""
-        svcd = self.fake_service()
-        api = Api(svcd)
-        cluster_id = api.active_cluster()
-        execution_id = api.execute(api.new_job(), cluster_id, api.new_sources())
-        api.until_over(execution_id)
-        files = svcd.engines.engine(cluster_id).files
-        folder = f"/user/svcd/svcd/{execution_id}"
-        self.assertTrue(files.exists(folder))
-        svcd.restart()
-        svcd.advance(60)
-        self.assertFalse(files.exists(folder))
-        status = api.get(f"/job-executions/{execution_id}")["info"]["status"]
+        execution_id, folder = self.execute()
+        self.api.until_over(execution_id)
+        self.assertTrue(self.files.exists(folder))
+        self.svcd.restart()
+        self.svcd.advance(60)
+        self.assertFalse(self.files.exists(folder))
+        status = self.api.get(f"/job-executions/{execution_id}")["info"]["status"]
         self.assertEqual(status, "SUCCEEDED")
 
     def test_folder_goes_when_the_write_of_the_end_was_not_answered(self) -> None:
         """The row was written all the same, and nobody looks at it again."""
-        svcd = self.fake_service({"workflow.poll_s": "5"})
-        api = Api(svcd)
-        cluster_id = api.active_cluster()
-        sources = api.new_sources()
-        execution_id = api.execute(api.new_job(), cluster_id, sources, {"svcd.fake.run_s": "12"})
-        svcd.advance(11)
-        lost = svcd.faults.add(where="store", method="tx", effect="timeout_after", times=1)
-        api.until_over(execution_id)
+        execution_id, folder = self.execute(run_s="12")
+        self.svcd.advance(11)
+        lost = self.svcd.faults.add(where="store", method="tx", effect="timeout_after", times=1)
+        self.api.until_over(execution_id)
         self.assertEqual(lost.hits(), 1)
-        svcd.advance(60)
-        folder = f"/user/svcd/svcd/{execution_id}"
-        self.assertFalse(svcd.engines.engine(cluster_id).files.exists(folder))
+        self.svcd.advance(60)
+        self.assertFalse(self.files.exists(folder))
 
     def test_folder_of_a_job_that_is_deleted_amid_its_staging(self) -> None:
         """A file is still on its way then, and would make the folder anew."""
-        svcd = self.fake_service({"workflow.poll_s": "5"})
-        api = Api(svcd)
-        cluster_id = api.active_cluster()
-        svcd.faults.add(where="hdfs", path="op=CREATE", effect="delay", delay_s=10.0)
-        execution_id = api.execute(api.new_job(), cluster_id, api.new_sources())
-        svcd.advance(1)
-        deleted = svcd.call("DELETE", f"/v1.1/{svcd.tenant}/job-executions/{execution_id}")
-        self.assertEqual(deleted.status, 204)
-        svcd.advance(120)
-        folder = f"/user/svcd/svcd/{execution_id}"
-        self.assertFalse(svcd.engines.engine(cluster_id).files.exists(folder))
+        self.svcd.faults.add(where="hdfs", path="op=CREATE", effect="delay", delay_s=10.0)
+        execution_id, folder = self.execute()
+        self.svcd.advance(1)
+        self.api.delete(f"/job-executions/{execution_id}")
+        self.svcd.advance(120)
+        self.assertFalse(self.files.exists(folder))
 
     def test_folder_made_again_by_a_write_of_a_dead_daemon_goes_too(self) -> None:
         """The write took effect after the end of the job, when the folder had been removed."""
-        svcd = self.fake_service({"workflow.poll_s": "5"})
-        api = Api(svcd)
-        cluster_id = api.active_cluster()
-        slow = svcd.faults.add(where="hdfs", path="workflow.xml", effect="delay", delay_s=25.0)
-        execution_id = api.execute(api.new_job(), cluster_id, api.new_sources())
-        svcd.advance(2)
+        slow = self.svcd.faults.add(where="hdfs", path="workflow.xml", effect="delay", delay_s=25.0)
+        execution_id, folder = self.execute()
+        self.svcd.advance(2)
         self.assertEqual(slow.hits(), 1)
-        svcd.kill()
+        self.svcd.kill()
         slow.remove()
-        svcd.restart()
-        api.until_over(execution_id)
-        svcd.advance(10)
-        files = svcd.engines.engine(cluster_id).files
-        folder = f"/user/svcd/svcd/{execution_id}"
-        self.assertFalse(files.exists(folder))
-        files.write(f"{folder}/workflow.xml", "svcd", b"<late/>", svcd.clock.seconds())
-        svcd.advance(120)
-        self.assertFalse(files.exists(folder))
+        self.svcd.restart()
+        self.api.until_over(execution_id)
+        self.svcd.advance(10)
+        self.assertFalse(self.files.exists(folder))
+        self.files.write(f"{folder}/workflow.xml", "svcd", b"<late/>", self.svcd.clock.seconds())
+        self.svcd.advance(120)
+        self.assertFalse(self.files.exists(folder))
 
 
 class TransientTests(FakeServiceMixin, SynchronousTestCase):

@@ -47,15 +47,11 @@ class LogTests(SynchronousTestCase):
         )
         return answer.body.decode(), int(start), int(end), {"true": True, "false": False}[complete]
 
-    def follow(
-        self, id_: str, offset: int, wait: int = 60, query: str = ""
-    ) -> list[tuple[float, str, str]]:
+    def follow(self, id_: str, offset: int, wait: int = 60) -> list[tuple[float, str, str]]:
         """Seconds, text and next offset, once the answer is there."""
         found: list[tuple[float, str, str]] = []
         began = self.svcd.clock.seconds()
-        path = (
-            f"/v1.1/{self.svcd.tenant}/job-executions/{id_}/log?offset={offset}&wait={wait}{query}"
-        )
+        path = f"/v1.1/{self.svcd.tenant}/job-executions/{id_}/log?offset={offset}&wait={wait}"
 
         async def ask() -> None:
             response = await self.svcd.treq.get(self.svcd.url + path)
@@ -65,6 +61,15 @@ class LogTests(SynchronousTestCase):
 
         Deferred.fromCoroutine(ask()).addErrback(lambda failure: self.fail(str(failure)))
         return found
+
+    def transient(self) -> tuple[str, str]:
+        """Ids of an execution that has ended, and of the cluster that was made for it."""
+        body = cluster_body(self.svcd, "once", 1)
+        sent = {"input_id": self.sources[0], "output_id": self.sources[1], "cluster": body}
+        made = self.api.post(f"/jobs/{self.job}/execute", {**sent, "job_configs": {}})
+        execution = made["job_execution"]
+        self.assertEqual(self.api.until_over(execution["id"])["info"]["status"], "SUCCEEDED")
+        return execution["id"], execution["cluster_id"]
 
 
 class FollowTests(LogTests):
@@ -233,17 +238,6 @@ class ProgramTests(LogTests):
         at = end - len(last.encode())
         self.assertEqual(self.programs(id_, at), (last, end, 0))
 
-    def test_a_wait_ends_with_lines_that_are_left_out(self) -> None:
-        """The answer has the next offset."""
-        id_ = self.execute(HANG)
-        end = self.shown(id_)[2]
-        found = self.follow(id_, end, query="&programs=true")
-        self.svcd.advance(10)
-        self.assertEqual(found, [])
-        self.lines(id_).append("more")
-        self.svcd.advance(3)
-        self.assertEqual([(text, at) for _, text, at in found], [("", str(end + 5))])
-
 
 class EndTests(LogTests):
     def test_the_log_is_complete_soon_after_the_end(self) -> None:
@@ -282,12 +276,7 @@ class EndTests(LogTests):
 
     def test_a_transient_cluster_goes_after_its_log_was_read(self) -> None:
         """The log is complete then."""
-        body = cluster_body(self.svcd, "once", 1)
-        sent = {"input_id": self.sources[0], "output_id": self.sources[1], "cluster": body}
-        made = self.api.post(f"/jobs/{self.job}/execute", {**sent, "job_configs": {}})
-        id_ = made["job_execution"]["id"]
-        cluster = made["job_execution"]["cluster_id"]
-        self.api.until_over(id_)
+        id_, cluster = self.transient()
         self.api.cluster(cluster)
         self.svcd.advance(60)
         self.api.get(f"/clusters/{cluster}", 404)
@@ -299,12 +288,7 @@ class EndTests(LogTests):
     def test_a_failing_log_changes_no_result_and_holds_nothing_for_long(self) -> None:
         """The transient cluster goes after a minute, and the kept text says what is missing."""
         self.svcd.faults.add(where="engine", path="show=log", status=500)
-        body = cluster_body(self.svcd, "once", 1)
-        sent = {"input_id": self.sources[0], "output_id": self.sources[1], "cluster": body}
-        made = self.api.post(f"/jobs/{self.job}/execute", {**sent, "job_configs": {}})
-        id_ = made["job_execution"]["id"]
-        cluster = made["job_execution"]["cluster_id"]
-        self.assertEqual(self.api.until_over(id_)["info"]["status"], "SUCCEEDED")
+        id_, cluster = self.transient()
         self.svcd.advance(30)
         self.assertEqual(self.api.cluster(cluster)["status"], "Active")
         self.svcd.advance(120)

@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.embedded.faults import Effect, FaultRule
 from svcd.testing import FakeService
-from tests.support.fakes import Api
+from tests.support.fakes import Api, cluster_body
 
 SOURCE = {"name": "a", "type": "hdfs", "url": "/in"}
 
@@ -35,13 +35,10 @@ class LimitTests(SynchronousTestCase):
         self.assertEqual(other.status, 202)
         svcd.call("DELETE", f"{path}/{made[0].json['data_source']['id']}")
         self.assertEqual(svcd.call("POST", path, json={**SOURCE, "name": "c"}).status, 202)
-
-    def test_internal_binaries(self) -> None:
-        """Which are written in another way."""
-        svcd = self.service(limits__rows=1)
-        path = f"/v1.1/{svcd.tenant}/job-binary-internals"
-        self.assertEqual(svcd.call("PUT", f"{path}/a", data=b"x").status, 202)
-        self.refused(svcd.call("PUT", f"{path}/b", data=b"x"), "limits.rows")
+        path = f"/v1.1/{svcd.tenant}/job-binary-internals"  # which are written in another way
+        made = [svcd.call("PUT", f"{path}/{name}", data=b"x") for name in "abc"]
+        self.assertEqual([each.status for each in made[:2]], [202, 202])
+        self.refused(made[2], "limits.rows")
 
     def test_ended_executions_go_after_their_days(self) -> None:
         """With the default they stay for ever."""
@@ -99,13 +96,7 @@ class LimitTests(SynchronousTestCase):
         path = f"/v1.1/{svcd.tenant}/clusters"
         answer = svcd.call("PUT", f"{path}/{first}", json={"resize_node_groups": grown})
         self.refused(answer, "limits.instances")
-        body = svcd.call("GET", f"{path}/{first}").json["cluster"]
-        wanted = {
-            key: body[key]
-            for key in ("plugin_name", "engine_version", "default_image_id", "user_keypair_id")
-        }
-        group = {"name": "m", "count": 1, "flavor_id": "2", "node_processes": ["namenode"]}
-        third = {**wanted, "name": "third", "node_groups": [group]}
+        third = cluster_body(svcd, "third", 1)
         self.refused(svcd.call("POST", path, json=third), "limits.clusters")
 
     def test_open_executions(self) -> None:

@@ -16,6 +16,7 @@ from svcd.ports.store import DatabaseFigures
 from svcd.runtime.metrics import Metrics
 from svcd.testing import FakeService
 from tests.support.api import daemon_of
+from tests.support.fakes import Api
 from tests.support.promlint import families, names, problems
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
@@ -39,19 +40,7 @@ def exposition(case: SynchronousTestCase) -> str:
     metrics.watch_database(lambda: _FIGURES)
     metrics.lagged(0.0)
     metrics.refused("too_many")
-    groups = [
-        {"name": name, "count": 1, "flavor_id": svcd.flavor_id, "node_processes": [process]}
-        for name, process in (("master", "namenode"), ("worker", "datanode"))
-    ]
-    body = {
-        "name": "mine",
-        "plugin_name": "fake",
-        "engine_version": "0.1",
-        "default_image_id": svcd.image_id,
-        "user_keypair_id": svcd.keypair,
-        "node_groups": groups,
-    }
-    svcd.call("POST", f"/v1.1/{svcd.tenant}/clusters", json=body)
+    Api(svcd).active_cluster()
     svcd.advance(600)
     return svcd.call("GET", "/metrics").body.decode()
 
