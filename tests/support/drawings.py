@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
 import grimp
-from attrs import frozen
+
+from tests.support.states import Drawing, svg
 
 ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "docs" / "house.svg"
@@ -22,28 +23,12 @@ Imports = Mapping[Room, Set[Room]]
 
 _WIDTH = 960
 _ROW = 84
-_BOX = 46
 _GAP = 110
 _ASIDE: Mapping[Room, float] = {"web": 125}
 """Rooms that make way for arrows: how far right of the middle."""
-_LETTER = 8.4
-_SMALL_LETTER = 6.6
-_HEAD = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" \
-font-family="sans-serif" text-anchor="middle">
-<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" \
-orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="#667"/></marker></defs>
-<rect width="{width}" height="{height}" fill="#fff"/>"""
-
-
-@frozen
-class Box:
-    """x: of its middle; y: of its upper edge. inside: names of its packages."""
-
-    room: Room
-    x: float
-    y: float
-    width: float
-    inside: str
+_LETTER = 8.0
+_STRAIGHT = 60.0
+"""An arrow that is less aslant, and passes a row, bends around the boxes of that row."""
 
 
 def layers(pyproject: str) -> Sequence[Sequence[Room]]:
@@ -89,72 +74,50 @@ def reduced(known: Imports) -> Imports:
     }
 
 
-def house(rows: Sequence[Sequence[Room]], known: Imports, inside: Mapping[Room, str]) -> str:
-    """The picture as SVG."""
-    boxes = {box.room: box for box in _boxes(rows, inside)}
-    arrows = [(a, b) for a, others in sorted(reduced(known).items()) for b in sorted(others)]
-    count = sum(len(others) for others in known.values())
-    height = _ROW * len(rows) + 40
-    lines = [_HEAD.format(width=_WIDTH, height=height)]
-    lines += [_arrow(boxes[a], boxes[b]) for a, b in arrows]
-    for box in boxes.values():
-        lines += _drawn(box)
-    text = f"{len(boxes)} rooms, {count} imports between them, {len(arrows)} of them drawn"
-    lines.append(
-        f'<text x="{_WIDTH / 2:g}" y="{height - 14}" font-size="12" fill="#667">{text}</text>'
+def house(rows: Sequence[Sequence[Room]], known: Imports, names: Mapping[Room, str]) -> str:
+    """The picture as SVG. names: text of each room's box."""
+    places = {
+        room: place for number, row in enumerate(rows) for room, place in _row(row, number, names)
+    }
+    arrows = {room: sorted(others) for room, others in sorted(reduced(known).items())}
+    bends = {}
+    for room, others in arrows.items():
+        for other in others:
+            (x, y), (other_x, other_y) = places[room], places[other]
+            if other_y - y > _ROW and abs(x - other_x) < _STRAIGHT:
+                bends[names[room], names[other]] = 75.0 if x >= _WIDTH / 2 else -75.0
+    drawing = Drawing(
+        title="The rooms of svcd and their imports",
+        size=(_WIDTH, _ROW * len(rows)),
+        places={names[room]: place for room, place in places.items()},
+        moves={names[room]: {names[o]: "" for o in others} for room, others in arrows.items()},
+        bends=bends,
     )
-    return "\n".join([*lines, "</svg>", ""])
+    return svg(drawing)
 
 
-def _boxes(rows: Sequence[Sequence[Room]], inside: Mapping[Room, str]) -> Iterator[Box]:
-    for number, row in enumerate(rows):
-        widths = [
-            max(_LETTER * len(room), _SMALL_LETTER * len(inside.get(room, ""))) + 28 for room in row
-        ]
-        aside = _ASIDE.get(row[0], 0.0) if len(row) == 1 else 0.0
-        x = (_WIDTH - sum(widths) - _GAP * (len(row) - 1)) / 2 + aside
-        for room, width in zip(row, widths, strict=True):
-            yield Box(room, x + width / 2, 16 + _ROW * number, width, inside.get(room, ""))
-            x += width + _GAP
+def _row(
+    row: Sequence[Room], number: int, names: Mapping[Room, str]
+) -> Iterator[tuple[Room, tuple[float, float]]]:
+    """The middle of each box of a row."""
+    widths = [_LETTER * max(map(len, names[room].split("\n"))) + 28 for room in row]
+    aside = _ASIDE.get(row[0], 0.0) if len(row) == 1 else 0.0
+    x = (_WIDTH - sum(widths) - _GAP * (len(row) - 1)) / 2 + aside
+    for room, width in zip(row, widths, strict=True):
+        yield room, (x + width / 2, _ROW * (number + 0.5))
+        x += width + _GAP
 
 
-def _arrow(a: Box, b: Box) -> str:
-    """From the lower edge of `a` to the upper edge of `b`; around what lies straight below."""
-    y1, y2 = a.y + _BOX, b.y - 1
-    side = 0.0
-    if b.y - a.y > _ROW and abs(a.x - b.x) < 60:
-        side = 150.0 if a.x >= _WIDTH / 2 else -150.0
-    bend = (y2 - y1) / 2
-    path = f"M{a.x:.0f},{y1:.0f} C{a.x + side:.0f},{y1 + bend:.0f}"
-    path += f" {b.x + side:.0f},{y2 - bend:.0f} {b.x:.0f},{y2:.0f}"
-    return f'<path d="{path}" fill="none" stroke="#667" marker-end="url(#head)"/>'
-
-
-def _drawn(box: Box) -> Iterator[str]:
-    left, middle = box.x - box.width / 2, box.y + (18 if box.inside else 28)
-    yield (
-        f'<rect x="{left:.0f}" y="{box.y:.0f}" width="{box.width:.0f}" height="{_BOX}" rx="5"'
-        ' fill="#eef3fb" stroke="#345"/>'
-    )
-    yield f'<text x="{box.x:.0f}" y="{middle:.0f}" font-size="15">{box.room}</text>'
-    if box.inside:
-        yield (
-            f'<text x="{box.x:.0f}" y="{box.y + 37:.0f}" font-size="12" fill="#667">'
-            f"{box.inside}</text>"
-        )
-
-
-def packages(room: Room) -> str:
-    """The packages of a room, for its box."""
-    folder = ROOT / "svcd" / room
-    found = sorted(each.parent.name for each in folder.glob("*/__init__.py"))
-    return " · ".join(found)
+def _named(room: Room) -> str:
+    """A room and its packages, for its box."""
+    found = sorted(each.parent.name for each in (ROOT / "svcd" / room).glob("*/__init__.py"))
+    return "\n".join([room, *([" · ".join(found)] if found else [])])
 
 
 def drawn() -> str:
     """The picture of this tree."""
     rows = layers((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    return house(rows, imports(), {room: packages(room) for row in rows for room in row})
+    return house(rows, imports(), {room: _named(room) for row in rows for room in row})
 
 
 if __name__ == "__main__":
