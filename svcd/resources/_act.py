@@ -29,7 +29,7 @@ async def act(
     """
     if route.exists is not None:
         await route.exists(call, **values)
-    if body is not None:  # the connection may be lost since it has come
+    if body is not None:  # the connection may be lost since the body has arrived
         refuse_if_gone(body)
     call.query = route.spec.queries.read(
         call.request.args, route.version, call.request.requestHeaders

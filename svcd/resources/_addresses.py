@@ -35,8 +35,8 @@ class Addresses:
         """The address of the caller of `request`; "unix" for an unknown one behind a socket file.
 
         Each trusted proxy has appended the address of its own peer. So the search begins at the
-        connection, and ends at the first address that is no trusted proxy: what stands before it,
-        its owner may have invented.
+        connection, and ends at the first address that is no trusted proxy: its owner may have
+        invented the addresses before it.
         """
         peer = getattr(request.getClientAddress(), "host", None)
         known = UNIX if peer is None else _plain(str(peer))

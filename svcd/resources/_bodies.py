@@ -17,7 +17,7 @@ from twisted.internet.defer import Deferred
 PIECE_BYTES = 262_144
 """Size of one piece of a body; only the last piece is smaller."""
 _HIGH_BYTES = 2 * PIECE_BYTES
-"""An upload pauses its connection when it holds so many unread bytes."""
+"""An upload pauses its connection when it holds this many unread bytes."""
 
 
 class Disconnected(Exception):

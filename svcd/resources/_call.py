@@ -40,7 +40,7 @@ class Call:
     the token is checked. route: None before it is known. dry: only the plan is asked for. made: the
     id of the record that the handler has returned, else "". replayed: the answer is that of an
     earlier request with the same Idempotency-Key. own_id: svcd's id of the request; request_id: the
-    one that the caller sees, its own choice when it has sent one. timer: of the time limit.
+    id for the caller, who may have chosen it. timer: of the time limit.
     """
 
     __slots__ = (

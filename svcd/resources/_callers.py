@@ -1,4 +1,4 @@
-"""Who sends a request, and whether the caller may: the stages `authenticate` and `authorize`."""
+"""Identifies callers and checks their rights: the stages `authenticate` and `authorize`."""
 
 from __future__ import annotations
 

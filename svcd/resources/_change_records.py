@@ -85,7 +85,7 @@ def _text(change: Change, record: bytes) -> bytes:
 async def _records(
     tx: Tx, tenant_id: TenantId, kind: str, ids: Sequence[str], hides: bool
 ) -> Mapping[str, bytes]:
-    """The JSON objects of the interface by id; those that exist."""
+    """The JSON objects of the interface by id, without those of missing records."""
     match kind:
         case "clusters":
             return await _stored(tx.clusters, tenant_id, ids)
@@ -114,7 +114,7 @@ async def _records(
 
 
 def _typed(ids: Sequence[str]) -> Any:
-    """Ids of the kind that the family wants."""
+    """`ids` with the type of the family's ids."""
     return ids
 
 

@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from svcd.resources._site import ApiRequest, ApiSite
 
 _LINGER_S = 2.0
-"""How long a lingering close waits for the peer's end of stream."""
+"""Seconds that a lingering close waits for the peer's end of stream."""
 _FLUSH_S = 15.0
-"""A closing connection whose peer accepts no data for so long (or for the idle time) is aborted."""
+"""Seconds without accepted data (or the idle time) after which a closing connection is aborted."""
 _FIRST_S = 2.0
-"""How long a stop waits for the first request of a connection."""
+"""Seconds that a stop waits for the first request of a connection."""
 _MAX_REQUEST_LINE = 16_384
 """Bytes of a request line."""
 _MAX_LENGTH_DIGITS = 20

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-calls
-"""The sending of answers that the door has chosen: whole ones, downloads and streams."""
+"""Sends the answers of the door: whole answers, downloads and streams."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BODILESS: Final = (204, 304)
 
 
 def unless_known(request: Any, answer: Answer) -> Answer:
-    """`answer`, or a 304 when its ETag is one that the caller has sent."""
+    """`answer`, or a 304 when the caller has sent its ETag."""
     tag = (answer.headers or {}).get("ETag")
     known = request.requestHeaders.getRawHeaders(b"If-None-Match") if tag else None
     if tag is None or not known or request.method not in (b"GET", b"HEAD"):
@@ -132,7 +132,7 @@ class Delivery:
             return
         kind = {"Content-Type": stream.content_type.decode(), "X-Request-Id": call.request_id}
         _begin(request, 200, {**kind, **_LIVE})
-        if request.clientproto == b"HTTP/1.1":  # Twisted does not say it to HEAD
+        if request.clientproto == b"HTTP/1.1":  # Twisted sends no such header to HEAD
             request.setHeader(b"Transfer-Encoding", b"chunked")
         request.write(b"")  # sends the headers
         if request.method == b"HEAD":

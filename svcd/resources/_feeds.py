@@ -40,20 +40,20 @@ HEARTBEAT_S: Final = 15.0
 _TICK_S: Final = 5.0
 """Time between two checks of a watcher's token, and between two looks whether it reads."""
 _STALL_S: Final = 60.0
-"""A watcher that reads nothing for so long is dropped."""
+"""Seconds after which a watcher that reads nothing is dropped."""
 _UNCHECKED_S: Final = 60.0
-"""How long a watcher goes on while the identity service cannot check its token."""
+"""Seconds that a watcher stays while the identity service cannot check its token."""
 _ROWS: Final = 500
 """Most changes of one read for one cursor."""
 _TURN_BYTES: Final = 4 << 20
-"""A read for all cursors ends after about so many bytes; the next read continues."""
+"""A read for all cursors ends after about this many bytes; the next read continues."""
 _CURSORS: Final = 32
-"""Most cursors of one read; the others wait for the next one."""
+"""Most cursors of one read; the others wait for the next read."""
 _AT_ONCE: Final = 8
 _BACKOFF: Final = Backoff(first_s=0.5, most_s=5.0)
-"""After a read that failed, as when the database is away."""
+"""Waits after failed reads, for example while the database is unreachable."""
 _OLDEST_S: Final = 24 * 3600
-"""Age from which a cursor is refused."""
+"""Age in seconds from which svcd refuses a cursor."""
 _UNUSABLE: Final = Cursor(epoch="", made_s=0, since="")
 
 Access: TypeAlias = Callable[[], Awaitable[bool]]
@@ -65,7 +65,7 @@ Raises Unauthorized, Forbidden, ServiceUnavailable.
 
 @frozen
 class View:
-    """What a watcher sees. hides: credentials are masked."""
+    """The changes that a watcher sees. hides: credentials are masked."""
 
     hides: bool
     kinds: frozenset[str]
@@ -74,8 +74,8 @@ class View:
 class Watcher:
     """One caller that watches.
 
-    cursor: the place after what it was sent; None: it begins now. checked_at: when its token was
-    valid. paused_at: since when it does not read, else None.
+    cursor: the place after the last sent change; None: it begins now. checked_at: the last time at
+    which its token was valid. paused_at: begin of the time without reads, else None.
     """
 
     __slots__ = ("access", "checked_at", "cursor", "outlet", "paused_at", "view")
@@ -111,9 +111,9 @@ class _Feed:
         return groups
 
     def move(self, watcher: Watcher, cursor: Cursor) -> None:
-        """`watcher` is served up to `cursor`."""
+        """Note that `watcher` has got the changes up to `cursor`."""
         watcher.cursor = cursor
-        if watcher in self.queue:  # else it has left
+        if watcher in self.queue:  # a watcher that has left is not in the queue
             del self.queue[watcher]
             self.queue[watcher] = None
 
@@ -154,7 +154,7 @@ class Feeds:
             )
 
     def cursor_of(self, text: str) -> Cursor:
-        """The cursor that a caller has sent; one of no database when it cannot be used."""
+        """The cursor that a caller has sent; an unusable cursor is made one of no database."""
         cursor = Cursor.parse(text)
         if cursor is None or cursor.made_s < self._clock.seconds() - _OLDEST_S:
             return _UNUSABLE
@@ -224,9 +224,9 @@ class Feeds:
         hides: Iterable[bool],
         now_s: float,
     ) -> tuple[Cursor, Mapping[Cursor, Changes | None], Mapping[bool, Rendered]]:
-        """The cursor of now, the changes after each cursor, and their JSON by class.
+        """The present cursor, the changes after each cursor, and their JSON by class.
 
-        The changes are None for a cursor that is not usable, and missing for one without room.
+        The changes are None for an unusable cursor, and missing for a cursor beyond the bytes.
         """
 
         async def read(
@@ -318,10 +318,10 @@ def _deliver(
     parts: Mapping[Cursor, Changes | None],
     texts: Mapping[bool, Rendered],
 ) -> bool:
-    """Send the watchers `asked` what was read, and move them to their next cursors.
+    """Send the changes of a read to the watchers `asked`, and move them to their next cursors.
 
-    Those without room in the read, or whose roles have changed since it began, keep their cursors
-    and come first in the next one. Returns whether a watcher has more to read.
+    Watchers beyond the bytes of the read, or whose roles have changed since it began, keep their
+    cursors and come first in the next read. Returns whether a watcher has more to read.
     """
     behind = False
     for cursor, group in asked.items():
@@ -357,7 +357,7 @@ def _id(cursor: Cursor | None) -> bytes:
 def _piece(
     start: Cursor | None, part: Changes | None, here: Cursor, texts: Rendered, view: View
 ) -> bytes | None:
-    """What a watcher at `start` gets for the changes `part`; None when `view` shows none."""
+    """The bytes for a watcher at `start` about the changes `part`; None when `view` shows none."""
     if start is None:
         return _frame("hello", {}, here)
     if part is None:

@@ -1,4 +1,4 @@
-"""Requests with an Idempotency-Key at the door: who acts, and who gets an earlier answer.
+"""Requests with an Idempotency-Key at the door: one acts, a repetition gets the earlier answer.
 
 The command of the request that acts keeps its answer, in the transaction of its record.
 """
@@ -27,7 +27,7 @@ class Kept:
 
 
 def keyed(call: Call, route: Route, values: Mapping[str, str], now: float) -> KeyedRequest | None:
-    """The request with its Idempotency-Key; None without one, and where there is nothing to keep.
+    """The request with its Idempotency-Key; None without a key, and where svcd keeps no answer.
 
     now: epoch seconds. Raises ValidationError.
     """
@@ -53,7 +53,7 @@ def keyed(call: Call, route: Route, values: Mapping[str, str], now: float) -> Ke
 
 
 async def once(store: Store, keyed: KeyedRequest, act: Callable[[], Awaitable[T]]) -> T | Kept:
-    """The result of `act`; the first answer when another request has the key.
+    """The result of `act`, or the kept answer when another request has used the key.
 
     A request that fails looks again: a twin of it may have succeeded meanwhile, or its own
     commit, whose answer was lost. When it cannot look, it does not blame the caller: a name that is

@@ -28,7 +28,7 @@ ROWS: Final = 128
 _MOST_ROWS: Final = 2048
 """Rows of a later part of stored JSON; the store bounds its bytes."""
 _MOST_BYTES: Final = 64 << 20
-"""Bytes of all lists that are being read. When there are more, only the oldest list goes on."""
+"""Bytes of all lists that are being read. Above them svcd finishes only the oldest list."""
 
 
 class Lists:
@@ -69,8 +69,8 @@ class Lists:
 
 
 class Reading:
-    """One list of one caller. All methods raise Disconnected, and ServiceUnavailable when other
-    lists fill the memory: the list that began first goes on to its end.
+    """One list of one caller. All methods raise Disconnected, and ServiceUnavailable when the
+    lists exceed `_MOST_BYTES`, except for the list that began first.
 
     found: the JSON objects so far, in pieces; joined by commas they form the items.
     """
@@ -119,7 +119,7 @@ class Reading:
     ) -> AsyncIterator[Sequence[R]]:
         """The records of a page, in parts.
 
-        A part takes ten times as long as stored JSON, so the first one waits for others too.
+        A part takes ten times as long as stored JSON, so also the first part waits for its turn.
         """
         if self._slices.busy:
             await self._slices.turn()
@@ -165,12 +165,12 @@ def items(views: Sequence[View]) -> bytes:
 
 
 def rows_of(page: Page, rows: int) -> int:
-    """How many rows the next part of `page` may have, `rows` at most."""
+    """The number of rows that the next part of `page` may have, `rows` at most."""
     return rows if page.limit is None else min(rows, page.limit)
 
 
 def rest_of(page: Page, got: int, last: Place | None) -> Page | None:
-    """What is left of `page` after a part of `got` rows; None when there are no more.
+    """The rest of `page` after a part of `got` rows; None when there are no more rows.
 
     last: the place of the part's last row; None when it had fewer rows.
     """

@@ -28,7 +28,7 @@ def accepts_json(accept: bytes) -> bool:
 
 @lru_cache(maxsize=256)
 def takes_gzip(accept: bytes) -> bool:
-    """Whether an `Accept-Encoding` header names gzip; without one it does not."""
+    """Whether an `Accept-Encoding` header names gzip; "" does not."""
     return any(word in ("gzip", "x-gzip") and quality > 0.0 for word, quality in _weighed(accept))
 
 
@@ -49,7 +49,7 @@ def _weighed(header: bytes) -> Iterator[tuple[str, float]]:
 
 @lru_cache(maxsize=256)
 def is_identity(content_encoding: bytes) -> bool:
-    """Whether a `Content-Encoding` says that the body is what it is; so does an empty one."""
+    """Whether a `Content-Encoding` means an unchanged body, as an empty header does."""
     return all(word in ("", "identity") for word, _ in _weighed(content_encoding))
 
 

@@ -1,4 +1,4 @@
-"""Where the path of a request leads: the stage before the token is checked, and the one after."""
+"""Finds the route of a path: a stage before the check of the token, and a stage after it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f]")
 
 @frozen
 class Target:
-    """What a path leads to.
+    """The routes and values of a path.
 
     tenant: of the path, None without one. pattern: of the routes. routes: by their methods; empty
     for an unknown path, and for one with a malformed value. values: of the other names in the path.

@@ -18,7 +18,7 @@ from svcd.settings import Settings
 
 
 class Needs(Enum):
-    """What a route needs of its caller. The value is the word in the printed table.
+    """The rights that a route needs. The value is the word in the printed table.
 
     OPEN: no token and no tenant. READ: a role of `auth.read_roles`. WRITE: a role of
     `auth.write_roles`; that is every change, also of the state that svcd has read from an engine.

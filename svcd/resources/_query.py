@@ -26,7 +26,7 @@ MOST_WAIT_S: Final = 60
 """Largest value of `?wait`."""
 
 _LIKENESS: Final = 0.75
-"""A name that is at least so similar to a known name counts as misspelled."""
+"""From this similarity to a known name on, a name counts as misspelled (0 to 1)."""
 _MOST_CHECKED: Final = 20
 """Query parameters that are checked for misspelling, per request."""
 _NO_LETTERS: Final = re.compile("[^a-z]+")

@@ -207,7 +207,7 @@ class Rest(Routed[Route]):
         if not target.is_open:
             await self._callers.authenticate(call, target.tenant)
         route = route_at(target, call.request)
-        if isinstance(route, Answer):  # to OPTIONS
+        if isinstance(route, Answer):  # the answer to OPTIONS
             return route
         call.route = route
         self._callers.authorize(call, route)
@@ -264,7 +264,7 @@ class Rest(Routed[Route]):
             return
         if status in REFUSALS:
             audit.refusal(record_of(call, status, self._options.addresses))
-        elif not 400 <= status < 500:  # a wrong request has changed nothing
+        elif not 400 <= status < 500:  # a refused request has changed nothing
             audit.change(record_of(call, status, self._options.addresses))
 
     def _fail(self, call: Call, error: BaseException) -> None:
@@ -305,7 +305,7 @@ class Rest(Routed[Route]):
 
 
 def _given_id(request: Any) -> str:
-    """The id that the caller has chosen for `request`; "" without a usable one."""
+    """The id that the caller has chosen for `request`; "" without a usable id."""
     given = request.requestHeaders.getRawHeaders(b"X-Request-Id")
     text: str = given[0].decode("latin-1") if given else ""
     return text if _SANE_ID.match(text) else ""

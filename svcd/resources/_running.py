@@ -1,4 +1,4 @@
-"""What the door still has open: a drain waits for its end."""
+"""Counts the open connections and answers of the door: a drain waits for their end."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class Running:
         self._idle: list[Deferred[None]] = []
 
     def begun(self) -> None:
-        """One more runs."""
+        """Count a connection, or a handler, that begins."""
         self._count += 1
 
     def ended(self) -> None:
-        """One of them has ended."""
+        """Count the end of one."""
         self._count -= 1
         if not self._count:
             idle, self._idle = self._idle, []

@@ -1,6 +1,6 @@
-"""Requests that wait for something newer (`?wait=S`): each ends with it, or after S seconds.
+"""Requests that wait for a change (`?wait=S`): the answer comes with it, or after S seconds.
 
-A drain ends all waits early, with what there is. A wait ends when its caller disconnects. The
+A drain ends all waits early, with the present result. A wait ends when its caller disconnects. The
 door's time limit for a request begins after the longest wait.
 """
 
@@ -23,13 +23,13 @@ T = TypeVar("T")
 MOST: Final = 200
 """Requests of one tenant that wait at the same time."""
 LOOK_S: Final = 10.0
-"""Time between two looks when no change is announced: an announcement may be lost."""
+"""Seconds between two reads without an announced change: an announcement may be lost."""
 _CALM_S: Final = 0.05
-"""Time from a change to the look: one look is for all changes of this time."""
+"""Seconds from a change to the read: one read is for all changes of this time."""
 
 
 class _Wait:
-    """One waiting request. over: it must be answered now."""
+    """One waiting request. over: svcd must answer it now."""
 
     def __init__(self, clock: IReactorTime) -> None:
         self.over = False
@@ -38,11 +38,11 @@ class _Wait:
         self._timer: IDelayedCall | None = None
 
     def change(self) -> None:
-        """Something of the tenant has changed: look soon."""
+        """A record of the tenant has changed: read soon."""
         self._ring_in(_CALM_S)
 
     def end(self) -> None:
-        """End the pause, and make it the last one."""
+        """End the pause, and allow no further one."""
         self.over = True
         self._ring()
 
@@ -94,10 +94,10 @@ class Waits:
     async def newer(
         self, call: Call, read: Callable[[], Awaitable[tuple[bool, T]]], look_s: float = LOOK_S
     ) -> T:
-        """The result of `read` when it has something newer, or after the seconds of `?wait`.
+        """The result of `read` when it is newer, or after the seconds of `?wait`.
 
-        read: answers whether its result has something newer, and the result. It is called once, and
-        while the request waits after changes of the tenant's rows and every `look_s` seconds.
+        read: returns whether its result is newer than the caller's, and the result. It is called
+        once, then after changes of the tenant's rows and every `look_s` seconds.
         Raises ServiceUnavailable when too many requests of the tenant wait, and Disconnected.
         """
         seconds = call.query["wait"] or 0

@@ -1,4 +1,4 @@
-"""What clusters can be made of in the cloud of the caller, and the project's quotas (additive).
+"""The flavors, images, networks and keys for clusters in the caller's cloud, and quotas (additive).
 
 Note: no answer is kept. A quota that is some seconds old would contradict the cluster that a user
 has just made. Requests of one caller that arrive together share one reading, which begins after all
@@ -31,7 +31,7 @@ from svcd.runtime.coalesce import Coalescer
 from svcd.runtime.tasks import gather, with_deadline
 
 _PART_S: Final = 15.0
-"""A part that takes longer has failed; the others are answered."""
+"""Seconds for the read of a part. The answer names a later part in `failed`."""
 _MOST: Final = 1000
 """Entries of a list in the answer."""
 _LOGIN: Final = "os_admin_user"
@@ -87,7 +87,7 @@ class CloudOffers:
 
 
 def offer(found: Mapping[str, Any], errors: Mapping[str, BaseException]) -> CloudOffer:
-    """The answer of the parts that were read, and the errors of the others. Pure.
+    """The answer with the parts that svcd could read, and the errors of the others. Pure.
 
     Flavors come with the smallest memory first, networks of machines before pools. Raises an error
     that is a bug.

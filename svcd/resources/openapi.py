@@ -329,7 +329,7 @@ def _success(route: Route, by_class: Mapping[type, Json]) -> Json:
 
 
 def _schema_of(media: str) -> Json:
-    """The schema of a body of which only the media type is known."""
+    """The schema of a body with a media type and no shape."""
     if media == "application/json":
         return {"type": "object"}
     return {"type": "string"} if media.startswith("text/") else _BYTES
@@ -370,7 +370,7 @@ def _refusal(raised: Sequence[type[SvcdError]]) -> Json:
 
 
 def _meaning(error: type[SvcdError]) -> str:
-    """What an error says; a class without a docstring has that of its parent."""
+    """The meaning of an error: the docstring of its class, or of the parent."""
     text = inspect.getdoc(error) if error.__doc__ or error.__base__ is not SvcdError else None
     return _words(text) if text else f"{HTTPStatus(error.status).phrase.capitalize()}."
 

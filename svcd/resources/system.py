@@ -16,7 +16,7 @@ from svcd.resources.dependencies import ApiServices
 from svcd.runtime import metrics
 
 _RENDER_S = 1.0
-"""Rendering the metrics takes some 20 ms, and needs no token: so at most once in this time."""
+"""Rendering the metrics takes some 20 ms, and needs no token: once in these seconds at most."""
 
 
 class System:
@@ -74,6 +74,7 @@ class Telemetry:
         if self._clock.seconds() - self._rendered[0] >= _RENDER_S:
             await self._metrics.refresh()
             now = self._clock.seconds()
-            if now - self._rendered[0] >= _RENDER_S:  # no other reader has rendered meanwhile
+            # unless another reader has rendered the metrics meanwhile
+            if now - self._rendered[0] >= _RENDER_S:
                 self._rendered = now, self._metrics.exposition()
         return Answer(200, self._rendered[1], metrics.CONTENT_TYPE.encode())

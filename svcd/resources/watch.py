@@ -75,7 +75,7 @@ class Watch:
 
 
 def kinds_of(given: Sequence[str]) -> frozenset[str]:
-    """The kinds of `kinds` parameters; all without one. Raises ValidationError."""
+    """The kinds that `kinds` parameters name, else all kinds. Raises ValidationError."""
     names = [name.strip() for text in given for name in text.split(",") if name.strip()]
     unknown = [name for name in names if name not in KINDS]
     if unknown:
