@@ -51,7 +51,7 @@ class Endpoint:
     """A rule of a Klein app.
 
     app: bound to the object that has the handler. endpoint: name of the handler there. methods:
-    with HEAD where they have GET. method: the first of them. names: names of the rule's variables.
+    with HEAD if GET is one of them. method: the first method. names: names of the rule's variables.
     run: `run(call, **values)` is the handler's result, or a Deferred of it for a coroutine.
     """
 
