@@ -34,11 +34,11 @@ STDOUT: Final = "-"
 OFF: Final = "off"
 """The value of `log.audit` for no audit log."""
 MOST_REFUSALS: Final = 20
-"""Refusals without a user that are written in one second, and as many with one."""
+"""Refusals without a user that svcd writes in one second, and as many with a user."""
 MOST_OF_ONE: Final = 5
-"""Refusals of one user in one project that are written in one second."""
+"""Refusals of one user in one project that svcd writes in one second."""
 _OLDER_FILES: Final = 9
-"""Full files that are kept: NAME.1 is the newest of them."""
+"""Full files that svcd keeps: NAME.1 is the newest."""
 
 
 class AuditError(Exception):
@@ -99,7 +99,7 @@ class _Budget:
         self.left_out = 0
 
     def spend(self, second: int, who: str) -> bool:
-        """Whether the refusal of `who` is written."""
+        """Whether svcd writes the refusal of `who`."""
         if second != self._second:
             self._second, self._spent = second, {}
         spent = self._spent.get(who, 0)

@@ -37,7 +37,7 @@ STEER: Final = 0.01
 _JUMP_S: Final = 2.0
 """A smaller jump of the wall clock is not logged."""
 _FEW: Final = 50
-"""So many cancelled calls may stay in a virtual clock until their time."""
+"""Number of cancelled calls that may stay in a virtual clock until their time."""
 _BATCH_LIMIT = 1_000_000
 """Most calls in one `VirtualClock.advance`: a call that repeats without delay must not hang it."""
 

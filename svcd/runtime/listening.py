@@ -57,7 +57,7 @@ def description(text: str) -> str:
 
 
 def malformed(text: str) -> str:
-    """Why `text` cannot be an endpoint, and what to write; "" when it may be one, or is empty."""
+    """The reason why `text` is no endpoint, with the remedy; "" for an endpoint or no text."""
     kind = text.partition(":")[0]
     if _NO_KIND.fullmatch(text):
         host, _, port = text.rpartition(":")

@@ -31,7 +31,7 @@ _LABELS = ["route", "method"]
 
 
 class _Reading(Collector):
-    """Families that are made when the metrics are read."""
+    """Families that svcd makes at each read of the metrics."""
 
     def __init__(self, read: Callable[[], Iterable[Metric]]) -> None:
         self._read = read
@@ -199,7 +199,7 @@ class Metrics:
 
 
 def _build_info(more: Mapping[str, str]) -> Metric:
-    """What runs here; the value is always 1."""
+    """The version and build of this process; the value is always 1."""
     from importlib import metadata  # here: only a process shows it
 
     labels = {

@@ -24,7 +24,7 @@ MACHINES = 4096
 """Most file descriptors of the SSH servers of the embedded cloud's machines, beside `OWN`."""
 
 _ENOUGH = 1000
-"""Connections that are enough when the settings do not ask for a number."""
+"""Number of connections below which svcd warns when the settings ask for no number."""
 
 
 def for_machines() -> int:

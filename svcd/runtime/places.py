@@ -1,10 +1,10 @@
 """Places for connections, calls and work: one bound for all tenants, and a share of it for each.
 
 Note: shares. Peers that do not answer keep their places in use. So a tenant gets another place only
-while it uses fewer than are left for all. One such tenant uses half of them at most, a second one a
-quarter, and so on. Where the owner of a place is a cluster of a tenant, the cluster gets another
-place only while it uses fewer than are left for its tenant: those left for all, less those that the
-tenant uses. One such cluster uses a third of all places at most.
+while it uses fewer places than are left for all. One such tenant uses half of them at most, a
+second one a quarter, and so on. Where the owner of a place is a cluster of a tenant, the cluster
+gets another place only while it uses fewer than are left for its tenant: those left for all, less
+those that the tenant uses. One such cluster uses a third of all places at most.
 
 Note: the queue. Callers without a place wait in one queue: the tenants take turns, the clusters of
 one tenant take turns, and the callers of one owner come in their order. Callers of the same thing

@@ -67,7 +67,7 @@ def check(settings: Settings) -> None:
 
 
 def open_without_login(settings: Settings) -> str:
-    """Whom `auth.mode=none` lets in besides the users of this machine; "" when there are none.
+    """The callers that `auth.mode=none` admits besides the users of this machine, or "".
 
     An identity service on a loopback address counts as a development cloud.
     """

@@ -42,7 +42,7 @@ class SameOrigin:
         return cls(None if any_host else hosts)
 
     def fault(self, headers: Headers, check_host: bool = True, is_page: bool = False) -> str:
-        """Why the request is refused, and the setting that would let it pass; "" for a good one.
+        """The reason for a refusal, with the setting that would admit the request, or "".
 
         check_host: False for a request that came through no listener. is_page: what is asked for
         is a page without data and without effect, to which a link of any site may lead.
@@ -64,7 +64,7 @@ class SameOrigin:
                     f"the request comes from a web page of {_quoted(origin)}: a browser may send"
                     " requests only from pages of this server; add the page's host to server.hosts"
                 )
-            ours = (*ours, b"same-site")  # a page of a host of server.hosts
+            ours = (*ours, b"same-site")  # server.hosts admits pages of the same site
         if headers.hasHeader(b"Sec-Fetch-Site"):
             site = headers.getRawHeaders(b"Sec-Fetch-Site", _NONE)[-1].strip().lower()
             if site not in ours and not (is_page and _is_link(headers)):

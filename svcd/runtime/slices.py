@@ -22,8 +22,8 @@ T = TypeVar("T")
 SLICE_S: Final = 0.0025
 """Time in one turn after which the rest of the work waits, while other work takes little."""
 _SHARE: Final = 1 / 3
-"""Of the time that the other work of the last turn took: a quarter of a busy turn is for slices,
-up to `_MOST_S`."""
+"""Fraction of the time of the other work in the last turn: a slice may take so long, up to
+`_MOST_S`. So a quarter of a busy turn is for slices."""
 _MOST_S: Final = 0.05
 """Longest slice."""
 

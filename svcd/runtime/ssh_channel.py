@@ -73,13 +73,13 @@ class ChannelTransport(channel.SSHChannel):
         self._protocol: IProtocol | None = None
         self._end: Exception | None = None  # the reason, once the channel has begun to end
         self._over = False  # the protocol knows the end
-        # to the peer
+        # bytes to the peer
         self._unsent: deque[memoryview] = deque()
         self._producer: Any = None
         self._held_back = False
         self._no_more = False
         self._sent_eof = False
-        # from the peer
+        # bytes from the peer
         self._paused = False
         self._unread: deque[bytes] = deque()
         self._got_eof = False
@@ -204,7 +204,7 @@ class ChannelTransport(channel.SSHChannel):
         self._clock.callLater(0, self._deliver_unread)
 
     def closeReceived(self) -> None:
-        if not self.localClosed:  # else it is the answer to our CLOSE
+        if not self.localClosed:  # after our own CLOSE this is its answer
             self._unsent.clear()
             self._end = ConnectionDone()
             self.conn.sendClose(self)

@@ -82,7 +82,7 @@ class StateFolder:
         try:
             boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
         except OSError:
-            boot = uuid.uuid4().hex  # then each process has a name of its own
+            boot = uuid.uuid4().hex  # without a boot id each process has a name of its own
         lock = os.fstat(self._lock)
         text = f"{boot.strip()} {lock.st_dev} {lock.st_ino}"
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -124,7 +124,7 @@ class StateFolder:
 
 
 def hold_database(path: Path) -> Callable[[], None]:
-    """Take a SQLite database for this process alone; returns what gives it up.
+    """Lock a SQLite database for this process alone; returns the function that unlocks it.
 
     Two daemons on one database would both do all of its work. The lock is on a file beside the
     database: a restore replaces the file of the database itself, and SQLite has locks on it.

@@ -17,9 +17,9 @@ from twisted.logger import Logger
 log = Logger()
 
 _LEAST_WATCHDOG_S: Final = 3.0
-"""A shorter watchdog would end a daemon whose beat of one second comes a little late."""
+"""Seconds. A shorter watchdog would end a daemon whose beat of one second is a little late."""
 _MOST_DIGITS: Final = 20
-"""Those of the largest time that the manager can write."""
+"""Digits of the largest time that the manager can write."""
 
 
 class ServiceManager:

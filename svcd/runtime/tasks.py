@@ -36,7 +36,7 @@ log = Logger()
 STOP_S = 15.0
 """Longest wait for cancelled work at a stop: work that does not end must not keep the process."""
 _MOST_NAMED: Final = 10
-"""Runs that the log names of those that do not end at a stop."""
+"""Runs without an end at a stop that the log names."""
 _AGAIN: Final = Backoff(first_s=1.0, most_s=60.0)
 """Waits of `KeyedTasks` after failures."""
 

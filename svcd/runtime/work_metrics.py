@@ -1,8 +1,8 @@
 """The metrics of the work: clusters, executions, and calls to the cloud.
 
-What this daemon did since its start is counted where it is written. How many clusters and
-executions there are now is counted in the database, by indexes, at most once in `_FRESH_S`, and
-only when the metrics are read.
+The writers of rows count the work of this daemon since its start. The database counts its present
+clusters and executions by indexes, at most once in `_FRESH_S`, and only when a reader asks for the
+metrics.
 
 Note: a database that does not answer. The counts then disappear instead of showing old numbers, and
 `svcd_work_counted` is 0. The reader of the metrics waits for the database for `_PATIENCE_S` at
@@ -33,7 +33,7 @@ from svcd.runtime.tasks import DeadlineExceeded, with_deadline
 log = Logger()
 
 _FRESH_S: Final = 10.0
-"""Age at which the counts of the database are read again."""
+"""Age in seconds at which svcd reads the counts of the database again."""
 _PATIENCE_S: Final = 2.0
 """Longest wait of a reader of the metrics for the database."""
 _CALL_BOUNDS_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -149,14 +149,14 @@ class WorkMetrics(Collector):
 
 @frozen
 class _Counted:
-    """clusters, executions: see StatusFigures; the executions are those that have not ended."""
+    """clusters, executions: see StatusFigures; executions: only those without an end."""
 
     clusters: StatusFigures
     executions: StatusFigures
 
 
 class Census(Collector):
-    """How many clusters and executions the database has now, and the age of unsettled work."""
+    """The numbers of clusters and executions in the database, and the age of unsettled work."""
 
     def __init__(self, store: Store, clock: IReactorTime) -> None:
         self._store = store
