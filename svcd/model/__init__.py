@@ -1,1 +1,1 @@
-"""Frozen records of svcd's data, and their shapes on the wire. Pure: no I/O."""
+"""The records of svcd's data (frozen), and their shapes on the wire. Pure: no I/O."""

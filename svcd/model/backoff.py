@@ -1,4 +1,4 @@
-"""How long to wait before the next try. Pure."""
+"""The waits between the tries of repeated work. Pure."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ KINDS: Final[Mapping[str, str]] = {
     "jobs": "job",
     "job_executions": "job_execution",
 }
-"""Each kind of change -> the word for one of it."""
+"""Kind of change (plural) -> its word in the singular."""
 
 _LONGEST: Final = 15_000
 """Characters of a cursor; the request line has no room for more."""
@@ -60,7 +60,7 @@ class Cursor:
 
     epoch: of the database. made_s: when `since` was the newest position (epoch seconds). since: the
     position after which changes follow. until, after: the reader has read the changes between
-    `since` and `until` up to the key `after`; empty when there is no such rest.
+    `since` and `until` up to the key `after`; both are empty when it has read all of them.
     """
 
     epoch: str
@@ -95,7 +95,7 @@ class Cursor:
         if after is not None:
             number, kind, id_ = after
             if not (0 <= number < 1 << 63 and kind in KINDS and id_.isprintable()):
-                return None  # PostgreSQL refuses a NUL, and so the read for all watchers
+                return None  # PostgreSQL refuses a NUL: the read for all watchers would fail
         return cls(epoch=epoch, made_s=made_s, since=since, until=until, after=after)
 
 

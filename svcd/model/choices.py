@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 _MOST_NAMED = 10
 """Most names in a list for people."""
 _MOST_COMPARED = 60
-"""Most characters of a wrong name that are compared: its sender must not choose the cost."""
+"""Most characters of a wrong name in a comparison: its sender must not choose the cost."""
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:

@@ -1,4 +1,4 @@
-"""Records of things in a cloud, with the fields that svcd uses. Source: the OpenStack APIs."""
+"""Records of resources in a cloud, with the fields that svcd uses. Source: the OpenStack APIs."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Project:
 class LoggedIn:
     """A user who has logged in with a password.
 
-    expires_at: epoch seconds. projects: all in which the user has a role. project: the one of the
-    token; None: the token is for none yet.
+    expires_at: epoch seconds. projects: all in which the user has a role. project: of the token;
+    None: the token has no project yet.
     """
 
     token: Secret

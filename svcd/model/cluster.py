@@ -167,7 +167,7 @@ class Cluster:
     emptied: a deletion has found nothing left in the cloud except the trust, which it deletes last.
     status_since: when `status` was last changed (every status has a deadline).
     unwell: the faults that health checks have found; None without faults.
-    accepted_at: when the newest request was accepted; None for the first one (`created_at`).
+    accepted_at: when the newest request was accepted; None: the request of `created_at`.
     """
 
     id: ClusterId
@@ -219,7 +219,7 @@ class Cluster:
 
     @property
     def size(self) -> int:
-        """How many instances the node groups are to have, all together."""
+        """The sum of the desired sizes of the node groups."""
         return sum(group.count for group in self.node_groups)
 
     def own_user(self, instance: Instance) -> str:

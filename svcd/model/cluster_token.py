@@ -1,4 +1,4 @@
-"""The token of a cluster: the password of those of its daemons that take one. Pure.
+"""The token of a cluster: the password of its daemons, where they take one. Pure.
 
 Note: where the token is. svcd stores none. It derives the token from the key that seals stored
 secrets and from the ids of project and cluster, so the token stays the same for the cluster's life,
@@ -47,7 +47,8 @@ class ClusterTokens:
 
         text: as stored. Only ids and links are decoded, and only if a cluster has such a link.
         """
-        if b";" not in text or _IN_LINK.encode() not in text:  # one byte takes a tenth of the time
+        # the search for one byte takes a tenth of the time
+        if b";" not in text or _IN_LINK.encode() not in text:
             return text
         clusters = _CLUSTERS.decode(b"[%b]" % text)
         for cluster in clusters:

@@ -54,7 +54,7 @@ class ConnectRules:
         )
 
     def refusal(self, address: str, port: int, is_own: bool) -> str:
-        """Why svcd does not connect to the SSH server there, with the setting; "" when it may.
+        """The reason, with the setting, why svcd must not connect to an SSH server, or "".
 
         is_own: whether the address belongs to svcd's own host. Such an address, and one of a
         special kind, needs a network in `cloud.machine_cidrs` that holds nothing else.

@@ -95,7 +95,8 @@ def _check_events(yaml: Any, text: str, loader: Any) -> None:
     depth = nodes = 0
     for event in yaml.parse(text, loader):
         if isinstance(event, yaml.AliasEvent):
-            raise yaml.YAMLError("aliases are not allowed")  # a small file could grow without end
+            # by aliases a small file could grow without end
+            raise yaml.YAMLError("aliases are not allowed")
         if isinstance(event, yaml.NodeEvent):
             nodes += 1
         if isinstance(event, yaml.CollectionStartEvent):

@@ -100,7 +100,7 @@ class Record:
 
     @property
     def held(self) -> Action | None:
-        """The action that the engine tries again and again to start or to end."""
+        """The action whose start or end the engine repeats."""
         retried = (a for a in self.actions if a.status in _RETRIED)
         return self.gave_up or next(retried, None)
 
@@ -123,7 +123,7 @@ class Record:
 
     @property
     def failed(self) -> Action | None:
-        """The first action that went wrong; control nodes do not count."""
+        """The first action that failed; control nodes do not count."""
         work = (a for a in self.actions if not a.is_control)
         return next((a for a in work if a.status in _WRONG), None)
 

@@ -10,16 +10,16 @@ from attrs import field, frozen
 from svcd.model.ids import ExecutionId
 
 HEAD_BYTES: Final = 262_144
-"""The first so many bytes of the text are kept."""
+"""Number of first bytes of the text that svcd keeps."""
 TAIL_BYTES: Final = 786_432
-"""The last so many bytes of the text are kept."""
+"""Number of last bytes of the text that svcd keeps."""
 
 
 @frozen(kw_only=True)
 class FileEnds:
     """The beginning and the end of a peer's file: no peer answers the middle of one.
 
-    tail: its last bytes, or all of them. head: the first bytes of a file that has more than that.
+    tail: the last bytes, or all. head: the first bytes, if the file is longer than the tail.
     size: the bytes of the whole file.
     """
 
@@ -40,7 +40,7 @@ class FileEnds:
 class ReadFile:
     """A file of an execution, as it was read. title: step, program and file, or `engine`.
 
-    id: a file that is begun anew has the same title and another id.
+    id: distinguishes files with one title, for example of a program that was started again.
     """
 
     title: str
@@ -86,8 +86,8 @@ class ExecutionLog:
 class LogPart:
     """The text from some offset on, with a line in place of bytes that are not kept.
 
-    start, end, complete, gap: of the whole text, see `ExecutionLog`. left_out: lines that a caller
-    who asks for the lines of programs does not get.
+    start, end, complete, gap: of the whole text, see `ExecutionLog`. left_out: number of lines that
+    the lines of programs leave out.
     """
 
     start: int

@@ -1,4 +1,4 @@
-"""How a job execution ended, in words that do not need the engine's meaning of `KILLED`. Pure.
+"""The outcome of a job execution, in words without the engine's double meaning of `KILLED`. Pure.
 
 The engine calls a job KILLED when its program has failed, as when it was cancelled or killed.
 """

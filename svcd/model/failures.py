@@ -1,4 +1,4 @@
-"""Why things did not succeed: the one closed list, the meaning of each code, and remedies. Pure.
+"""Failure codes of clusters and jobs: the one closed list, with meanings and remedies. Pure.
 
 A failure quotes the words of the service or program first. A code has a remedy only when the code
 alone tells the cause, so that the remedy is right whenever svcd shows the code.
@@ -29,7 +29,7 @@ _BOTH: Final = (Of.CLUSTER, Of.EXECUTION)
 
 
 class Code(enum.StrEnum):
-    """The closed list; the order is that of a cluster's life and then of a job's.
+    """The closed list, in the order of a cluster's life and then of a job's.
 
     of: what can have failed with it. meaning: the event, one sentence. advice: the remedy, without
     a full stop; "": svcd does not know one.
@@ -84,7 +84,7 @@ class Code(enum.StrEnum):
     LEFTOVERS = ("LEFTOVERS", _CLUSTER,
         "svcd could not remove an object of the cluster from the cloud before the deadline.",
         "delete the cluster again; if the named objects cannot go, use force=true")
-    # its machines
+    # the machines of a cluster
     SSH_TIMEOUT = ("SSH_TIMEOUT", _CLUSTER,
         "svcd could not log in to a machine before the deadline of Preparing.")
     HOST_KEY_CHANGED = ("HOST_KEY_CHANGED", _CLUSTER,
@@ -151,7 +151,7 @@ class Code(enum.StrEnum):
         "The engine or the job could not reach the cluster's resource manager or name node.")
     NO_WORKERS = ("NO_WORKERS", _EXECUTION,
         "No machine of the cluster accepts work: the resource manager knows no healthy node.")
-    # running it
+    # running a job
     VARIABLE_UNKNOWN = ("VARIABLE_UNKNOWN", _EXECUTION,
         "A script of the job in Pig or SQL, or its configuration, names a variable without a "
         "value.",
@@ -234,7 +234,7 @@ class Code(enum.StrEnum):
     UNKNOWN = ("UNKNOWN", _EXECUTION,
         "The workflow engine ended the job without a reason.",
         "read the log of this job execution")
-    # anywhere
+    # faults of svcd itself
     INTERNAL = ("INTERNAL", _BOTH,
         "A defect of svcd or of a distribution stopped the work.",
         "report the defect to the operator of svcd, whose log has more")

@@ -2,8 +2,8 @@
 
 Note: untrusted answers. Machines of tenants may answer anything. Some values can be read by Python
 but not written again: halves of surrogate pairs become "?", and very long integers become floats.
-A text that is nested deeper than any answer of svcd is refused, and one with very many values: its
-size does not limit the time for it, because each of its values may have one byte.
+svcd refuses a text that is nested deeper than any answer of svcd, and a text with very many values:
+its size does not limit the time, because each value may have one byte.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def typed(body: bytes, decoder: msgspec.json.Decoder[T]) -> T | None:
     None for a text that is not of the type of `decoder`, and for any text that `loads` would
     refuse or mend: use `loads` then.
     """
-    # a value takes a byte at least
+    # a value takes at least one byte
     if len(body) > MOST_VALUES and _values(body) > MOST_VALUES:
         return None
     try:
@@ -66,7 +66,7 @@ def typed(body: bytes, decoder: msgspec.json.Decoder[T]) -> T | None:
 
 
 def _values(body: bytes) -> int:
-    """Brackets and commas of a text. One pass takes less than half of three that count."""
+    """The number of brackets and commas of a text. One pass: three would take twice as long."""
     return len(body.translate(None, _OTHERS))
 
 

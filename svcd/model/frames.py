@@ -1,4 +1,4 @@
-"""Lines of stacks, and which of them are of Java, the frameworks and svcd's image. Pure."""
+"""Recognises lines of stacks, and those of Java, the frameworks and svcd's image. Pure."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ FRAMEWORK: Final = re.compile(
     r"|\.\.\. \d{1,9} (?:more|common frames omitted)\Z)",
     re.ASCII,
 )
-"""A line of a stack that is no program's: a frame, or the number of frames told before."""
+"""A line of a stack that is not of a program: a frame, or the number of repeated frames."""
 FRAME: Final = re.compile(r"[ \t]+at [^\s(]{1,300}\(([\w$.-]{1,200}:\d{1,9})\)", re.ASCII)
 """A frame of Java with file and line, which the first group has."""

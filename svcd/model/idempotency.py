@@ -28,7 +28,7 @@ class KeyedRequest:
     """A request with a key, for `ports.KeptAnswerRows`.
 
     identity: project, user, route and key. content: path, query and body; it may hold secrets. at:
-    its time. since: an answer that is not younger has expired. hides: the caller's answers mask
+    its time. since: an answer of this time or before has expired. hides: the caller's answers mask
     credentials.
     """
 

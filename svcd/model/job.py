@@ -103,7 +103,7 @@ class JobBinary:
 
 
 class JobType(enum.StrEnum):
-    """The types of jobs. The cluster's distribution decides which of them it can run."""
+    """The types of jobs. The distribution of a cluster decides which types it can run."""
 
     PIG = "Pig"
     JAR = "Jar"
@@ -177,8 +177,8 @@ class Waiting:
 class Doubt:
     """The knowledge about a submit whose answer was lost (`Execution.submitting`).
 
-    denied_at: since when the engine answers that it does not know the job; None when it has not
-    answered since. fenced_at: when svcd removed the workflow definition, so that the submit can no
+    denied_at: begin of the time in which the engine denies the job; None: it has not answered since
+    the submit. fenced_at: when svcd removed the workflow definition, so that the submit can no
     longer succeed. watch_until: when svcd stops the search for the job of an execution that it has
     given up.
     """

@@ -28,7 +28,7 @@ class JobCredential:
     name: at the identity service (`ownership_tags.credential_name`), unique. cluster_id: of the
     execution, or its own id without a cluster; decides the lease. account: of the user to whom it
     belongs. made: None while its creation is not confirmed. asked_at: time of the first request.
-    again: svcd requested it before, without an answer. expires_at: its end.
+    again: an earlier request had no answer. expires_at: its end.
     due_at: time of the next check after the end of the execution. tries: number of failed
     deletions; trouble: reason of the last failure.
     """

@@ -1,4 +1,4 @@
-"""Which hosts are this machine alone."""
+"""Recognises hosts that are this machine alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ownership tags of svcd's things in a tenant's cloud: writes and reads them. Pure.
+"""The ownership tags of svcd's resources in a tenant's cloud: writes and reads them. Pure.
 
 | Thing | Ownership tag |
 |---|---|
@@ -44,7 +44,7 @@ _TRUST_END: Final = re.compile(r"21\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.000000Z")
 
 @frozen
 class Tag:
-    """The owner of a thing: its cluster, and the installation ("" when the tag has none)."""
+    """The owner of a resource: its cluster, and the installation ("" when the tag has none)."""
 
     cluster_id: str
     installation: str = ""

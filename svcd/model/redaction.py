@@ -4,8 +4,8 @@ A peer's refusal may quote a secret of the request, whole or truncated, in any o
 So each client removes the secrets that it has sent, before it truncates the text or strips its
 tags.
 
-Note: what is found. The functions find known secrets in each form that a text may contain. Of long
-secrets they also find pieces, because a peer may have truncated them. A secret with fewer than
+Note: forms and pieces. The functions find known secrets in each form that a text may contain. Of
+long secrets they also find pieces, because a peer may have truncated them. A secret with fewer than
 LEAST characters stays: removing it would replace half of the text by stars.
 
 Note: two rules for names. `is_secret` masks a value that a record or a plan shows beside its name:
@@ -16,7 +16,7 @@ the name and of the value.
 
 Note: passwords of URLs. A password may have a raw slash, so user and password reach up to the last
 `@` of the word when a colon follows the user. This also hides host and port of a URL that has an
-`@` in its path: rather too much is hidden than too little.
+`@` in its path: to hide too much is safer than too little.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _LINE: Final = re.compile(r"^(([^=<>\n]{1,200})=)[^\n]+", re.MULTILINE)
 _OPEN_VALUE: Final = re.compile(
     rf"\A((?:[^<]*</[^<>]{{1,66}}>)?\s*{_TAG}value{_END})[^<]*".encode(), re.IGNORECASE
 )
-"""The value of a property whose name is not there."""
+"""The value of a property whose name was cut off."""
 _REST_OF_VALUE: Final = re.compile(
     rb"\A[^<]*(</(?:[\w.-]{1,60}:)?"
     rb"(?:value|param|env-var|argument|arg|java-opts|java-opt)\s{0,60}>)",
@@ -221,7 +221,7 @@ def without_named(text: str, *patterns: re.Pattern[str]) -> str:
     definition.
     """
     if "<" not in text and "=" not in text:
-        return text  # each of the forms has one of them
+        return text  # each form contains one of these characters
     for pattern in patterns or (PROPERTY, PAIR, _LINE):
         text = pattern.sub(_masked, text)
     return text
@@ -236,7 +236,7 @@ def masked_document(text: str, secrets: Iterable[Secret], *patterns: re.Pattern[
 
 
 def without_told(text: str) -> str:
-    """Free text without the values that XML and lines `name=value` tell, lines by `is_searched`."""
+    """Free text without secret values in XML, and in lines `name=value` by `is_searched`."""
     return _LINE.sub(_told, without_named(text, PROPERTY, PAIR))
 
 

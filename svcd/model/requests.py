@@ -167,7 +167,7 @@ class ResizeGroup:
 
 @frozen(kw_only=True)
 class ScaleRequest:
-    """New sizes of a cluster. When both lists are empty, svcd repeats what has failed."""
+    """New sizes of a cluster. When both lists are empty, svcd repeats the failed work."""
 
     resize_node_groups: Annotated[
         tuple[ResizeGroup, ...], means("groups with their new sizes")

@@ -53,7 +53,7 @@ class Revealing(Protocol):
 _living: WeakValueDictionary[int, Revealing] = WeakValueDictionary()
 _latest: OrderedDict[str, None] = OrderedDict()  # Twisted logs an unhandled failure late
 _MOST_LATEST = 256
-"""Most secrets that are kept after their holders are gone."""
+"""Most secrets that svcd keeps after their holders are gone."""
 _LONGEST_LATEST = 8192
 """Most characters of such a secret: keys and tokens are shorter."""
 

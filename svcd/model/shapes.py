@@ -179,7 +179,7 @@ def _bounded(hint: Any, inner: _Check) -> _Check:
 
     def check(value: Any, path: str, limits: Limits) -> Iterator[str]:
         broken = _constraint(value, (), metas)
-        if broken:  # there may be a hundred thousand items
+        if broken:  # a hundred thousand items may follow
             yield f"{path}: expected {broken}, got {len(value)}"
         else:
             yield from inner(value, path, limits)

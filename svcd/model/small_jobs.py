@@ -1,8 +1,8 @@
-"""Small jobs of MapReduce run within their master ("uber"): which options keep a job from it. Pure.
+"""Small jobs of MapReduce, which run within their master ("uber"), and options against it. Pure.
 
 Tasks within the master use the master's heap and environment, and each has one attempt. So a job
 that asks for a heap, memory, an environment or attempts of its own gets containers of its own. The
-caller's word for or against it always wins.
+caller's own option always wins.
 """
 
 from __future__ import annotations

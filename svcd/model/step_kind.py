@@ -1,4 +1,4 @@
-"""What sort of work the step of a cluster's event is, as its words tell. Pure.
+"""The kind of work of a step, by the words of the step in a cluster's event. Pure.
 
 The command line and the console show a step by its kind: `Oozie` is an answer for which svcd waits,
 `start oozie` starts a daemon. A distribution chooses the words of its steps.
@@ -47,12 +47,12 @@ _DEEDS: Final = (
     (re.compile("start|stop"), StepKind.DAEMONS),
     (re.compile(r"wait|the |an? |[A-Z\d]"), StepKind.WAIT),
 )
-"""The beginning of a step, in this order; a step with another one is of `FILES`."""
+"""Beginning of a step -> its kind, in this order; a step with another beginning is of `FILES`."""
 
 
 @lru_cache(maxsize=512)
 def kind_of(step: str) -> StepKind:
-    """The kind of `step`. A thing, such as `the resource manager`, is an answer to wait for."""
+    """The kind of `step`. A noun, such as `the resource manager`, names an answer to wait for."""
     if step in _NAMED:
         return _NAMED[step]
     return next((kind for words, kind in _DEEDS if words.match(step)), StepKind.FILES)

@@ -1,4 +1,4 @@
-"""What a trust carries, and records of trusts.
+"""The roles of trusts, and records of trusts.
 
 A loose trust is one that no cluster's row names: svcd is requesting it, or has to delete it.
 """
