@@ -1,7 +1,7 @@
 """A file system in memory with the answers of WebHDFS, for the scripted engine.
 
 It has the operations that svcd uses and that tests read. It keeps contents, so its size is bounded:
-it refuses a write beyond `most_bytes` as a name node refuses one over quota. It checks no
+it refuses a write beyond `most_bytes` as a name node refuses a write over quota. It checks no
 permissions.
 """
 

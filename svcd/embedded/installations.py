@@ -1,4 +1,4 @@
-"""The installations whose machines run on this system: state folders, and whose daemon is gone.
+"""Finds the installations whose machines run on this system, with or without a daemon.
 
 The machines of an embedded cloud outlive its daemon, so that the next start finds them again. When
 there is no next start, or the state folder is deleted, they hold memory, addresses and ports for
@@ -33,7 +33,7 @@ class Machine(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Of the server."""
+        """The id of the server."""
         return Path(self.root).name
 
 
@@ -47,14 +47,14 @@ class Installation(NamedTuple):
 
     @property
     def state(self) -> str:
-        """For people: daemon runs, no daemon, folder deleted."""
+        """The state for people: daemon runs, no daemon, or folder deleted."""
         if not self.exists:
             return "folder deleted"
         return "daemon runs" if self.daemon else "no daemon"
 
     @property
     def told(self) -> str:
-        """What is wrong with a leftover."""
+        """The description of a leftover: the machines, and what they lack."""
         count = len(self.machines)
         memory = sum(machine.memory_mib for machine in self.machines)
         many = f"{count} machine{'s' * (count != 1)} with {memory} MiB"
@@ -64,7 +64,7 @@ class Installation(NamedTuple):
     @property
     def remedy(self) -> str:
         """The command that ends a leftover."""
-        import shlex  # here: few outputs need it
+        import shlex  # imported here, because few outputs need it
 
         first = f"kill {self.daemon}, then " if self.daemon else ""
         return f"{first}svcd machines rm {shlex.quote(self.state_dir)}"
@@ -86,7 +86,7 @@ def state_of(root: str) -> str:
 
 
 def leftovers(running: Iterable[Installation], but: str = "") -> Sequence[Installation]:
-    """Those whose daemon or folder is gone. but: a state folder that does not count. Pure."""
+    """Installations whose daemon or folder is gone. but: a state folder to leave out. Pure."""
     others = [owner for owner in running if owner.state_dir != but]
     return [owner for owner in others if not (owner.daemon and owner.exists)]
 
@@ -109,7 +109,7 @@ def running(proc: Path = PROC) -> Sequence[Installation]:
 
 
 def _exists(state: str) -> bool:
-    """Whether the folder is there. Any process may name any text as its folder."""
+    """Whether the folder exists. Any process may name any text as its folder."""
     try:
         return Path(state).exists()
     except OSError:  # the name is too long, or this user may not look there
@@ -120,17 +120,18 @@ def _memory_mib(pids: Iterable[int], proc: Path) -> int:
     """The resident memory of processes. Source: proc_pid_statm(5)."""
     pages = 0
     for pid in pids:
-        with suppress(OSError):  # it has just ended
+        with suppress(OSError):  # the process has just ended
             pages += int((proc / str(pid) / "statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") // _MIB
 
 
 def _daemons(proc: Path) -> Mapping[str, int]:
-    """The process of each locked state folder; one that holds a deleted lock only without other.
+    """State folder -> the process that locks it; a process with a deleted lock file comes last.
 
     Source: proc_locks(5).
     """
-    from svcd.runtime.listeners import open_files  # here: they cost a command some ms
+    # imported here, because the import costs a command some ms
+    from svcd.runtime.listeners import open_files
     from svcd.runtime.state_dir import CLOUD_LOCK
 
     deleted: dict[str, int] = {}

@@ -32,7 +32,7 @@ class Lifeline:
     def __init__(self, clock: IReactorTime, ahead_s: float = 0.0) -> None:
         self.alive = True
         self._clock = clock
-        self._ahead_s = ahead_s  # of the daemon's machine
+        self._ahead_s = ahead_s  # seconds that the clock of the daemon's machine is ahead
         self._own: SteadyTime | None = self._steady() if ahead_s else None
         self._timers: list[IDelayedCall] = []
         self._prune_at = _MANY

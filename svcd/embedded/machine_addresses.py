@@ -11,7 +11,7 @@ from svcd.embedded.cloud.guests import AddressTaken, GuestError
 from svcd.runtime.listeners import WILDCARDS, Listener, described, listeners, owners_of
 
 _LOOK_S: Final = 1.0
-"""Time for which a list of the listeners counts, so that a burst of servers reads it once."""
+"""Seconds for which svcd uses a list of the listeners, so that a burst of servers reads it once."""
 
 
 class HostAddresses:
@@ -22,7 +22,7 @@ class HostAddresses:
         self._port = port
         self._listeners: Sequence[Listener] = ()
         self._looked_at = float("-inf")
-        self._holders: dict[str, int] = {}  # processes by their sockets; 0: of another user
+        self._holders: dict[str, int] = {}  # inode of a socket -> its process; 0: of another user
 
     def occupied(self) -> Callable[[str], bool]:
         """Look at this host; the result says of an address whether a program listens on it alone.

@@ -82,7 +82,7 @@ class MachineFiles:
             for name in _FOLDERS:
                 (self.root / name).mkdir(parents=True, exist_ok=True)
             (self.root / "home" / ".ssh").chmod(0o700)
-            if first or not self.hosts.exists():  # the try before had another address
+            if first or not self.hosts.exists():  # an earlier try had another address
                 own = f"{self.spec.addresses[0]} {self.spec.name}\n" if self.spec.addresses else ""
                 self.hosts.write_text(f"127.0.0.1 localhost\n{own}", encoding="utf-8")
             _write(self.root / "etc" / "hostname", f"{self.spec.name}\n", 0o644)
@@ -127,7 +127,7 @@ class MachineFiles:
             added = (self.home / ".ssh" / "authorized_keys").read_text("utf-8", "replace")
             lines += added.splitlines()
         except OSError:
-            pass  # no such file
+            pass  # the user has no such file
         found: list[Key] = []
         for line in lines:
             try:

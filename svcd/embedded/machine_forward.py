@@ -43,12 +43,12 @@ class ForwardingConnection(connection.SSHConnection):
     """Forwards to the addresses of the machine's door."""
 
     transport: Any  # of `machine_ssh`: its factory knows the machine's door and its relays
-    congested = False  # a client takes its channels' bytes: its windows are small
+    congested = False  # a client reads all bytes of its channels, whose windows are small
 
     def __init__(self) -> None:
         super().__init__()
         self._connecting: set[Deferred[Any]] = set()
-        self.relays: set[_Outer] = set()  # their sides at the machine's ports
+        self.relays: set[_Outer] = set()  # the sides of the relays at the machine's ports
 
     def ssh_CHANNEL_OPEN(self, packet: bytes) -> None:
         """See SSHConnection."""

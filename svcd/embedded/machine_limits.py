@@ -17,7 +17,7 @@ WAITING: Final = 32
 
 
 class Count:
-    """What is open of at most `most`; each takes one of `whole`, too."""
+    """Counts open files, at most `most`. Each counts in `whole`, too."""
 
     def __init__(self, most: int, whole: Count | None = None) -> None:
         self.most = most
@@ -25,14 +25,14 @@ class Count:
         self._whole = whole
 
     def take(self) -> bool:
-        """Take one, here and in the whole. False, and nothing is taken, when there is none."""
+        """Count one, here and in `whole`. False, without a count, when one of the two is full."""
         if self.used >= self.most or (self._whole is not None and not self._whole.take()):
             return False
         self.used += 1
         return True
 
     def give_back(self) -> None:
-        """Give one back that was taken."""
+        """End the count of one."""
         self.used -= 1
         if self._whole is not None:
             self._whole.give_back()

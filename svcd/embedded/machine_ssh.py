@@ -46,7 +46,7 @@ from svcd.embedded.processes import session_leader
 from svcd.runtime.ssh_channel import NO_LOG, PIECE_BYTES, WINDOW_BYTES
 
 _LOGIN_GRACE_S: Final = 30.0
-"""Time for a login; then the server drops the connection."""
+"""Seconds for a login; then the server drops the connection."""
 _ATTEMPTS: Final = 6
 _SESSIONS: Final = 10
 """Session channels of one connection."""
@@ -73,8 +73,8 @@ _SHELL: Final = 'cd "$HOME" && exec /bin/sh'
 class Door:
     """The facts of a machine that its SSH server needs.
 
-    authorized: the keys that may log in now; user: who; environment: of each process; addresses: of
-    the machine.
+    authorized: the keys that may log in now; user: the login user; environment: of each process;
+    addresses: of the machine.
     """
 
     user: str
@@ -120,12 +120,12 @@ class _Command(ProcessProtocol):
     # -- channel to process -------------------------------------------------------------------
 
     def feed(self, data: bytes) -> None:
-        """Bytes for stdin; a process that closed it does not get them."""
+        """Write bytes to stdin, unless the process has closed it."""
         if self.stdin_open:
             self.transport.writeToChild(_STDIN, data)
 
     def feed_end(self) -> None:
-        """EOF for stdin, behind what waits."""
+        """Close stdin after the waiting bytes."""
         if self.stdin_open:
             self.transport.pipes[_STDIN].unregisterProducer()
             self.transport.closeStdin()
@@ -146,11 +146,11 @@ class _Command(ProcessProtocol):
         with contextlib.suppress(ProcessLookupError):
             try:
                 os.killpg(self.transport.pid, number)
-            except ProcessLookupError:  # it has not become a leader yet
+            except ProcessLookupError:  # the process has not become a leader yet
                 os.kill(self.transport.pid, number)
 
     def cut(self) -> None:
-        """Kill what is still attached and let go of the pipes."""
+        """Kill the process group, and close the pipes."""
         self.send(signal.SIGKILL)
         self.transport.loseConnection()
 

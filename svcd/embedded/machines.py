@@ -48,7 +48,7 @@ class LoopbackMachines(Guests):
 
     reactor: IReactorTCP and IReactorProcess; ssh_port: every machine listens on it, on its own
     addresses; image_prefix: software tree that the machines share; environ: of the daemon, for
-    PATH. `reconcile` ends what no server owns.
+    PATH. `reconcile` ends machines and processes without a server.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class LoopbackMachines(Guests):
             raise
         if first:
             self._run_user_data(machine)
-            files.mark_booted()  # after the script: a kill in between runs it twice, not never
+            files.mark_booted()  # after the script, so that a kill in between repeats it
         log.info(
             "Machine {name} {how} at {addresses}",
             name=spec.name,

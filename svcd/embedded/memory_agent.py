@@ -156,7 +156,8 @@ class _Exchange:
 
     def _process(self, method: bytes, path: bytes) -> None:
         request = self._request
-        if request is not None and self._response is None:  # else: refused before its end
+        # otherwise the request was refused before its end
+        if request is not None and self._response is None:
             request.requestReceived(method, path, b"HTTP/1.1")
         self._in_process = False
         if self._response is not None:
@@ -178,7 +179,8 @@ class _Exchange:
         """End the exchange after the connection broke, on either side."""
         self.ended()
         request, self._request = self._request, None
-        if request is not None and self._writing_headers:  # it hears of it at its next piece
+        # the producer notices the end at its next piece
+        if request is not None and self._writing_headers:
             self._lost_meanwhile = request, reason
         else:
             self._producer = None
@@ -256,7 +258,7 @@ class _Exchange:
         """A piece of the body."""
         if self._lost_meanwhile is not None:
             request, reason = self._lost_meanwhile
-            if self._producer is not None:  # else the answer ends with this piece
+            if self._producer is not None:  # without a producer the answer ends with this piece
                 self._producer = None
                 request.connectionLost(reason)
         elif self._response is not None and not (self._chunked and data == _END_OF_CHUNKS):

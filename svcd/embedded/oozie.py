@@ -35,10 +35,10 @@ _WHERE: Final = {b"webhdfs": "hdfs", b"yarn": "yarn"}
 class ScriptedEngine:
     """The state of one engine, with hooks for tests.
 
-    jobs: id -> job, in order of submission. submissions: accepted submits. calls: how often each
-    kind was made, for example "GET jobs". files: its HDFS. yarn: its resource manager. untidy: it
-    cannot remove a killed job's folder.
-    cluster: the id of the cluster that it belongs to; "": of the one that uses it.
+    jobs: id -> job, in order of submission. submissions: accepted submits. calls: number of calls
+    by kind, for example "GET jobs". files: its HDFS. yarn: its resource manager. untidy: it cannot
+    remove a killed job's folder. cluster: the id of the cluster that it belongs to; "": it belongs
+    to any cluster that uses it.
     """
 
     def __init__(self, clock: IReactorTime, run_s: float = 5.0) -> None:
@@ -177,7 +177,7 @@ class ScriptedEngines(Service):
         return list(self._engines)
 
     def resource(self) -> IResource:
-        """To be mounted."""
+        """The resource that serves all engines."""
         resource: IResource = ServiceResource(
             self, self._clock, self._faults, Counter(), CloudJournal(None)
         )
@@ -277,7 +277,8 @@ class ScriptedEngines(Service):
 
     @route(app, ["GET"], "/<key>/oozie/v1/admin/os-env")
     def os_env(self, call: Call, key: str) -> Reply:
-        engine = self._engines.get(key)  # health checks ask, and an unused engine takes memory
+        # health checks also ask engines without jobs, and a new engine would take memory
+        engine = self._engines.get(key)
         return _json({"SVCD_CLUSTER": engine.cluster if engine and engine.cluster else key})
 
     # ---- YARN ----

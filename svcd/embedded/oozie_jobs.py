@@ -104,7 +104,7 @@ class Job:
 
     @property
     def application(self) -> str:
-        """Its id in YARN."""
+        """The id of its application in YARN."""
         number = int(re.sub(r"\D", "", self.id[:7]) or "0") + 1
         return f"application_1767225600000_{number:04d}"
 
@@ -152,7 +152,7 @@ class Job:
         return self.started_at if self.missing is not None else self._until()
 
     def progress(self, now: float) -> float:
-        """Of its application, in per cent."""
+        """The progress of its application, in per cent."""
         if self.started_at is None or self.run_s <= 0:
             return 0.0
         return min(100.0, max(0.0, 100.0 * (now - self.started_at) / self.run_s))
@@ -241,7 +241,8 @@ class Job:
             node.update(startTime=None, trackerUri=None, consoleUrl=None)
             if self.holding == "START_RETRY":
                 node.update(errorCode="  JA006", errorMessage="JA006: Connection refused")
-        if node["externalStatus"] in ("SUCCEEDED", "FAILED/KILLED"):  # not known before, or killed
+        # YARN knows the child only after the end, and not after a kill
+        if node["externalStatus"] in ("SUCCEEDED", "FAILED/KILLED"):
             node["externalChildIDs"] = self.spark_application or None
         node["toString"] = f"Action name[{name}] status[{node['status']}]"
         yield node
@@ -296,7 +297,7 @@ class Job:
 def define_job(text: bytes) -> Definition:
     """Parse and check a workflow.xml as far as svcd's own definitions go. Raises Refused."""
     try:
-        root = ElementTree.fromstring(text)  # only our own documents come here
+        root = ElementTree.fromstring(text)  # the scripted engine only gets definitions of svcd
     except ElementTree.ParseError as error:
         raise Refused("E0701", f"E0701: XML schema error, {error}") from None
     space, name = _split(root.tag)

@@ -36,7 +36,7 @@ def root_of(environ: bytes) -> str | None:
 
 
 def root(pid: int, proc: Path = PROC) -> str | None:
-    """The machine's folder of a process. None too: it has ended, is not ours, or is a zombie."""
+    """The machine's folder of a process. None: no machine's, ended, another user's, or a zombie."""
     try:
         return root_of((proc / str(pid) / "environ").read_bytes())
     except OSError:

@@ -63,7 +63,7 @@ class ScriptedRemote:
         self, clock: IReactorTime, faults: Faults | None = None, latency_s: float = 0.0
     ) -> None:
         self.latency_s = latency_s
-        self.only_key: Secret | None = None  # set: any other private key is refused
+        self.only_key: Secret | None = None  # when set, machines refuse any other private key
         self._clock = clock
         self._faults = faults or Faults()
         self._scripts: list[tuple[re.Pattern[str], Script]] = []

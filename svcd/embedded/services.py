@@ -151,7 +151,7 @@ class Service(ABC):
         return self.where
 
     def segments(self, path: Sequence[bytes]) -> list[bytes]:
-        """The segments that count: without slashes at the end."""
+        """The segments of a path, without slashes at the end."""
         segments = list(path)
         while segments and not segments[-1]:
             segments.pop()
@@ -272,7 +272,7 @@ class ServiceResource(Routed[Endpoint]):
         def now() -> None:
             effect = rule.effect
             if late:
-                request.content = io.BytesIO(sent)  # that before is closed with the connection
+                request.content = io.BytesIO(sent)  # the former body is closed with the connection
                 if gone:
                     self._perform(request, segments)
             if gone:

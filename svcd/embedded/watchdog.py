@@ -22,11 +22,11 @@ from typing import Final
 from svcd.embedded.process_marks import below, end
 
 _STOP_S: Final = 20.0
-"""Time for processes to end after SIGTERM; then SIGKILL."""
+"""Seconds for the end of processes after SIGTERM; then SIGKILL."""
 _KILLED_S: Final = 10.0
 """Time for the end of killed processes."""
 _ALL_S: Final = _STOP_S + 2 * _KILLED_S + 10.0
-"""Time for all of it."""
+"""Seconds for the whole end."""
 _STDIN: Final = 0
 
 
@@ -40,7 +40,8 @@ class Watchdog:
             stdout=subprocess.DEVNULL,
             bufsize=0,
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},  # the owner's own code
+            # the watchdog imports the same code as its owner
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
 
     def process(self, pid: int) -> None:
@@ -76,7 +77,7 @@ def main() -> int:
             folders.append(Path(os.fsdecode(record)))
             continue
         handles = _alive(handles, 0.0)
-        with contextlib.suppress(ProcessLookupError):  # it has ended
+        with contextlib.suppress(ProcessLookupError):  # the process has ended
             handles = [*handles, os.pidfd_open(int(record))]
     for number, limit_s in ((signal.SIGTERM, _STOP_S), (signal.SIGKILL, _KILLED_S)):
         for handle in handles:
@@ -93,7 +94,7 @@ def main() -> int:
 
 
 def _records() -> Iterator[bytes]:
-    """What the owner names, until it ends."""
+    """The lines of the owner, until the owner ends."""
     rest = b""
     while data := os.read(_STDIN, 1 << 16):
         *records, rest = (rest + data).split(b"\0")
@@ -101,7 +102,7 @@ def _records() -> Iterator[bytes]:
 
 
 def _alive(handles: Sequence[int], limit_s: float) -> Sequence[int]:
-    """Wait until a process ends; close its handle. The handles of those that run."""
+    """Wait until a process ends, close its handle, and return the handles of running processes."""
     ended, _, _ = select.select(handles, (), (), limit_s)
     for handle in ended:
         os.close(handle)

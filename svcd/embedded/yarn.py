@@ -124,7 +124,7 @@ def _spark(job: Job, now: float) -> Mapping[str, object]:
 
 
 def _known(job: Job) -> Mapping[str, object]:
-    """The fields that the applications of a job have alike while they run."""
+    """The common fields of the running applications of a job."""
     return {
         "state": "RUNNING",
         "finalStatus": "UNDEFINED",
@@ -135,5 +135,5 @@ def _known(job: Job) -> Mapping[str, object]:
 
 
 def tag_of(action: str) -> str:
-    """Of an action's children; the digest is written as a number."""
+    """The tag of an action's children; the digest is written as a number."""
     return f"oozie-{int(md5(action.encode(), usedforsecurity=False).hexdigest(), 16):x}"

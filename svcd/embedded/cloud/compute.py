@@ -157,7 +157,7 @@ class Compute(NovaService):
             raise Refusal(400, f"Invalid input for query parameters name: {name}") from None
         rows = self._core.listed(servers.having(*key), Server)
         mine = [server for server in reversed(rows) if server.project_id == project]
-        call.query.pop("name", None)  # the rest are plain fields
+        call.query.pop("name", None)  # the other parameters are plain fields
         return [server for server in mine if pattern.search(server.name)]
 
     @route(app, ["GET"], "/v2.1/servers")

@@ -40,7 +40,7 @@ REGION = "RegionOne"
 _SCRIPTED_SERVERS = 200
 """Quota of a project when servers are no processes and the setting has none."""
 _BEGIN: Final = 1_767_225_600.0
-"""The time at which everything built-in was made."""
+"""The time at which all built-in objects were created, in epoch seconds."""
 _LOOPBACK = ipaddress.IPv4Network("127.0.0.0/8")
 DEMO_KEYPAIR = "demo"
 SERVICE_USER = "svcd"

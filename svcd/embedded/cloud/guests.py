@@ -71,7 +71,7 @@ class Guests:
         """Delete the content of a volume. An unknown volume is no fault."""
 
     def occupied(self) -> Callable[[str], bool]:
-        """Look once at this host; the result says of an address whether a program listens on it."""
+        """Look once at this host. The result tells whether a program listens on an address."""
         return _never
 
     async def shutdown(self) -> None:

@@ -22,7 +22,7 @@ from svcd.embedded.services import Call, Refusal, Reply
 from svcd.web.routing import route
 
 _PURGED_FIRST = 256
-"""Tokens at which the service first removes those that have ended; then at twice those left."""
+"""Number of tokens at which the service removes ended tokens; then at twice the rest."""
 _NOT_ALLOWED = "You are not authorized to perform the requested action"
 _NO_EXCHANGE = (
     f"{_NOT_ALLOWED}: Using the token of an application"
@@ -32,7 +32,7 @@ _NO_EXCHANGE = (
 
 @frozen
 class _Login:
-    """Who logs in by which methods; trust: whose roles the token gets."""
+    """A login: user and methods. trust: the token gets its roles."""
 
     user: User
     methods: tuple[str, ...]
@@ -124,7 +124,7 @@ class Identity(OpenStackService):
         return token
 
     def _login(self, identity: shapes.Methods) -> _Login:
-        """Who logs in. Raises Refusal."""
+        """The login of an authentication. Raises Refusal."""
         if identity.application_credential is not None:
             return self._by_credential(identity.application_credential)
         if identity.token is not None:
@@ -154,7 +154,7 @@ class Identity(OpenStackService):
         token = self._core.living_token(text)
         if token is None or token.trust_id is not None:
             raise Refusal(401, UNAUTHORIZED)
-        if "application_credential" in token.methods:  # it would get more roles and time
+        if "application_credential" in token.methods:  # the new token would get more roles and time
             raise Refusal(403, _NO_EXCHANGE)
         return _Login(self._core.users[token.user_id], ("token", *token.methods))
 
@@ -184,7 +184,7 @@ class Identity(OpenStackService):
                 tokens.remove(old.id)
             self._purge_at = max(_PURGED_FIRST, 2 * len(tokens))
         ends = now + core.config.token_ttl_s
-        if credential is not None and credential.expires_at:  # no token of it outlives it
+        if credential is not None and credential.expires_at:  # no token outlives its credential
             ends = min(ends, credential.expires_at)
         token = Token(
             id="gAAAAA" + "".join(core.new_id().replace("-", "") for _ in range(6)),

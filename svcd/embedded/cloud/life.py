@@ -6,7 +6,7 @@ state, and may be woken at any time, also after a crash in the middle.
 Note: machines that cannot boot. The server is in ERROR, the fault says why, and its task tries
 again until the machine boots; then the server is ACTIVE. Most often another program listens on an
 address of the machine. A new server gets another address instead, because no answer has shown the
-first one. A server that was ACTIVE keeps its address, because the cluster's files have it.
+first address. A server that was ACTIVE keeps its address, because the cluster's files have it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from svcd.runtime.tasks import KeyedTasks, gather
 
 log = Logger()
 
-_NO_ADDRESSES: frozenset[str] = frozenset()  # each further empty one takes memory
+# one object for all, because each empty set takes memory
+_NO_ADDRESSES: frozenset[str] = frozenset()
 _GUESTS_AT_ONCE = 16
 """Tasks that work on machines in parallel, for servers and for volumes."""
 _ADDRESSES_TRIED: Final = 10
 """Addresses that a new server tries in a row, when other programs take them at the same moment."""
 _AGAIN_S: Final = 5.0
-"""Time until the next try to boot a machine."""
+"""Seconds until the next try to boot a machine."""
 
 
 class Life:

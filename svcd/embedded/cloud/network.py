@@ -434,6 +434,6 @@ def _one(rows: list[dict[str, Any]], id_: str, kind: str) -> dict[str, Any]:
 
 
 def _common(project_id: str) -> dict[str, Any]:
-    """The fields that all of Neutron's resources have."""
+    """The fields of every resource of Neutron."""
     owner = {"tenant_id": project_id, "project_id": project_id}
     return {**owner, "description": "", "tags": [], "revision_number": 1, **_TIMES}
