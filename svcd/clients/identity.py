@@ -69,9 +69,8 @@ class Keystone:
         self._clock = clock
         self._base = settings.auth_url.rstrip("/")
         own = (settings.password, settings.application_credential_secret)
-        self._known = [
-            Secret(secret) for secret in own if secret
-        ]  # known secrets are masked in the log: model.secret
+        # known secrets are masked in the log: model.secret
+        self._known = [Secret(secret) for secret in own if secret]
         self._kept: Newest[str, Token] = Newest(_SESSIONS)
         self._pauses: Newest[str, _Pause] = Newest(_SESSIONS)
         self._asking = Coalescer()

@@ -282,9 +282,8 @@ class SshRemote:
         """Close an idle connection when all are open."""
         if len(self._open) < _MOST_LINKS:
             return
-        kept = [
-            connection for connection in self._open if not connection.over
-        ]  # ended connections close in the next turn
+        # ended connections close in the next turn
+        kept = [connection for connection in self._open if not connection.over]
         idle = [connection for connection in kept if connection.users == 0]
         if len(kept) >= _MOST_LINKS and idle:
             min(idle, key=lambda connection: connection.idle_since).drop("idle")

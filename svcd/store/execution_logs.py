@@ -131,9 +131,8 @@ class ExecutionLogs:
         end = log.end + len(text)
         state = _state_encoder.encode(log).decode()
         now = {**values, "start": log.start, "end": end, "size": 0, "state": state}
-        if not await self._sql.run(
-            _SET, now
-        ):  # the statement locks the row, so it comes before the pieces
+        # the statement locks the row, so it comes before the pieces
+        if not await self._sql.run(_SET, now):
             return False
         await self._add(id_, log.end, text)
         log = await self._trimmed(log, end - TAIL_BYTES)

@@ -37,9 +37,8 @@ from svcd.store.database import SchemaError
 
 _FAILED = int(TRANSACTION_STATUS_INERROR)
 _OPEN = (int(TRANSACTION_STATUS_INTRANS), _FAILED)
-_HUNG_UP = getattr(
-    select, "POLLRDHUP", 0
-)  # tells at once that the server has hung up; a busy reactor would notice it too late
+# tells at once that the server has hung up; a busy reactor would notice it too late
+_HUNG_UP = getattr(select, "POLLRDHUP", 0)
 _WATCH_S = 0.5
 """Time between two checks for statements past their deadline."""
 _SLACK_S = 2.0

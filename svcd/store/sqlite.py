@@ -100,9 +100,8 @@ class SqliteDatabase:
             else:
                 execute("pragma page_size=8192")  # of a new file
                 execute("pragma cache_size=-32768")  # KiB
-                execute(
-                    "pragma temp_store=memory"
-                )  # the pages of savepoints stay in memory, not in a file of TMPDIR
+                # the pages of savepoints stay in memory, not in a file of TMPDIR
+                execute("pragma temp_store=memory")
                 execute(f"pragma busy_timeout={_BUSY_S * 1000:.0f}")
                 execute("pragma journal_mode=wal")
                 execute("pragma synchronous=full")

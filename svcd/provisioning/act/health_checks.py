@@ -226,9 +226,8 @@ class HealthChecks:
             seen = await self._servers(cluster, self._ports.cloud.session(access))
         except CloudError as error:
             own = cluster.trust_id is None and error.kind is Fault.UNAUTHORIZED
-            if (
-                error.passing or own
-            ):  # the cloud refuses svcd's own user, which is no fault of this cluster
+            # the cloud refuses svcd's own user, which is no fault of this cluster
+            if error.passing or own:
                 raise
             seen = health.of_cloud(code_of(error), error.text, now)
         down = {a.machine for a in seen.bad if a.what == health.SERVER}

@@ -124,9 +124,8 @@ def waiting(
     """The event of a wait, at some counts: its reasons, and the time when svcd gives up."""
     if memory.idle not in RECORDED_WAITS:
         return []
-    troubles = [
-        t.reason for t in memory.tried.values() if t.reason
-    ]  # an event `retry` has this reason
+    # an event `retry` has this reason
+    troubles = [t.reason for t in memory.tried.values() if t.reason]
     waits = [w for w in planned.waiting if w in troubles or not any(t in w for t in troubles)]
     if not waits:
         return []

@@ -245,9 +245,8 @@ def judged(
     doubted: dict[Key, Timestamp] = {}
     covered = False
     for ailment in seen.bad:
-        if (
-            ailment.text in cluster.status_description
-        ):  # the text of the last request already shows the ailment
+        # the text of the last request already shows the ailment
+        if ailment.text in cluster.status_description:
             covered = True
             continue
         before = known.get((ailment.key, ailment.code))

@@ -195,9 +195,8 @@ def sealed_texts(table: str, row: Mapping[str, Any]) -> Iterator[SealedText]:
         kind, remedy = _SEALED.get(table, (Credentials, _LOST_CREDENTIALS))
         yield SealedText(text=row["sealed"], kind=kind, remedy=remedy)
     if table == "clusters":
-        with contextlib.suppress(
-            msgspec.MsgspecError, ValueError, TypeError
-        ):  # a record that does not decode has no sealed text
+        # a record that does not decode has no sealed text
+        with contextlib.suppress(msgspec.MsgspecError, ValueError, TypeError):
             key = msgspec.json.decode(row["record"], type=_Key).management_private_key
             if key:
                 yield SealedText(text=key, kind=None, remedy=_LOST_CREDENTIALS)

@@ -147,9 +147,8 @@ class Performer:
         limits = place.endpoints.launcher_limits
         try:
             for fault in launcher_faults(work.type, work.configs.configs, limits):
-                raise document.DocumentError(
-                    fault
-                )  # the cluster became Active meanwhile: its limits count now
+                # the cluster became Active meanwhile: its limits count now
+                raise document.DocumentError(fault)
             definition = document.workflow(work)
             properties = document.properties(work, place.endpoints, step.folder)
         except document.DocumentError as error:
@@ -362,9 +361,8 @@ class Performer:
             await self._rows.change(row.id, partial(planner.completed, record=last))
         if row.workflow_dir is not None:
             await self._remove(row.workflow_dir, place)
-        if (
-            row.status is not ExecutionStatus.SUCCEEDED
-        ):  # else the submitter of the program has removed it
+        # else the submitter of the program has removed it
+        if row.status is not ExecutionStatus.SUCCEEDED:
             for id_ in await self._manager.end_children(place, row.engine_record):
                 await self._remove(f"/user/{place.endpoints.user}/.sparkStaging/{id_}", place)
 

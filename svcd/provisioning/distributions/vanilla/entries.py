@@ -313,9 +313,8 @@ def _own() -> Iterator[ConfigEntry]:
 
 
 def _of_file(site: Site) -> Iterator[ConfigEntry]:
-    travels = (
-        site is Site.SPARK
-    )  # each job brings the settings of Spark along, from the machine that submits it
+    # each job brings the settings of Spark along, from the machine that submits it
+    travels = site is Site.SPARK
     for default in defaults(site):
         if _usable(default.name):
             kind, value = _typed(_OURS.get(default.name, default.value))
