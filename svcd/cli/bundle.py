@@ -1,4 +1,4 @@
-"""A bundle: clusters, jobs and what they need in one YAML file, by name. Pure.
+"""A bundle: clusters, jobs, and the objects that they name, in one YAML file. Pure.
 
 A bundle has a list for each kind. The fields are those of the API's POST, with names in place of
 ids (`cluster_template`, `node_group_template`, `image`, `mains`, `libs`). A job binary has `file`,
@@ -7,7 +7,7 @@ ids (`cluster_template`, `node_group_template`, `image`, `mains`, `libs`). A job
 
 Note: one form for all. `exported` turns an object of the API into the fields of a bundle. `plan`
 compares the fields that a bundle gives with this form, so that a bundle that was exported is equal
-to what it was exported from. A field that a bundle does not give is left alone.
+to what it was exported from. It leaves fields alone that a bundle does not give.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ KINDS: Final = (
         fields=(*_CLUSTER, "cluster_template", "user_keypair_id"),
     ),
 )  # fmt: skip
-"""In the order in which they are made."""
+"""The kinds, in the order in which svcd apply makes their objects."""
 BY_NAME: Final = {kind.name: kind for kind in KINDS}
 
 
@@ -222,7 +222,7 @@ def whole(body: Json, new: New) -> dict[str, Any]:
 
 
 def whole_group(group: Json, new: New) -> dict[str, Any]:
-    """A node group, likewise."""
+    """A node group with the fields of the new template that it names."""
     made = {key: value for key, value in group.items() if value is not None}
     template = new.get(("node_group_templates", str(made.get("node_group_template"))))
     if template is None:

@@ -27,7 +27,7 @@ class Change(enum.StrEnum):
 
 @frozen(kw_only=True)
 class Step:
-    """The work for one object. texts: its differences, or why it cannot be done and the way out.
+    """The work for one object. texts: its differences, or the reason of a refusal with the remedy.
 
     sizes, groups: of a cluster: new sizes of its groups by name, and new groups. shrunk: former
     and new sizes of the groups that lose machines.

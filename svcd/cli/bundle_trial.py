@@ -1,9 +1,9 @@
-"""Asks the API, before anything is made, whether it takes what a bundle wants.
+"""Asks the API by dry runs, before any work, whether it accepts the objects of a bundle.
 
 Each new object and each new size of a cluster is a dry run of its request. Objects that the bundle
 itself makes have no ids yet. So a new template stands in a request with its fields. In place of a
-new binary, or of content that is not uploaded yet, stands an id that the API does not know: its
-refusal then is INVALID_REFERENCE, and every other refusal is one of the real request.
+new binary, or of content that is not uploaded yet, stands an id that the API does not know. The
+refusal INVALID_REFERENCE then means this id; every other refusal is one of the real request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NO_ID: Final = "not-made-yet"
 def tried(
     session: Session, steps: Sequence[Step], there: There, ids: Mapping[tuple[str, str], str]
 ) -> Sequence[Step]:
-    """The steps, with those refused that the API refuses. ids: as of `bundle.request`."""
+    """The steps; those that the API refuses become refusals. ids: see `bundle.request`."""
     if not any(step.change in (Change.CREATE, Change.SCALE) for step in steps):
         return steps
     trial = _Trial(session, steps, there, ids)

@@ -234,7 +234,7 @@ class Work:
         self.steps = tried(session, planned, self._there, self._ids())
 
     def _planned(self) -> Sequence[Step]:
-        """The steps from the project as it is now."""
+        """The steps from the present project to the bundle."""
         there = _there(self._session)
         self._there = There(
             rows=there.rows, images=there.images, local=there.local,
@@ -282,7 +282,7 @@ class Work:
         ]
 
     def perform(self) -> None:
-        """Do the steps in their order. Raises CommandError, which says what is done."""
+        """Do the steps in their order. Raises CommandError with the number of finished changes."""
         urls = self._uploaded()
         for image in self._local_images():
             register(self._session, image)
@@ -331,7 +331,7 @@ class Work:
         raise refusal
 
     def _ids(self) -> dict[tuple[str, str], str]:
-        """The ids of the objects that are there, by kind and name; kind `images` for an image."""
+        """The ids of the existing objects, by kind and name; kind `images` for an image."""
         there = self._there
         ids = {
             (kind, str(row["name"])): str(row["id"])

@@ -6,12 +6,12 @@ refusal. `get` returns None for status 404.
 
 Note: requests that are sent again. A GET, and a POST, which carries an `Idempotency-Key`, is sent
 again when the connection breaks or the service is starting: 503, or 502 and 504 of a proxy before
-it. That goes on for `patience_s`: a moment by default, much longer under `--wait`, so that a daemon
-may restart meanwhile. A DELETE is sent again only after these statuses, also when the service is
-overloaded: svcd takes a second one for the same wish.
+it. The tries last for `patience_s`: a moment by default, much longer under `--wait`, so that a
+daemon may restart meanwhile. A DELETE is sent again only after these statuses, also when the
+service is overloaded: a second DELETE has no other effect than the first.
 
-Note: programs that are not svcd. Each answer of svcd has an `X-Request-Id`. An answer without one
-is refused, whatever it holds, so commands read the fields of resources without further checks.
+Note: programs that are not svcd. Each answer of svcd has an `X-Request-Id`. Commands
+refuse an answer without it, and so read the fields of resources without further checks.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from svcd.cli.exits import NOT_FOUND, REFUSED, UNREACHABLE, CommandError
 from svcd.cli.http import MOST_QUOTED, Answer, Http, Lost, shown
 
 _PAUSES_S: Final = (0.2, 0.5, 1.0, 2.0)
-"""Times between attempts; the last one repeats."""
+"""Seconds between attempts; the last value repeats."""
 _MOMENT_S: Final = 1.0
-"""How long a request of an ordinary command is sent again."""
+"""Seconds for the tries of a request of an ordinary command."""
 _OF_SVCD: Final = "x-request-id"
 _STARTING: Final = frozenset({502, 503, 504})
 _DELETE_S: Final = 15.0
-"""Time for which a DELETE is sent again while the service is overloaded."""
+"""Seconds for the tries of a DELETE while the service is overloaded."""
 _NAME_TAKEN: Final = "NAME_ALREADY_EXISTS"
-"""The end of the names of refusals of a name that another object has, of each kind."""
+"""The end of the error names for a name that another object has, such as CLUSTER_NAME_TAKEN."""
 _PAGE_ROWS: Final = 500
 """Rows of one page of a long list."""
 _MOST_PAGES: Final = 2000
-"""Pages of a list that are read."""
+"""Most pages of a list that a command reads."""
 _MOST_EVENT_BYTES: Final = 64 * 2**20
-"""Longest event of a stream that is read."""
+"""Most bytes of an event of a stream."""
 _SILENCE_S: Final = 60.0
 """Longest time without a byte of a stream: the API sends a comment every 15 s."""
 
@@ -70,14 +70,14 @@ class Api:
         self._pause = pause
         self._say = note
         self.patience_s = _MOMENT_S
-        """How long a request is sent again while the daemon does not answer."""
+        """Seconds for the tries of a request while the daemon does not answer."""
         self._in_doubt = False
         """Whether an earlier try of the request may have done its work."""
         self.seconds: float | None = None
         """The daemon's time in its last answer, epoch seconds; None without a Date header."""
 
     def be_patient(self, patience_s: float) -> None:
-        """Wait so long for a daemon that is away, also while its port is closed."""
+        """Wait for this time for an absent daemon, also while its port is closed."""
         self.patience_s = patience_s
 
     # ---- resources ------------------------------------------------------------------------------
@@ -120,11 +120,11 @@ class Api:
         return self._changed(self.call("POST", path, body, headers), path)
 
     def put(self, path: str, body: object) -> Any:
-        """Change something, or upload bytes; the JSON of the answer."""
+        """Change a resource, or upload bytes; the JSON of the answer."""
         return self._changed(self.call("PUT", path, body), path)
 
     def delete(self, path: str) -> None:
-        """Delete something, also when that takes several tries. Raises CommandError."""
+        """Delete a resource, if need be in several tries. Raises CommandError."""
         answer = self.call("DELETE", path)
         if answer.status == 404 and self._in_doubt:
             return  # an earlier try has deleted it
@@ -248,7 +248,7 @@ class Api:
         return answer
 
     def _refused(self, path: str, answer: Answer) -> CommandError:
-        """The refusal of a request. It proves nothing about an earlier try that broke off."""
+        """The refusal of a request. An earlier try that broke off may have had its effect."""
         name, text = self._refusal(path, answer)
         code = exit_code(answer.status) if answer.headers.get(_OF_SVCD) else UNREACHABLE
         if self._in_doubt:
@@ -256,7 +256,7 @@ class Api:
         return CommandError(text, code, name)
 
     def _refusal(self, path: str, answer: Answer) -> tuple[str, str]:
-        """The error's name, and the daemon's own words; the request in its log when it failed.
+        """The error's name, and the daemon's text, after a failure with the request id of its log.
 
         A peer that is not svcd is named, and its error has no name.
         """

@@ -32,7 +32,8 @@ class Cloud:
             raise CommandError(f"{text} {variables}", REFUSED)
         from svcd.cli.login import endpoint
 
-        own = environment.get("OS_AUTH_URL")  # else region and interface are of another cloud
+        # region and interface of the variables are for the cloud of OS_AUTH_URL
+        own = environment.get("OS_AUTH_URL")
         region = (own and environment.get("OS_REGION_NAME")) or ""
         interface = (own and environment.get("OS_INTERFACE")) or "public"
         return endpoint(found, self._session.http, kind, region, interface)

@@ -73,5 +73,5 @@ def _left(row: Row, key: str) -> str:
 
 
 def _actions(works: Iterable[Json]) -> str:
-    """How often the works of a stage are done: each one on each of its machines."""
+    """The number of runs of a stage's works: each work runs on each of its machines."""
     return str(sum(len(work["machines"]) for work in works))

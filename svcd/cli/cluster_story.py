@@ -106,7 +106,7 @@ def progress_lines(story: Json, now: float | None) -> Iterator[str]:
 
 
 def limit(until: float | None, now: float | None) -> str:
-    """The end of a line: when svcd gives up; "" without a deadline."""
+    """The end of a line with the time when svcd gives up; "" without a deadline."""
     if until is None:
         return ""
     left = "" if now is None else f", in {duration(until - now)}"

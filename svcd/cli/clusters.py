@@ -38,7 +38,7 @@ def _plugin(row: Row, _now: float) -> str:
 
 
 def _reason(row: Row, _now: float) -> str:
-    """What is wrong with the cluster, else that svcd deletes it by itself."""
+    """The trouble of a cluster, else a note on a transient cluster."""
     text = in_commands(get(row, "status_description"))
     if text or row.get("is_transient") is not True or get(row, "status") == "Deleting":
         return text
@@ -97,7 +97,7 @@ EVENTS: Final = Table(
 )
 
 _FLAVORS_S: Final = 3.0
-"""Time for each step of the way to the cloud's flavors, which only add their names."""
+"""Seconds for each request on the way to the names of flavors, which are dispensable."""
 
 cluster: Final = Group(
     "cluster",
@@ -164,7 +164,7 @@ def _shown(session: Session, found: Json) -> Iterator[str]:
 
 
 def flavor_names(session: Session) -> Json:
-    """The names of the cloud's flavors by their ids; {} when it does not soon list them."""
+    """The names of the cloud's flavors by their ids; {} without a list in time."""
     from svcd.cli.cloud import Cloud
 
     flavors = session.endpoints.get("flavors")

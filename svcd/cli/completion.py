@@ -9,7 +9,7 @@ import click
 
 SHELLS: Final = ("bash", "zsh", "fish")
 VARIABLE: Final = "_SVCD_COMPLETE"
-"""Set by the scripts when they ask for completions."""
+"""The variable by which the scripts ask for completions."""
 _USE: Final = {
     "bash": 'eval "$(svcd completion bash)", for example in ~/.bashrc',
     "zsh": 'eval "$(svcd completion zsh)", for example in ~/.zshrc',
@@ -33,7 +33,7 @@ def command(shell: str) -> None:
 
 
 def complete(root: click.Command) -> int:
-    """Answer a shell's question, which it asked by variables of the environment."""
+    """Answer a shell, which asks by variables of the environment."""
     from click.shell_completion import shell_complete
 
     return shell_complete(root, {}, "svcd", VARIABLE, os.environ[VARIABLE])

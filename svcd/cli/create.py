@@ -174,7 +174,7 @@ def layout(
 ) -> Sequence[Mapping[str, Any]]:
     """The node groups of a small cluster: a master, and workers. Pure. Raises CommandError.
 
-    extra: processes for the master that it has not by itself.
+    extra: further processes for the master.
     """
     services: Mapping[str, Sequence[str]] = plugin.get("node_processes") or {}
     processes = [process for named in services.values() for process in named]
@@ -206,7 +206,7 @@ def _flavor(session: Session, given: str | None) -> str:
     except OutOfTime:
         raise
     except CommandError:
-        return given  # svcd checks it
+        return given  # the API checks the id
     kind = IMAGE._replace(noun="flavor")
     return get(chosen(flavors, kind, given, session.api.door.tenant), "id")
 

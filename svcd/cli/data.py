@@ -273,7 +273,7 @@ def get_binary(session: Session, what: str, file: Path | None) -> None:
     sys.stdout.buffer.flush()
 
 
-# ---- both ---------------------------------------------------------------------------------------
+# ---- sources and binaries -----------------------------------------------------------------------
 
 
 def named_or_unused(

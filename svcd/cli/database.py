@@ -45,7 +45,7 @@ def offline(run: Callable[..., int]) -> Callable[..., int]:
             print(f"{click.get_current_context().command_path}: {error}", file=sys.stderr)
             return 1
         except OSError as error:
-            if error.filename is None:  # the output
+            if error.filename is None:  # the fault is of the output
                 raise
             where = click.get_current_context().command_path
             print(f"{where}: {error.filename}: {error.strerror}", file=sys.stderr)
@@ -86,7 +86,8 @@ def backup(settings: Settings, file: Path) -> int:
     print(f"  schema {written.manifest.schema}, {_size(written.bytes)}, SHA-256 {written.sha256}")
     if key.exists():
         if sealed:
-            FernetSealer(key).open(str(sealed[0]))  # else the wrong key would be kept with it
+            # otherwise the operator would keep a wrong key with the backup
+            FernetSealer(key).open(str(sealed[0]))
         print(
             f"Keep a copy of {key} too, in another place: it seals the credentials in the backup\n"
             f"(fingerprint {written.manifest.key}); without the key they cannot be recovered."
@@ -125,7 +126,7 @@ def restore(settings: Settings, file: Path, replace: bool, verify_only: bool) ->
 
 
 def _fingerprints(key_file: Path) -> tuple[str, ...]:
-    """Those of the keys in the file, the sealing one first; () when there is no key."""
+    """The fingerprints of the keys in the file, the sealing key first; () without a key."""
     try:
         keys = Keys.parsed(key_file.read_bytes())
     except (OSError, ValueError):  # the daemon tells what is wrong with the file

@@ -132,7 +132,7 @@ def _clock(off_s: float) -> Finding:
 
 
 def _schema(version: migrations.Version, daemons: Sequence[Sequence[Any]]) -> Finding:
-    """daemons: what each says of itself, and the newest schema that it knows."""
+    """daemons: name of each, and the newest schema that it knows."""
     what, newest = "schema", migrations.newest()
     older = "; ".join(about for about, knows in daemons if knows < migrations.needed())
     if older and version.number < newest:

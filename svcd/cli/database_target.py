@@ -97,7 +97,7 @@ def of_url(url: str, settings: Settings) -> Place:
 @contextlib.contextmanager
 def _filled_file(path: Path, replace: bool | None) -> Iterator[OfflineSession]:
     """A session on a new file, which replaces `path` at the end; the former file is kept."""
-    path = path.resolve()  # so that a link stays and its target is replaced
+    path = path.resolve()  # a link stays, and the new file replaces its target
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _held(path), contextlib.ExitStack() as held:
         former: SqliteSession | None = None

@@ -23,7 +23,7 @@ WHOLE_S: Final = 300.0
 
 
 class _Timed:
-    """A connection. end: when its present answer has to be complete, by the monotonic clock."""
+    """A connection. end: deadline of its present answer, on the monotonic clock."""
 
     timeout: Any
 
@@ -58,7 +58,7 @@ class _Secure(_Timed, HTTPSConnection):  # type: ignore[misc]
 
 
 class _Reader(io.RawIOBase):
-    """What arrives at a socket until the end that its connection has."""
+    """The bytes of a socket, up to the deadline of its connection."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, connection: _Timed) -> None:
         self._raw = raw
@@ -91,7 +91,7 @@ class _Reader(io.RawIOBase):
 
 
 class TimedAdapter(HTTPAdapter):
-    """Its answers have to be complete after `whole_s`, except those of `without_end`."""
+    """An adapter whose answers end within `whole_s`, except for `without_end`."""
 
     def __init__(self, whole_s: float) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the demo gives to svcd: the bundle of its templates, its Pig script, options of its jobs."""
+"""The files of the demo: the bundle of its templates, its Pig script, options of its jobs."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ CHECKS: Final[Sequence[Check]] = (
 def examine(
     settings: Settings, user: CloudUser | None = None, unknown: Sequence[str] = ()
 ) -> list[Finding]:
-    """All findings, the good ones too.
+    """All findings, also the good ones.
 
     user: the user of the cloud whose rights are checked too; with the embedded cloud, its login.
     unknown: see `Loaded`.

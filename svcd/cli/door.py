@@ -41,7 +41,7 @@ class Door(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What the options of a command and the settings name; "" for what they do not."""
+    """The values that the options of a command and the settings name; "" for none."""
 
     state_dir: Path
     api: str = ""
@@ -99,7 +99,7 @@ def find(
         token = "" if login is None else login.token
     tenant = tenant or ("" if given.api else str(known.get("tenant", "")))
     if not tenant and (token or not cloud_only):
-        if not cloud_only:  # a daemon that is away comes first
+        if not cloud_only:  # the refusal for an absent daemon comes first
             http.send("GET", f"{api.rstrip('/')}/")
         raise CommandError(_what_is_missing(environment, bool(token)), USAGE)
     return Found(Door(api=api, tenant=tenant, token=token, auth_url=auth_url), login)
@@ -126,7 +126,7 @@ def has_login(environment: Mapping[str, str]) -> bool:
 
 
 def _what_is_missing(environment: Mapping[str, str], has_token: bool) -> str:
-    """Why no project is known, and what to set."""
+    """The reason why no project is known, with the remedy."""
     if environment.get("OS_AUTH_URL") and environment.get("OS_PASSWORD") and not has_token:
         return "no user is given for the login at OS_AUTH_URL: set OS_USERNAME or OS_USER_ID"
     return "no project is given: use --project ID, or set OS_PROJECT_ID"

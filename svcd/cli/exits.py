@@ -1,4 +1,4 @@
-"""How a command ends: the exit codes, and the error that a command refuses with."""
+"""The exit codes of commands, and the error by which a command refuses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INTERRUPTED: Final = 130
 
 
 class CommandError(Exception):
-    """A command cannot go on: one line that says what, where, why and what to do; the exit code.
+    """A command cannot continue: a line with failure, place, reason and remedy, and an exit code.
 
     name: the `error_name` of the API's refusal, "" for other reasons.
     """

@@ -29,7 +29,7 @@ def data_of(file: Path) -> bytes:
 
 
 def parsed(data: bytes, name: str, load: Callable[[bytes], Any], quotes: bool = False) -> Any:
-    """What `load` makes of YAML or JSON. Raises CommandError with the line of the fault.
+    """The value that `load` reads from YAML or JSON. Raises CommandError with the faulty line.
 
     name: of the file. quotes: also with the words of the parser, which may quote the file.
     """

@@ -1,4 +1,4 @@
-"""The checks of `svcd doctor`: what a check asks about, and the one form of its result."""
+"""The form of the checks of `svcd doctor`: their input and their results."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def fail(what: str, text: str, remedy: str = "") -> Finding:
 
 @frozen
 class Scene:
-    """What the checks look at: a daemon's settings, and the login of a user of its cloud.
+    """The input of the checks: a daemon's settings, and the login of a user of its cloud.
 
     unknown: see `svcd.settings.Loaded`. known: the content of `endpoints.json` of the running
     daemon, {} without one.
@@ -64,4 +64,4 @@ class Scene:
 
 
 Check: TypeAlias = Callable[[Scene], Iterable[Finding]]
-"""A check reads only, or removes at once what it has made."""
+"""A check only reads, or removes its own objects at once."""

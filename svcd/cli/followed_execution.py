@@ -18,7 +18,7 @@ from svcd.cli.session import Session
 from svcd.cli.waiting import ClusterFollower, rests
 
 _PATIENCE_S: Final = 120.0
-"""How long a daemon may be away, as when it restarts, before the command gives up."""
+"""Seconds for which the command waits for an absent daemon, which may restart."""
 _LOOK_S: Final = 0.5
 """Time between two requests for the status and for the log; the daemon reads the log less often."""
 _LAST_S: Final = 15.0
@@ -57,7 +57,7 @@ class Followed:
             if error.code == UNREACHABLE:
                 raise CommandError(f"{error}; {self._goes_on()}", error.code) from None
             raise
-        except OSError:  # the output: its reader has gone, or the disk is full
+        except OSError:  # a fault of the output: its reader has gone, or the disk is full
             session.note(self._goes_on())
             raise
         finally:
@@ -150,13 +150,14 @@ class Followed:
             except OutOfTime:
                 raise
             except CommandError as error:
-                self._refreshes = error.code != REFUSED  # a reader may not do it
+                # a user with a role of readers may not refresh
+                self._refreshes = error.code != REFUSED
             finally:
                 api.patience_s = patience_s
         return api.get(path)
 
     def _read_log(self) -> None:
-        """Show what is new."""
+        """Show the new part of the log."""
         if not self._shows_log:
             return
         try:
@@ -168,7 +169,7 @@ class Followed:
             self._shows_log = False
 
     def _show_part(self) -> bool:
-        """Show the log after what was shown. False: the API knows none. Raises CommandError."""
+        """Show the next part of the log. False: the API has no log. Raises CommandError."""
         programs = "" if self._shows_all else "&programs=true"
         path = f"/job-executions/{safe(self._id)}/log?offset={self._offset}{programs}"
         answer = self._session.api.call("GET", path, headers={"Accept": "text/plain"})

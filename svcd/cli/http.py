@@ -28,7 +28,7 @@ from svcd.model.loopback import is_loopback
 READ_S: Final = 30.0
 """Time for connecting, and for each read of an answer."""
 _MOST_BYTES: Final = 64 * 2**20
-"""Bytes of an answer that are read."""
+"""Most bytes of an answer."""
 MOST_QUOTED: Final = 4096
 """Bytes or characters of an answer that a message may quote."""
 _PIECE: Final = 1 << 16
@@ -38,7 +38,7 @@ _OF_PROXY: Final = (
     urllib3.exceptions.ProxyError,
     urllib3.exceptions.ProxySchemeUnknown,
     requests.exceptions.InvalidProxyURL,
-    requests.exceptions.InvalidSchema,  # SOCKS, for which `requests` needs another package
+    requests.exceptions.InvalidSchema,  # a SOCKS proxy, for which `requests` needs another package
 )
 """Faults of a proxy; the request has not reached the peer."""
 
@@ -158,7 +158,7 @@ class Http:
                 allow_redirects=False,
                 stream=True,
             )
-        except (OSError, ValueError) as error:  # those of requests are OSErrors
+        except (OSError, ValueError) as error:  # the errors of requests are OSErrors
             raise lost(url, error, read_s) from None
 
 
@@ -216,7 +216,7 @@ class _Verifying(TimedAdapter):
         """Keep the authorities of the context. See HTTPAdapter."""
 
 
-# ---- what is sent -------------------------------------------------------------------------------
+# ---- requests -----------------------------------------------------------------------------------
 
 
 def check_url(url: str) -> None:
@@ -242,7 +242,7 @@ def _check_headers(headers: Mapping[str, str]) -> None:
             raise CommandError(f"{text}: check {where}", USAGE)
 
 
-# ---- what is received ---------------------------------------------------------------------------
+# ---- answers ------------------------------------------------------------------------------------
 
 
 def _whole(response: requests.Response) -> bytes:
@@ -299,7 +299,8 @@ def lost(url: str, error: Exception, read_s: float = READ_S) -> Lost:
             said = f"{said}; name the file of its authority with --cacert FILE"
     if any(isinstance(link, _OF_PROXY) for link in _chain(error)):
         variable, proxy = _proxy(url)
-        place = proxy.rpartition("@")[2].rpartition("://")[2]  # no password, also of a wrong URL
+        # without the password, also in a malformed URL
+        place = proxy.rpartition("@")[2].rpartition("://")[2]
         text = f"the proxy {place} that {variable} names does not lead to {shown(url)}"
         return Lost(f"{text}: {hidden(said, of_url(proxy))}", _is_sent(error))
     text = f"{shown(url)} cannot be reached: {hidden(said, of_url(url))}"
@@ -332,7 +333,7 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error, and those that it was made of, the deepest last."""
+    """An error and its causes, the deepest last."""
     below: BaseException | None = error
     while below is not None:
         yield below

@@ -1,8 +1,8 @@
 """Makes an image in the cloud for `svcd image bake`: one server, its snapshot, the registration.
 
 `svcd.cli.image_bake_plan` decides. A bake finds its objects again by name or metadata, so nothing
-is kept on this machine, and the private key never leaves this process. Whatever ends a bake, it
-then removes all its objects but the registered image.
+is kept on this machine, and the private key never leaves this process. At any end a bake
+removes all its objects but the registered image.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _QUIET_S: Final = 60.0
 """The pause between two looks for another bake: several beats."""
 _POLL_S: Final = 2.0
 _LINES: Final = 8
-"""Last lines of a console, or of a command's output, that an error quotes."""
+"""Number of last lines of a console, or of an output, that an error quotes."""
 _MOST_SAID: Final = 600
 """Characters of these lines."""
 
 
 @frozen
 class Screen:
-    """The progress. Its reader may go, as `| tee` at Ctrl-C; a removal goes on without it."""
+    """The progress. Its reader may end, as `| tee` at Ctrl-C; a removal continues without it."""
 
     terminal: Terminal
 
@@ -61,7 +61,7 @@ class Screen:
             self.terminal.note(text)
 
     def draw(self, text: str) -> None:
-        """Text in the place of the last drawn one."""
+        """Show a text in the place of the last drawn text."""
         with suppress(OSError):
             self.terminal.draw(text)
 
@@ -85,7 +85,7 @@ class Bake:
         self._objects = Objects(cloud, clock, wanted.name)
         self._object = self._objects.name
         self._owner = False
-        """Whether all objects of the name are this bake's, so that it removes them at its end."""
+        """Whether all objects of the name belong to this bake, which then removes them at last."""
         self._key = ""
         """The public key of a key pair that the cloud was asked for and may have made."""
         self._server_id = ""
@@ -94,12 +94,12 @@ class Bake:
         self._stages: list[Deferred[Image] | Deferred[str]] = []
 
     async def run(self) -> Image:
-        """The registered image. Raises CommandError, whose text names all that could not go."""
+        """The registered image. Raises CommandError, whose text names all remaining objects."""
         work = Deferred.fromCoroutine(self._made())
         self._stages.append(work)
         try:
             image = await work
-        except Exception as error:  # also a fault of svcd itself: nothing may be left then either
+        except Exception as error:  # also after a fault of svcd itself no object may be left
             told, left = self._told(error), ""
             if self._owner:
                 what = told or type(error).__name__
@@ -146,7 +146,7 @@ class Bake:
     # ---- the work -------------------------------------------------------------------------------
 
     async def _made(self) -> Image:
-        """The registered image; other objects are left."""
+        """The registered image; `run` removes the other objects."""
         match await self._first_step():
             case plan.Refuse(text, tidy):
                 self._owner = tidy
@@ -162,7 +162,7 @@ class Bake:
                 return await self._begun(tidy)
 
     async def _first_step(self) -> plan.Step:
-        """The step after two looks or more; see the note of the plan."""
+        """The step after at least two looks; see the note of the plan."""
         name = self._wanted.name
         before = now = await self._objects.look()
         end = self._clock.seconds() + _BUILD_S
@@ -218,7 +218,7 @@ class Bake:
                 try:
                     await self._cloud.compute.set_metadata(self._server_id, count)
                 except CloudError:
-                    return  # as while the server builds: the next beat comes soon
+                    return  # for example while the server builds: the next beat comes soon
 
         beats = Loop(self._clock, "beats of the bake", _BEAT_S, beat)
         beats.start(now=False)

@@ -160,7 +160,7 @@ def _tree(session: Session, settings: Settings, given: Path | None) -> Path:
 
 
 def _facts(prefix: Path) -> tuple[str, Sequence[str], str]:
-    """Of a tree: the release of Hadoop, the tags that clusters ask for, a description."""
+    """Of a tree: the release of Hadoop, the tags that clusters need, a description."""
     from svcd.provisioning.distributions.vanilla import Vanilla
     from svcd.provisioning.distributions.vanilla.image import layout
 

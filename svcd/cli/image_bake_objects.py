@@ -88,9 +88,9 @@ class Objects:
     async def _remove(
         self, kind: str, look: Callable[[], Awaitable[Sequence[tuple[str, str]]]]
     ) -> str:
-        """Remove what `look` finds, until two looks find nothing: a list may lack a new object.
+        """Remove the objects of `look` until two looks in a row are empty: lists lack new objects.
 
-        kind: of the object that is named when no look succeeds.
+        kind: of the objects, for the text when no look succeeds.
         """
         end = self._clock.seconds() + _REMOVE_S
         reasons: dict[tuple[str, str], str] = {}
@@ -109,7 +109,7 @@ class Objects:
         return left_over(reasons)
 
     async def _delete(self, kind: str, id_: str) -> str:
-        """Delete one object; why it still exists."""
+        """Delete one object; the reason why it still exists, or ""."""
         compute, networks = self._cloud.compute, self._cloud.networks
         try:
             match kind:

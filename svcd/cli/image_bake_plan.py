@@ -1,4 +1,4 @@
-"""Decides for `svcd image bake`: its next step, and what its arguments name. Pure.
+"""Decides for `svcd image bake`: its next step, and the cloud's objects for its arguments. Pure.
 
 | Object in the cloud | How a bake finds its own |
 |---|---|
@@ -8,12 +8,12 @@
 | image | its name, property `svcd_bake`: `unfinished`, then `finished` |
 
 Note: two bakes at once. A working bake counts up the metadata `svcd_bake_beat` of its server. A
-bake that finds objects looks twice, with a pause of several beats between. A beat or an object that
-the first look did not find is another bake's work. Objects that vanish prove nothing: a cloud goes
-on with what a killed bake has begun. So a bake looks again until none vanishes. A server that
+bake that finds objects looks twice, with a pause of several beats between. A new beat, or an object
+that only the second look finds, is another bake's work. Objects that vanish prove nothing: a cloud
+continues the work of a killed bake. So a bake looks again until no object vanishes. A server that
 builds has no beats yet, so it also waits for the end of the building. Clocks of different machines
-are never compared. Two bakes that find nothing at the same moment both make the key pair, whose
-name the cloud gives to one of them only. So a bake that has found nothing removes nothing before.
+are never compared. Two bakes that find no object at the same moment both request the key pair,
+whose name the cloud gives only to one of them. So before its key pair such a bake removes nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LOGINS: Final = (wire.IMAGE_USERNAME, "os_admin_user")
 """Properties of an image that name its login user, the first one first."""
 _LEAST_RAM_MIB: Final = 512
 _SYSTEM_MIB: Final = 1024
-"""What the system of a plain cloud image takes of a disk at least."""
+"""Least MiB of a disk for the system of a plain cloud image."""
 _MOST_NAME: Final = 40
 """Characters of the image's name in the names of other objects."""
 
@@ -93,7 +93,7 @@ class Found:
 
     @property
     def traces(self) -> frozenset[tuple[str, str]]:
-        """All that a working bake changes: its objects, and the beats of its server."""
+        """The traces of a working bake: its objects, and the beats of its server."""
         beats = ((server.id, server.metadata.get(BEAT, "")) for server in self.servers)
         return frozenset([*self.leftovers, *beats])
 
@@ -198,7 +198,7 @@ class Wanted:
 
 @frozen(kw_only=True)
 class Choice:
-    """What the arguments name in the cloud. port: of the servers' SSH."""
+    """The cloud's objects for the arguments. port: of the servers' SSH."""
 
     base: Image
     flavor_id: str
@@ -207,7 +207,7 @@ class Choice:
     port: int
 
 
-# ---- what the arguments name --------------------------------------------------------------------
+# ---- the objects of the arguments ---------------------------------------------------------------
 
 
 def choice(
@@ -217,7 +217,7 @@ def choice(
     networks: Sequence[Network],
     tree_mib: int,
 ) -> Choice:
-    """What the arguments name. tree_mib: size of the software tree. Raises CommandError."""
+    """The objects of the arguments. tree_mib: size of the software tree. Raises CommandError."""
     base = _chosen("base image", wanted.base, images, "--base")
     if base.status != "ACTIVE":
         text = f"the base image {wanted.base} is {base.status.lower()}, not active"
@@ -240,7 +240,7 @@ def choice(
 
 
 def _too_small(flavor: Flavor, base: Image, tree_mib: int) -> str:
-    """Why the flavor is too small; "" when it is not, or when its disk is unknown (0)."""
+    """The reason why the flavor is too small, or "", also for an unknown disk (0)."""
     ram_mib = max(base.min_ram_mib, _LEAST_RAM_MIB)
     if flavor.ram_mib < ram_mib:
         return f"has {flavor.ram_mib} MiB of memory, and {ram_mib} MiB are needed"

@@ -91,7 +91,7 @@ def build(
 
 
 def _is_foreign(prefix: Path, record: Mapping[str, object]) -> bool:
-    """Whether there is something that a build must not replace. record: its image.json."""
+    """Whether the prefix has files that a build must not replace. record: its image.json."""
     if prefix.is_dir() and os.access(prefix, os.R_OK):
         return not record and any(prefix.iterdir())
     return prefix.exists()

@@ -1,4 +1,4 @@
-"""Input and output of a job on the command line: which place a text names, and its data source.
+"""Input and output of a job on the command line: the place of a text, and its data source.
 
 A place is a URL, a data source, or for an input a file or folder of this machine, whose content
 goes into the object store. Making a data source uploads nothing.
@@ -27,7 +27,7 @@ from svcd.workflow.decide.object_store import container_of
 
 @frozen(kw_only=True)
 class Place:
-    """Input or output. id: of a data source that exists. local: what is uploaded first."""
+    """Input or output. id: of an existing data source. local: files to upload before the job."""
 
     type: str = ""
     url: str = field(default="", repr=shown_url)

@@ -64,7 +64,7 @@ _BY_NAME: Final = {type_.value.lower(): type_ for type_ in JobType}
 
 
 class Unusable(CommandError):
-    """The command cannot do what it was given: what, why and what to do, in one line."""
+    """The arguments of a command are unusable: one line with fault, reason and remedy."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, USAGE)
@@ -169,7 +169,7 @@ def _program(ending: str) -> str:
 
 
 def faults(kind: JobType, files: Sequence[tuple[str, bytes]], given: JobConfigs) -> Iterator[str]:
-    """What the API would refuse of a job after the upload. files: names and content, main first."""
+    """The faults for which the API would refuse the job. files: names and content, main first."""
     seen = set()
     for number, (name, data) in enumerate(files):
         if name in seen:
@@ -242,7 +242,7 @@ def _with_ending(name: str, more: str = "") -> str:
 
 @frozen(kw_only=True)
 class Reuse:
-    """A row that is there already. id: "" when it must be created under `name`."""
+    """An existing row, or a free name. id: "" when the row must be created under `name`."""
 
     name: str
     id: str = ""

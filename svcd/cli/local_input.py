@@ -1,4 +1,4 @@
-"""A file or folder of this machine as input of a job: what is uploaded, and where to."""
+"""A file or folder of this machine as input of a job: the files to upload, and their objects."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class LocalFile:
 
 @frozen(kw_only=True)
 class LocalInput:
-    """An input. prefix: of its objects, without a slash at the end. left: what is out, in lines."""
+    """An input. prefix: of its objects, without a slash at the end. left: lines on the rest."""
 
     prefix: str
     files: Sequence[LocalFile]

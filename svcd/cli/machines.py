@@ -46,7 +46,8 @@ MACHINES: Final = Table(
         field("MIB", "memory_mib", cut=False),
         field("STATE", "state", cut=False),
         field("DAEMON", "daemon", wide=True),
-        field("STATE FOLDER", "state_dir", cut=False),  # last: a long path disturbs no column
+        # the last column: here a long path disturbs no other
+        field("STATE FOLDER", "state_dir", cut=False),
     ),
     name=lambda row: get(row, "id"),
     empty="no machine of an embedded cloud runs here as this user",

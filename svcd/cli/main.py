@@ -1,4 +1,4 @@
-"""The `svcd` command: the table of its commands, and how each of them ends.
+"""The `svcd` command: the table of its commands, and their exit codes.
 
 A command's module is imported when the command is called; see `svcd.cli.command` for how a command
 is written. Every refusal is one line on stderr, with an exit code of `svcd.cli.exits`.
@@ -127,7 +127,7 @@ def _run(arguments: list[str]) -> int:
         return _refused(f"{_command(error)}: {error}", error.code)
     except (KeyboardInterrupt, EOFError, click.Abort):
         return _refused("svcd: interrupted", INTERRUPTED)
-    except OSError:  # the output
+    except OSError:  # a fault of the output
         raise
     except Exception as error:
         if type(error).__name__ == "SettingsError":  # its module costs more than a whole command
@@ -137,13 +137,13 @@ def _run(arguments: list[str]) -> int:
 
 def _refused(text: str, code: int) -> int:
     sys.stdout.flush()
-    with suppress(OSError):  # the exit code says it without the text
+    with suppress(OSError):  # without the text the exit code tells the failure
         print(text, file=sys.stderr, flush=True)
     return code
 
 
 def _fault(error: Exception) -> str:
-    """The line for an error that svcd does not know. Its text may have a secret, so it is left out.
+    """The line for an unknown error, without its text, which may have a secret.
 
     In Python's development mode the traceback comes first.
     """

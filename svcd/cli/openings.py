@@ -1,4 +1,4 @@
-"""The checks of `svcd doctor` for settings that open svcd wider than it is by default."""
+"""The checks of `svcd doctor` for settings that open svcd wider than the defaults."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ WAIT_S: Final = 180.0
 
 @frozen(kw_only=True)
 class Rows:
-    """What the daemon knows in the tenant: ids of clusters and of the caller's trusts.
+    """The daemon's objects in the tenant: ids of clusters and of the caller's trusts.
 
-    job_credentials: names of the application credentials that it deletes itself.
+    job_credentials: names of the application credentials that the daemon deletes itself.
     """
 
     installation: str
@@ -57,7 +57,7 @@ class Orphan:
 
 @frozen(kw_only=True)
 class Rules:
-    """Which orphans may be removed.
+    """The rules for the removal of orphans.
 
     ids: objects that may be removed whatever their tag says. unmarked: objects whose tag has no
     installation may be removed too. young_s: younger objects, and all of their clusters, may not.

@@ -28,7 +28,7 @@ def requests() -> Sequence[tuple[Needs, str, str, str]]:
 
 
 def meanings(auth: Auth) -> Mapping[Needs, str]:
-    """Who may send the requests of each need."""
+    """Need -> the callers who may send its requests."""
     if auth.mode == "none":
         return dict.fromkeys(Needs, "everybody who reaches the port (auth.mode=none)")
     return {

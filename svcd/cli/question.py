@@ -24,7 +24,7 @@ yes_option: Final = click.option("-y", "--yes", is_flag=True, help="do not ask")
 
 
 def confirm(what: str, names: Sequence[str], yes: bool) -> None:
-    """Ask before something goes; no question without names. what: the act, `delete cluster`.
+    """Ask before a removal; no question without names. what: the act, `delete cluster`.
 
     Raises CommandError when the answer is no, and without a terminal when `--yes` is missing.
     """

@@ -244,7 +244,7 @@ class Run:
             cluster["user_keypair_id"] = self._keypair
         return {"cluster": cluster}
 
-    # ---- what is made ---------------------------------------------------------------------------
+    # ---- jobs and binaries ----------------------------------------------------------------------
 
     def _post(self, path: str, body: object, step: str) -> Any:
         return self._session.api.post(path, body, key=f"{self._invocation}-{step}")

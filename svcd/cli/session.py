@@ -1,4 +1,4 @@
-"""What a command of the API works with: the connection, the output, the terminal, the time limit.
+"""The session of a command of the API: its connection, output, terminal and time limit.
 
 `session.api` finds the daemon and logs in at its first use. `session.show` prints a body of the API
 in the chosen form. `session.note` writes for people on stderr, and nothing with `--quiet`.

@@ -27,7 +27,7 @@ _GOOD: Final = frozenset({"Active", "SUCCEEDED", "ACTIVE", "done", "ok"})
 _BAD: Final = frozenset({"Error", "FAILED", "KILLED", "ERROR", "failed", "killed", "DONEWITHERROR"})
 _UNSAFE: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 GAP: Final = "  "
-"""Between two columns."""
+"""The blanks between two columns."""
 _LEAST: Final = 8
 """Fewest columns of a cell that is cut, and of the beginning of an id."""
 
@@ -62,7 +62,7 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """How bodies of one kind are shown. many, one: their keys in a list and alone.
+    """The form of bodies of one kind. many, one: their keys in a list and alone.
 
     name: the text of a row for `-o name`. empty: what to say of an empty list. known: further
     ids and names; the shown beginning of an id is the beginning of none of them.

@@ -1,4 +1,4 @@
-"""The checks of `svcd doctor` that a start of the daemon makes too: what it approves starts.
+"""The checks of `svcd doctor` that a start of the daemon also makes: without a fault it starts.
 
 It loads plug-ins and parses endpoints by the daemon's own code. It opens no port for
 longer than a moment, and writes nothing.

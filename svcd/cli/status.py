@@ -1,4 +1,4 @@
-"""`svcd status`: where the commands go, what runs there, and what needs attention."""
+"""`svcd status`: the daemon of the commands, its clusters and jobs, and troubles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks with a user's token that the cloud has the things that the user's clusters need."""
+"""Checks with a user's token that the cloud offers all that the user's clusters need."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from svcd.model.redaction import MASK
 
 _READY_POLLS: Final = 300
 _POLL_S: Final = 0.1
-"""ssh has 30 s for the login."""
+"""Seconds between two looks; ssh has 30 s for the login."""
 _SET_PARENT_DEATH_SIGNAL: Final = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
 
@@ -236,7 +236,7 @@ def started(words: Sequence[str]) -> subprocess.Popen[bytes]:
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
 
     def end_with_parent() -> None:
-        if prctl is not None:  # only Linux has it
+        if prctl is not None:  # only Linux has prctl
             prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
 
     try:

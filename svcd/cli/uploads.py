@@ -90,7 +90,7 @@ def _manifest_class(file: Path) -> str:
 
 
 def reused(look: Callable[[], Reuse], make: Callable[[str], Any], tries: int = _TRIES) -> Reuse:
-    """What `look` finds, or what `make` makes under the name that `look` says is free.
+    """The row that `look` finds, or the row that `make` makes under the free name of `look`.
 
     make: returns the row. Another command may take the name in between: then it looks again.
     """

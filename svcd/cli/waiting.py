@@ -23,15 +23,15 @@ from svcd.cli.words import step_title
 Json = Mapping[str, Any]
 
 _WAIT_S: Final = 20
-"""How long the daemon waits for a new event before it answers a request."""
+"""Seconds that the daemon waits for a new event before it answers a request."""
 _AT_ONCE_S: Final = 1.0
 """Time between two requests for events to a daemon that stops, and so does not wait."""
 
 _LOOK_S: Final = 0.5
-"""Time between two looks at first; it doubles up to the next one."""
+"""Seconds between two looks at first; they double up to the next value."""
 _SLOW_S: Final = 2.0
 _PATIENCE_S: Final = 300.0
-"""How long the daemon may be away."""
+"""Seconds for which the command waits for an absent daemon."""
 _BAR: Final = 10
 """Cells of the bar; the last one fills when the cluster is Active, which ends the waiting."""
 PHASES: Final = ("Waiting", "Validating", "Spawning", "Preparing", "Configuring", "Starting")
@@ -92,7 +92,7 @@ def rests(body: Any) -> bool:
 
 
 class ClusterFollower:
-    """Tells what svcd does with a cluster since the newest request, from one look to the next.
+    """Reports the work of svcd on a cluster since the newest request, from look to look.
 
     pause_s: time until the next look.
     """

@@ -38,7 +38,7 @@ KINDS: Final = (
 _AGAIN_S: Final = 1.0
 _PATIENCE_S: Final = 300.0
 _MOST_KNOWN: Final = 10_000
-"""Objects whose last shown state is remembered."""
+"""Most objects whose last shown state the command remembers."""
 
 
 @click.command("watch", cls=Command)

@@ -1,4 +1,4 @@
-"""The API's words in people's words: advice, steps of clusters, statuses of jobs. Pure.
+"""Turns words of the API into words for people: advice, steps of clusters, statuses of jobs. Pure.
 
 Note: advice. The API's texts are for all its callers, so their advice names requests. A person at a
 terminal needs the command that sends the request.
@@ -46,7 +46,7 @@ def in_one_line(text: str) -> str:
 
 
 def step_title(event: Mapping[str, Any]) -> str:
-    """The step of an event as a deed: `wait for Oozie` where the API has `Oozie`."""
+    """The step of an event with a verb: `wait for Oozie` where the API has `Oozie`."""
     step = str(event["step"])
     is_thing = event["kind"] == "wait" and not step.startswith("wait ")
     return f"wait for {step}" if is_thing else step
