@@ -78,14 +78,14 @@ class UserCredentials:
     async def delete(self, name: str, id_: str) -> bool:
         """See ports.ApplicationCredentials. After "not found" svcd also looks into the list."""
         path = await self._path()
-        found = [id_] if id_ else await self._named(path, name)
-        for credential in found:
+        ids = [id_] if id_ else await self._named(path, name)
+        for credential in ids:
             try:
                 await self._rest.call("DELETE", f"{path}/{quote(credential, safe='')}")
             except RestError as error:
                 if error.status != 404 or credential in await self._named(path, name):
                     raise
-        return bool(found)
+        return bool(ids)
 
     async def _named(self, path: str, name: str) -> Sequence[str]:
         def convert(row: Mapping[str, Any]) -> tuple[str, str]:

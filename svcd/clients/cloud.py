@@ -182,18 +182,18 @@ class TenantCloud:
 
     async def quota(self) -> Quota:
         """See CloudSession. A service that is not in the catalog sets no limit."""
-        found = dict(await self.server_usage())
+        usages = dict(await self.server_usage())
         try:
-            found |= await self.volume_usage()
+            usages |= await self.volume_usage()
         except CloudError as error:
             if error.kind is not Fault.NOT_FOUND:
                 raise
         try:
-            found |= await self.address_usage()
+            usages |= await self.address_usage()
         except CloudError as error:
             if error.kind not in (Fault.NOT_FOUND, Fault.FORBIDDEN):
                 raise
-        return Quota(**{name: limit.left for name, limit in found.items()})
+        return Quota(**{name: limit.left for name, limit in usages.items()})
 
     async def delete_security_group(self, group_id: str) -> bool:
         """See CloudSession."""
@@ -236,7 +236,7 @@ async def remove_security_group(networks: Networks, compute: Compute, group_id: 
 
 async def _delete_orphans(networks: Networks, compute: Compute, group_id: str) -> bool:
     """Delete the group's ports whose server does not exist. Returns whether there were any."""
-    found = False
+    any_orphan = False
     for port_id, server_id in await networks.server_ports(group_id):
         try:
             await compute.server(server_id)
@@ -244,5 +244,5 @@ async def _delete_orphans(networks: Networks, compute: Compute, group_id: str) -
             if error.kind is not Fault.NOT_FOUND:
                 raise
             await networks.delete_port(port_id)
-            found = True
-    return found
+            any_orphan = True
+    return any_orphan

@@ -220,12 +220,12 @@ class Keystone:
         answer = await self.send("GET", "/auth/projects", token=token, tenant=None)
 
         def convert(body: Mapping[str, Any]) -> Sequence[Project]:
-            found = [
+            projects = [
                 Project(id=TenantId(str(project["id"])), name=str(project["name"]))
                 for project in body["projects"]
                 if project.get("enabled", True)
             ]
-            return sorted(found, key=lambda project: (project.name, project.id))
+            return sorted(projects, key=lambda project: (project.name, project.id))
 
         return shaped(SERVICE, "projects", convert, object_of(answer))
 
@@ -254,9 +254,9 @@ class Keystone:
     async def catalog(self, token: Secret, tenant_id: str) -> tuple[Endpoint, ...]:
         """The catalog for a caller's token. It is kept for some minutes per tenant."""
         now = self._clock.seconds()
-        found = self._catalogs.get(tenant_id)
-        if found is not None and found[0] > now:
-            return found[1]
+        kept = self._catalogs.get(tenant_id)
+        if kept is not None and kept[0] > now:
+            return kept[1]
         answer = await self.send("GET", "/auth/catalog", token=token, tenant=tenant_id)
         endpoints = shaped(
             SERVICE, "a catalog", lambda body: endpoints_of(body["catalog"]), object_of(answer)
@@ -325,7 +325,7 @@ class Keystone:
 def _secrets(auth: Mapping[str, Any]) -> Sequence[Secret]:
     """The secrets of a login."""
     identity = auth["identity"]
-    found = [
+    secrets = [
         identity.get("password", {}).get("user", {}).get("password"),
         identity.get("application_credential", {}).get("secret"),
         identity.get("application_credential", {}).get("id"),
@@ -333,8 +333,8 @@ def _secrets(auth: Mapping[str, Any]) -> Sequence[Secret]:
     ]
     scope = auth.get("scope")
     if isinstance(scope, dict):
-        found.append(scope.get("OS-TRUST:trust", {}).get("id"))
-    return [Secret(secret) for secret in found if secret]
+        secrets.append(scope.get("OS-TRUST:trust", {}).get("id"))
+    return [Secret(secret) for secret in secrets if secret]
 
 
 def _password(user: Mapping[str, Any], password: str) -> dict[str, Any]:

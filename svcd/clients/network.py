@@ -48,9 +48,9 @@ class Networks:
         fault. Of an existing group it removes the other rules for the ports of `openings` and for
         the ports `others`, and leaves rules for further ports alone.
         """
-        found = await self._groups(name)
-        if found:
-            group_id, rules = found[0]
+        groups = await self._groups(name)
+        if groups:
+            group_id, rules = groups[0]
         else:
             new = {"name": name, "description": description}
             body = await self._rest.call("POST", "/security-groups", {"security_group": new})
@@ -131,12 +131,12 @@ class Networks:
         pool: id or name of an external network.
         """
         external = [net for net in await self.networks() if net.external]
-        found = [net for net in external if net.id == pool] or [
+        networks = [net for net in external if net.id == pool] or [
             net for net in external if net.name == pool
         ]
-        if not found:
+        if not networks:
             raise CloudError("network", Fault.NOT_FOUND, f"there is no external network {pool}")
-        new = {"floating_network_id": found[0].id, "description": description}
+        new = {"floating_network_id": networks[0].id, "description": description}
         body = await self._rest.call("POST", "/floatingips", {"floatingip": new})
         return _part(body, "floatingip", _floating_ip)
 

@@ -136,12 +136,12 @@ class TaggedCloud:
         groups = await self._optional(
             self._network, f"/security-groups{of_tenant}", "security_groups", _security_group
         )
-        found = [*servers, *addresses, *volumes, *groups]
+        rows = [*servers, *addresses, *volumes, *groups]
         ours = {g.id: g.tag for g in groups if g is not None}
-        found += await self._optional(
+        rows += await self._optional(
             self._network, f"/ports{of_tenant}", "ports", partial(_port, ours, there)
         )
-        things = [thing for thing in found if thing is not None]
+        things = [thing for thing in rows if thing is not None]
         things += await self._server_groups()
         unlisted: dict[Kind, str] = {}
         for kind, path, convert in (

@@ -102,11 +102,11 @@ class KeystoneIdentity:
     async def authenticate(self, token: Secret, address: Callable[[], str] = lambda: "") -> Caller:
         """See ports.Identity."""
         key = _digest(token)
-        found = self._known.get(key)
+        known = self._known.get(key)
         now = self._clock.seconds()
-        if found is not None and found[0] > now:
+        if known is not None and known[0] > now:
             self._known.move_to_end(key)
-            return found[1]
+            return known[1]
         caller: Caller | None = None
         if self._refused.get(key, now) <= now:
             caller = await self._asking.get(key, lambda: self._check(key, token, address()))

@@ -85,10 +85,10 @@ class Trusts:
         """The caller's trust with that expiry time; None also when the list fails."""
         query = f"trustor_user_id={quote(caller.user_id, safe='')}"
         try:
-            found = await self._listed(query, token, {expires_at})
+            trusts = await self._listed(query, token, {expires_at})
         except CloudError:
             return None
-        return found[0].id if found else None
+        return trusts[0].id if trusts else None
 
     async def given(self, wanted: Collection[str]) -> Sequence[GivenTrust]:
         """See ports.Cloud. The service has no other filter for trusts, and no pages."""

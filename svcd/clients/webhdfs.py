@@ -126,11 +126,11 @@ def _among(place: str, base: Location, ways: Ways | None) -> Location:
         return Location(place, base.machine)
     if ways is None:
         return Location(place)
-    found = reachable(place, ways)
-    if found is None:
+    location = reachable(place, ways)
+    if location is None:
         text = f"HDFS refers to {host}, which is not a machine of the cluster"
         raise EngineError(Fault.REFUSED, text)
-    return found
+    return location
 
 
 class _Sent:

@@ -198,8 +198,8 @@ class Clusters(_Commands):
         """The dry run of `scale`: the same checks, and nothing is written or made."""
         row = await self._store.read(lambda tx: tx.clusters.get(caller.tenant_id, cluster_id))
         facts = await self._reader.of_scale(caller, row, change)
-        made = self._made(caller, row.id)
-        after = _accepted(rules.check_scale(row, change, facts, self._bounds, made))
+        values = self._made(caller, row.id)
+        after = _accepted(rules.check_scale(row, change, facts, self._bounds, values))
         if after.size > row.size:
             await self._store.read(lambda tx: self._refuse_too_many(tx, after))
         return preview(after, facts)

@@ -148,10 +148,10 @@ class ExecutionLogs:
     async def _trimmed(self, log: ExecutionLog, offset: int) -> ExecutionLog:
         """The state after the removal of the pieces between the beginning and `offset`."""
         middle = {"id": log.execution_id, "head": HEAD_BYTES, "offset": offset}
-        found = await self._sql.all(_MIDDLE, middle) if offset > HEAD_BYTES else []
-        if not found:
+        pieces = await self._sql.all(_MIDDLE, middle) if offset > HEAD_BYTES else []
+        if not pieces:
             return log
-        title = last_title(_text(found)) or log.resumed
+        title = last_title(_text(pieces)) or log.resumed
         if not title:
             head = {"id": log.execution_id, "head": 0, "offset": HEAD_BYTES + _PIECE_BYTES}
             title = last_title(_text(await self._sql.all(_MIDDLE, head)))

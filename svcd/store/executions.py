@@ -85,18 +85,18 @@ class Executions(Family[Execution]):
         if not known:
             return [self._record(row) for row in await self._sql.all(_UNFINISHED)]
         read = {execution.id: execution for execution in known}
-        found: list[Execution | None] = []
+        executions: list[Execution | None] = []
         changed: dict[str, int] = {}
         for version, id_, _, _ in await self._sql.all(_HEADS):
             row = read.get(id_)
             if row is None or row.version != version:
-                row, changed[id_] = None, len(found)
-            found.append(row)
+                row, changed[id_] = None, len(executions)
+            executions.append(row)
         ids = [*changed]
         for at in range(0, len(ids), _SOME):
             for id_, row in (await self._some(ids[at : at + _SOME])).items():
-                found[changed[id_]] = row
-        return [execution for execution in found if execution is not None]
+                executions[changed[id_]] = row
+        return [execution for execution in executions if execution is not None]
 
     async def _some(self, ids: Sequence[str]) -> Mapping[str, Execution]:
         where, values = among(ids)

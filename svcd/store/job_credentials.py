@@ -83,11 +83,11 @@ class JobCredentials:
         return [self._record(row) for row in await self._sql.all(_OF_EXECUTION, {"id": id_})]
 
     async def loose(self, limit: int) -> Sequence[JobCredential]:
-        found: list[JobCredential] = []
+        credentials: list[JobCredential] = []
         damaged: list[str] = []
         for row in await self._sql.all(_LOOSE, {"limit": limit}):
             try:
-                found.append(self._record(row))
+                credentials.append(self._record(row))
             except (SealerError, msgspec.MsgspecError, ValueError) as error:
                 damaged.append(f"{row[0]}: {error}")
         if damaged:
@@ -97,7 +97,7 @@ class JobCredentials:
                 n=len(damaged),
                 row=damaged[0],
             )
-        return found
+        return credentials
 
     async def known(self, tenant_id: TenantId) -> Sequence[str]:
         rows = await self._sql.all(_KNOWN, {"tenant_id": tenant_id})

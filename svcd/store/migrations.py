@@ -61,12 +61,12 @@ def version_of(row: Row | None) -> Version:
 @functools.cache
 def steps() -> tuple[tuple[int, str], ...]:
     """(number, SQL text) of the files `schema/NNNN_*.sql`, ascending."""
-    found = []
+    numbered = []
     for entry in resources.files("svcd.store").joinpath("schema").iterdir():
         match = re.fullmatch(r"(\d{4})_\w+\.sql", entry.name)
         if match:
-            found.append((int(match[1]), entry.read_text(encoding="utf-8")))
-    return tuple(sorted(found))
+            numbered.append((int(match[1]), entry.read_text(encoding="utf-8")))
+    return tuple(sorted(numbered))
 
 
 def oldest() -> int:

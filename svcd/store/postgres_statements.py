@@ -127,12 +127,12 @@ class Statements:
             f"select part, created_at, id from ({inner}) as parts where before < {PART_BYTES}"
             " order by created_at, id"
         )
-        found = (await self._execute(text, parameters, raw=True)).fetchall()
-        if not found:
+        records = (await self._execute(text, parameters, raw=True)).fetchall()
+        if not records:
             return None
-        texts = [row[0] for row in found]
-        _, created_at, id_ = found[-1]
-        more = len(found) == limit or sum(map(len, texts)) >= PART_BYTES
+        texts = [row[0] for row in records]
+        _, created_at, id_ = records[-1]
+        more = len(records) == limit or sum(map(len, texts)) >= PART_BYTES
         return b",".join(texts), len(texts), (created_at.decode(), id_.decode()) if more else None
 
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None:

@@ -81,15 +81,15 @@ class Keys:
         if b" " not in text.strip():
             Fernet(text.strip())
             return cls.of(text.strip())
-        found: dict[bytes, list[bytes]] = {}
+        values: dict[bytes, list[bytes]] = {}
         for line in text.splitlines():
             name, _, value = line.strip().partition(b" ")
-            found.setdefault(name, []).append(value.strip())
-        former = tuple(found.pop(b"former", []))
+            values.setdefault(name, []).append(value.strip())
+        former = tuple(values.pop(b"former", []))
         (seals,), (installation,), (digests,) = (
-            found.pop(name, []) for name in (b"key", b"installation", b"digests")
+            values.pop(name, []) for name in (b"key", b"installation", b"digests")
         )
-        if found or len(installation) != 16:
+        if values or len(installation) != 16:
             raise ValueError("unknown lines")
         for key in (seals, *former):
             Fernet(key)

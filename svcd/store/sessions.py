@@ -244,15 +244,15 @@ class Sessions:
             return self._dsn
         limit_s = self._settings.connect_timeout_s
         try:
-            found = await with_deadline(
+            ips = await with_deadline(
                 self._reactor, limit_s, "host name", addresses(self._reactor, host)
             )
         except (OSError, UnicodeError) as error:
             raise Lost(f"{host!r} has no address: {error}") from None
         except DeadlineExceeded:
             raise Lost(f"{host!r} was not resolved within {limit_s:g} s") from None
-        hosts, ports = ",".join([host] * len(found)), given.get("port", "")
-        return str(make_dsn(self._dsn, host=hosts, hostaddr=",".join(found), port=ports or None))
+        ips, ports = ",".join([host] * len(ips)), given.get("port", "")
+        return str(make_dsn(self._dsn, host=ips, hostaddr=",".join(ips), port=ports or None))
 
     async def _check(self) -> None:
         now = self._reactor.seconds()

@@ -93,16 +93,16 @@ class Statements:
         """See Sql. The cursor reads no row before it is asked for, and a blob is not decoded."""
         text = f"select cast({column} as blob), created_at, id {rows} order by created_at, id"
         cursor = self._execute(text, parameters)
-        found: list[bytes] = []
+        texts: list[bytes] = []
         size, last = 0, None
         for record, created_at, id_ in cursor:
-            found.append(record)
+            texts.append(record)
             size += len(record)
-            if len(found) == limit or size >= PART_BYTES:
+            if len(texts) == limit or size >= PART_BYTES:
                 last = created_at, id_
                 break
         cursor.close()
-        return (b",".join(found), len(found), last) if found else None
+        return (b",".join(texts), len(texts), last) if texts else None
 
     async def one(self, text: str, parameters: Parameters | None = None) -> Row | None:
         return cast("Row | None", self._execute(text, parameters).fetchone())

@@ -317,10 +317,10 @@ class SqlStore:
                 lambda keys: self.read(lambda tx: getattr(tx, family).rendered_many(keys)),
                 cast("Distant", self._database).soon,
             )
-        found = await batches.get((tenant_id, id_))
-        if found is None:
+        text = await batches.get((tenant_id, id_))
+        if text is None:
             raise NotFound.of(FAMILIES[family].table.what, id_)
-        return found
+        return text
 
     def figures(self) -> DatabaseFigures | None:
         """The figures of the database's connections; None for a database without connections."""
@@ -359,10 +359,10 @@ class SqlStore:
 
 async def _samples(sql: Sql) -> list[str]:
     """One sealed text of each kind; all must have been sealed with the same key."""
-    found = [str(row[0]) for text in _SEALED if (row := await sql.one(text)) is not None]
+    samples = [str(row[0]) for text in _SEALED if (row := await sql.one(text)) is not None]
     row = await sql.one(_CLUSTER)
     key = json.loads(row[0]).get("management_private_key") if row is not None else None
-    return [*found, key] if key else found
+    return [*samples, key] if key else samples
 
 
 async def _ping(sql: Sql) -> None:

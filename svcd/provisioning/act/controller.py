@@ -126,9 +126,9 @@ class Controller:
 
     async def start(self) -> None:
         """Resume all unfinished clusters, spread over some seconds when there are many."""
-        found = await self._unsettled() if self._lease.held else {}
-        spread = min(_JITTER_S, 0.01 * len(found))
-        for cluster_id in found:
+        clusters = await self._unsettled() if self._lease.held else {}
+        spread = min(_JITTER_S, 0.01 * len(clusters))
+        for cluster_id in clusters:
             self._state(cluster_id).alien = True
             self._tasks.wake(cluster_id, self._rng.random() * spread)
         self._rescan.start(now=False)
@@ -168,9 +168,9 @@ class Controller:
 
     async def _scan(self) -> None:
         """Wake rows without a task, and tasks of an older request, because a wake can be lost."""
-        found = await self._unsettled()
+        clusters = await self._unsettled()
         busy = set(self._tasks.active())
-        for cluster_id, generation in found.items():
+        for cluster_id, generation in clusters.items():
             state = self._states.get(cluster_id)
             if cluster_id not in busy:
                 if state is None:

@@ -182,13 +182,13 @@ def _phases(events: Sequence[ClusterEvent], ended: Timestamp | None) -> list[Sto
 
 def _faults(events: Sequence[ClusterEvent]) -> list[StoryFault]:
     """The faults of steps. The failure of a status repeats that of a step, and is left out."""
-    found: dict[tuple[str, str, str], list[ClusterEvent]] = {}
+    faults: dict[tuple[str, str, str], list[ClusterEvent]] = {}
     for event in events:
         kind = kind_of(event.step)
         is_fault = event.outcome == "failed" or (event.outcome == "retry" and event.code)
-        if not is_fault or kind is StepKind.HEALTH or (kind is StepKind.STATUS and found):
+        if not is_fault or kind is StepKind.HEALTH or (kind is StepKind.STATUS and faults):
             continue
-        found.setdefault((event.step, event.code, event.outcome), []).append(event)
+        faults.setdefault((event.step, event.code, event.outcome), []).append(event)
     return [
         StoryFault(
             step=step,
@@ -198,5 +198,5 @@ def _faults(events: Sequence[ClusterEvent]) -> list[StoryFault]:
             times=len(same),
             machines=list(dict.fromkeys(event.machine for event in same if event.machine)),
         )
-        for (step, code, outcome), same in found.items()
+        for (step, code, outcome), same in faults.items()
     ]

@@ -70,19 +70,19 @@ def moved(
 def replaced(before: Cluster, planned: Plan, now: float) -> Sequence[ClusterEvent]:
     """The events of servers and volumes that svcd gives up and replaces."""
     attempts = {i.instance_id: i.attempts for i in before.instances()}
-    made = []
+    new_events = []
     for instance in planned.cluster.instances():
         if instance.attempts <= attempts.get(instance.instance_id, instance.attempts):
             continue
         name = instance.instance_name
         reasons = (reason for reason in planned.waiting if name in reason)
         text = next(reasons, "") or "its server or a volume of it is gone or in error"
-        made.append(
+        new_events.append(
             lifecycle.event(
                 planned.cluster, REPLACE, "retry", now, text, name, attempt=instance.attempts
             )
         )
-    return made
+    return new_events
 
 
 def spawned(
@@ -91,7 +91,7 @@ def spawned(
     """The events of servers that run from now on, and the memory with the last one of them."""
     waited = [i for i in before.instances() if not lifecycle.has_reached(i, lifecycle.SPAWNED)]
     old = {i.instance_id: i for i in waited}
-    made, last = [], memory.last
+    new_events, last = [], memory.last
     for instance in after.instances():
         if instance.instance_id not in old or not lifecycle.has_reached(
             instance, lifecycle.SPAWNED
@@ -103,7 +103,7 @@ def spawned(
             created = min(seconds_of(asked), now)
         create = StepName(step=CreateServer.words, machine=name)
         span = Span(began=created, ended=now, waited_for=create)
-        made.append(
+        new_events.append(
             lifecycle.event(
                 after,
                 WAIT_FOR_SERVER,
@@ -115,7 +115,7 @@ def spawned(
             )
         )
         last = StepName(step=WAIT_FOR_SERVER, machine=name)
-    return made, evolve(memory, last=last)
+    return new_events, evolve(memory, last=last)
 
 
 def waiting(

@@ -128,24 +128,24 @@ def of_servers(
         if instance.server_id is None:
             continue
         key = (instance.instance_name, SERVER)
-        found = shown.get(instance.server_id)
+        server = shown.get(instance.server_id)
         where = f"server {instance.server_id} of {instance.instance_name}"
         if instance.server_id in absent:
             bad.append(_ailment(Code.SERVER_VANISHED, key, f"{where} is gone", now))
             sure.append(key)
             statuses[instance.instance_id] = lifecycle.GONE
-        elif found is None or found.task_state == "deleting":
+        elif server is None or server.task_state == "deleting":
             continue  # the state of a server in deletion says nothing
-        elif found.status in _RUNNING:
+        elif server.status in _RUNNING:
             good.append(key)
-            statuses[instance.instance_id] = found.status
+            statuses[instance.instance_id] = server.status
         else:
-            why = f": {found.fault}" if found.fault else ""
-            text = f"{where} is {found.status}{why}"
-            bad.append(_ailment(Code.SERVER_DOWN, key, text, now, _STARTS.get(found.status, "")))
-            if found.status == "ERROR" and found.fault:
+            why = f": {server.fault}" if server.fault else ""
+            text = f"{where} is {server.status}{why}"
+            bad.append(_ailment(Code.SERVER_DOWN, key, text, now, _STARTS.get(server.status, "")))
+            if server.status == "ERROR" and server.fault:
                 sure.append(key)
-            statuses[instance.instance_id] = found.status
+            statuses[instance.instance_id] = server.status
     return Seen(bad=tuple(bad), good=frozenset(good), sure=frozenset(sure), statuses=statuses)
 
 

@@ -123,37 +123,37 @@ def plan(cluster: Cluster, world: World) -> Plan:
         if last is not None:
             return _within_deadline(_torn(cluster, last), world)
         trouble = world.memory.of("observe")
-        made = Plan(cluster=cluster, waiting=(trouble.reason,), code=trouble.code)
+        planned = Plan(cluster=cluster, waiting=(trouble.reason,), code=trouble.code)
     elif cluster.desired is Desired.DELETED or cluster.status is ClusterStatus.ERROR:
-        made = _remove(cluster, observed, world)
+        planned = _remove(cluster, observed, world)
     else:
-        made = _build(cluster, observed, world)
-    return _within_deadline(made, world)
+        planned = _build(cluster, observed, world)
+    return _within_deadline(planned, world)
 
 
-def _within_deadline(made: Plan, world: World) -> Plan:
-    """`made`, or the failure of a phase whose time is over."""
-    cluster = made.cluster
-    if made.settled or made.fail is not None:
-        return made
-    if lifecycle.remaining_s(made.cluster, world.settings, world.now) > 0:
-        return made
+def _within_deadline(planned: Plan, world: World) -> Plan:
+    """`planned`, or the failure of a phase whose time is over."""
+    cluster = planned.cluster
+    if planned.settled or planned.fail is not None:
+        return planned
+    if lifecycle.remaining_s(planned.cluster, world.settings, world.now) > 0:
+        return planned
     if cluster.desired is Desired.DELETED and cluster.force_delete:
-        return made
-    return Plan(cluster=made.cluster, fail=_too_late(made, world))
+        return planned
+    return Plan(cluster=planned.cluster, fail=_too_late(planned, world))
 
 
-def _too_late(made: Plan, world: World) -> Fail:
+def _too_late(planned: Plan, world: World) -> Fail:
     """The failure of a missed deadline, with the reasons for waiting and the faults of steps."""
     troubles = [t for t in world.memory.tried.values() if t.reason and not t.done]
-    code = made.code
+    code = planned.code
     # A step that svcd will repeat later is not among `steps`; its reason is among `waiting`.
-    held_up = [t for t in troubles if any(t.reason in text for text in made.waiting)]
-    if code is not Code.LEFTOVERS and (held_up or (made.steps and troubles)):
+    held_up = [t for t in troubles if any(t.reason in text for text in planned.waiting)]
+    if code is not Code.LEFTOVERS and (held_up or (planned.steps and troubles)):
         code = (held_up or troubles)[-1].code
-    parts = list(made.left or made.waiting)[:10]
+    parts = list(planned.left or planned.waiting)[:10]
     parts += sorted({t.reason for t in troubles} - set(parts))[:5]
-    status = made.cluster.status
+    status = planned.cluster.status
     limit = lifecycle.deadline_s(status, world.settings) or 0.0
     reason = "; ".join(parts) or "no step made progress"
     return Fail(code=code, reason=f"{status} took longer than {limit:.0f} s: {reason}")

@@ -55,7 +55,7 @@ _TYPES = {"string": str, "bool": bool, "int": int}
 
 def group(name: str, count: int, *processes: str, **fields: Any) -> NodeGroup:
     """A node group with its instances, for a test."""
-    made = NodeGroup(
+    node_group = NodeGroup(
         name=name, count=count, flavor_id="3", flavor_ram_mib=4096, flavor_vcpus=2,
         node_processes=processes, created_at=NOW, **fields,
     )  # fmt: skip
@@ -69,7 +69,7 @@ def group(name: str, count: int, *processes: str, **fields: Any) -> NodeGroup:
         )
         for n in range(1, count + 1)
     )
-    return evolve(made, instances=instances)
+    return evolve(node_group, instances=instances)
 
 
 def cluster(distribution: IDistribution, *groups: NodeGroup, **fields: Any) -> Cluster:
@@ -91,13 +91,13 @@ def cluster(distribution: IDistribution, *groups: NodeGroup, **fields: Any) -> C
 
 def machines(of: Cluster, root: str = "", home: str = "/home/user one") -> tuple[Machine, ...]:
     """The machines of a cluster with addresses 10.0.0.2 and following, or 127.4.0.2 with a root."""
-    found: list[Machine] = []
+    machines_: list[Machine] = []
     for g in of.node_groups:
         for instance in g.instances:
-            number = len(found) + 2
+            number = len(machines_) + 2
             where = f"{root}/{instance.instance_id}" if root else ""
             address = f"127.4.0.{number}" if root else f"10.0.0.{number}"
-            found.append(
+            machines_.append(
                 Machine(
                     instance_id=instance.instance_id,
                     name=instance.instance_name,
@@ -115,7 +115,7 @@ def machines(of: Cluster, root: str = "", home: str = "/home/user one") -> tuple
                     configs={**of.cluster_configs, **g.node_configs},
                 )
             )
-    return tuple(found)
+    return tuple(machines_)
 
 
 class DistributionKit(ABC, _Base):

@@ -84,10 +84,10 @@ def shape(number: int) -> Shape:
 
 
 def _table(connection: sqlite3.Connection, name: str) -> TableShape:
-    found = connection.execute(f"pragma table_info({name})").fetchall()
-    keyed = sorted((row[5], str(row[1])) for row in found if row[5])
+    columns = connection.execute(f"pragma table_info({name})").fetchall()
+    keyed = sorted((row[5], str(row[1])) for row in columns if row[5])
     return TableShape(
         name=name,
-        columns=tuple(str(row[1]) for row in found),
+        columns=tuple(str(row[1]) for row in columns),
         key=tuple(column for _, column in keyed),
     )

@@ -204,14 +204,14 @@ class _Reading:
 
     async def failed_attempts(self, job_id: str) -> Sequence[_Attempt]:
         """The attempts of a map-reduce job's failed tasks, with the words of the job history."""
-        found = []
+        attempts = []
         for task in _failed(await self._task_list(job_id)):
             for attempt in await self._attempts(job_id, task):
                 text = str(attempt.get("diagnostics") or "").strip()
                 if attempt.get("state") == "KILLED":  # because another task failed
                     continue
                 node, container = attempt.get("nodeHttpAddress"), attempt.get("assignedContainerId")
-                found.append(
+                attempts.append(
                     _Attempt(
                         id=str(attempt.get("id") or ""),
                         text=text[:_MOST_DIAGNOSTICS],
@@ -219,7 +219,7 @@ class _Reading:
                         container=container if isinstance(container, str) else "",
                     )
                 )
-        return found
+        return attempts
 
     async def job_diagnostics(self, job_id: str) -> str:
         """The words of the job history about a whole job."""

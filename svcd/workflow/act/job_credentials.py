@@ -138,7 +138,7 @@ class JobCredentials:
             return decide.login_of(row, row.made)
         ends = seconds_of(row.expires_at)
         try:
-            made = await cloud.create_application_credential(
+            created = await cloud.create_application_credential(
                 row.tenant_id, row.account, row.name, ends
             )
         except CloudError as error:
@@ -150,7 +150,7 @@ class JobCredentials:
                 "Execution {id} starts without a login: {why}", id=row.execution_id, why=error.text
             )
             return Refused(text=error.text)
-        confirmed = evolve(row, made=made)
+        confirmed = evolve(row, made=created)
 
         async def confirm(tx: Tx) -> tuple[bool, bool]:
             """Two flags: the record is still of this start, or gone; the record was saved."""
@@ -164,7 +164,7 @@ class JobCredentials:
 
         is_own, saved = await self._store.tx(confirm)
         if saved:
-            return decide.login_of(row, made)
+            return decide.login_of(row, created)
         if is_own:
             await self._delete(confirmed)
         return None
@@ -188,7 +188,7 @@ class JobCredentials:
         """Delete an application credential, and write the result."""
         after: JobCredential | None
         try:
-            found = await self._deleted(row)
+            existed = await self._deleted(row)
         except CloudError as error:
             refused = error.kind is Fault.UNAUTHORIZED
             after = decide.after_fault(row, error.text, self._clock.seconds(), refused)
@@ -209,7 +209,7 @@ class JobCredentials:
                 code = Code.JOB_CREDENTIAL.value
                 await self._rows.record(row.cluster_id, "retry", code, text)
         else:
-            after = decide.after_deletion(row, found, self._clock.seconds())
+            after = decide.after_deletion(row, existed, self._clock.seconds())
         if after is None:
             await self._store.tx(lambda tx: tx.job_credentials.forget(row.name))
         else:

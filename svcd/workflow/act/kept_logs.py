@@ -85,21 +85,21 @@ class KeptLogs:
         id_ = row.id
         if look and not (await self._state(id_)).complete:
             await self._fill(row)
-        found = await self._store.read(lambda tx: tx.execution_logs.read(id_, offset))
-        if found is None:
-            found = LogPart(start=0, end=0, complete=False, text=b"")
-        if offset > found.end:
+        part = await self._store.read(lambda tx: tx.execution_logs.read(id_, offset))
+        if part is None:
+            part = LogPart(start=0, end=0, complete=False, text=b"")
+        if offset > part.end:
             raise ValidationError(
-                f"?offset: the log of job execution {id_} has only {found.end} bytes so far: send"
+                f"?offset: the log of job execution {id_} has only {part.end} bytes so far: send"
                 " an offset that an answer had in X-Log-Offset"
             )
-        if not programs or not found.text:
-            return found
-        before = await self._place_at(id_, offset, found)
-        text, after = await self._slices.run(program_lines(before, found.text))
-        if found.text.endswith(b"\n"):
-            self._remember(id_, found.end, after)
-        return evolve(found, text=text, left_out=after.left_out - before.left_out)
+        if not programs or not part.text:
+            return part
+        before = await self._place_at(id_, offset, part)
+        text, after = await self._slices.run(program_lines(before, part.text))
+        if part.text.endswith(b"\n"):
+            self._remember(id_, part.end, after)
+        return evolve(part, text=text, left_out=after.left_out - before.left_out)
 
     async def _place_at(self, id_: ExecutionId, offset: int, part: LogPart) -> ProgramOutput:
         """The place before `part`, which begins at `offset`.

@@ -187,7 +187,7 @@ class Observer:
         judged = partial(
             stalls.judged,
             asked=known.running,
-            found=verdict,
+            verdict=verdict,
             now=self._clock.seconds(),
             deadline_s=self._settings.unreachable_deadline_s,
         )

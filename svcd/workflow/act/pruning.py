@@ -61,9 +61,9 @@ class Pruning:
         before = timestamp(planner.kept_since(self._clock.seconds(), self._keep_days))
         pruned = 0
         for _ in range(_PARTS):
-            found = await self._ended(before)
-            pruned += await self._pruned([r for r in found if planner.is_to_prune(r, before)])
-            self._after = found[-1] if len(found) == _ROWS else None
+            rows = await self._ended(before)
+            pruned += await self._pruned([r for r in rows if planner.is_to_prune(r, before)])
+            self._after = rows[-1] if len(rows) == _ROWS else None
             if self._after is None:
                 break
             await sleep(self._clock, 0.0)

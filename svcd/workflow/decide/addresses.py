@@ -12,10 +12,10 @@ from svcd.ports.machines import Way, Ways, ways_of
 
 def ways_to(cluster: Cluster, endpoints: Endpoints, key: Secret) -> Ways:
     """The ways to the cluster's machines, and to hosts of `endpoints` that are no machines."""
-    found = ways_of(cluster, key)
+    ways = ways_of(cluster, key)
     urls = (endpoints.engine, endpoints.webhdfs, endpoints.history)
     manager = endpoints.resource_manager.rpartition(":")[0]
     for host in (*(urlsplit(url).hostname for url in urls), manager):
         if host:
-            found.setdefault(host, Way(host))
-    return found
+            ways.setdefault(host, Way(host))
+    return ways

@@ -64,15 +64,15 @@ def faults_of(
 
 def paths_of(url: str) -> list[str]:
     """The paths of an input: Hadoop separates them by commas outside of braces."""
-    found = [""]
+    paths = [""]
     depth = 0
     for character in url:
         depth = max(0, depth + (character == "{") - (character == "}"))
         if character == "," and not depth:
-            found.append("")
+            paths.append("")
         else:
-            found[-1] += character
-    return found
+            paths[-1] += character
+    return paths
 
 
 def input_property(url: str) -> str:
@@ -170,7 +170,7 @@ def _wrong_output(url: str, job_type: JobType) -> str:
 
 
 def _colon(path: str) -> str:
-    rest = path[found.end() :] if (found := _SCHEME.match(path)) else path
+    rest = path[scheme.end() :] if (scheme := _SCHEME.match(path)) else path
     if rest.startswith("//"):
         rest = rest[2:].partition("/")[2]
     if ":" in rest:

@@ -187,13 +187,13 @@ def further_files(work: Work) -> Mapping[str, bytes]:
 
 def most_characters(configs: Sequence[Configs]) -> int:
     """The largest definition for an engine with these options; the last option wins."""
-    found = MOST_CHARACTERS
+    most = MOST_CHARACTERS
     for options in configs:
         for target in options.values():
             value = str(target.get(MOST_CHARACTERS_OPTION, ""))
             if value.isdecimal() and len(value) < 10:
-                found = int(value)
-    return found
+                most = int(value)
+    return most
 
 
 def _too_long(most: int) -> DocumentError:
@@ -230,12 +230,12 @@ def secrets_of(
 
     These are the passwords of accounts, and the secrets in the caller's configurations.
     """
-    found = [Secret(s.credentials.password) for s in sources if s is not None and s.credentials]
+    secrets = [Secret(s.credentials.password) for s in sources if s is not None and s.credentials]
     if configs is not None:
         args = configs.args
-        found += [*named(configs.configs), *named(configs.params)]
-        found += named(args) if isinstance(args, Mapping) else listed(args)
-    return found
+        secrets += [*named(configs.configs), *named(configs.params)]
+        secrets += named(args) if isinstance(args, Mapping) else listed(args)
+    return secrets
 
 
 def _action(work: Work) -> str:
@@ -259,19 +259,19 @@ _NODES: Final = "<job-tracker>${jobTracker}</job-tracker><name-node>${nameNode}<
 
 def _map_reduce(work: Work) -> str:
     given = _callers(work)
-    made = dict(_object_store(work))
+    options = dict(_object_store(work))
     for source, names, written in (
         (work.input, _INPUT_NAMES, input_property),
         (work.output, _OUTPUT_NAMES, str),
     ):
         if source is not None and not any(name in given for name in names):
-            made[names[0]] = quoted(written(source.url))
+            options[names[0]] = quoted(written(source.url))
     for names, old, switch in (
         (_NEW_MAP, "mapred.mapper.class", "mapred.mapper.new-api"),
         (_NEW_REDUCE, "mapred.reducer.class", "mapred.reducer.new-api"),
     ):
         if any(name in given for name in names) and old not in given:
-            made[switch] = "true"
+            options[switch] = "true"
     mapper = work.configs.configs.get(STREAMING_MAPPER)
     reducer = work.configs.configs.get(STREAMING_REDUCER)
     streaming = ""
@@ -280,13 +280,13 @@ def _map_reduce(work: Work) -> str:
             f"<streaming><mapper>{_xml(text(mapper))}</mapper>"
             f"<reducer>{_xml(text(reducer))}</reducer></streaming>"
         )
-        made["stream.addenvironment"] = "PYTHONPATH=."  # the program links to another folder
+        options["stream.addenvironment"] = "PYTHONPATH=."  # the program links to another folder
     elif mapper is not None or reducer is not None:
         raise DocumentError(
             f"$.job_configs.configs: {STREAMING_MAPPER} and {STREAMING_REDUCER} "
             "must be given together; cat passes lines on"
         )
-    configuration = _configuration({**made, **_apart(given), **given, **_ONE_ATTEMPT})
+    configuration = _configuration({**options, **_apart(given), **given, **_ONE_ATTEMPT})
     files = "".join(f"<file>{link}</file>" for link in links((*work.mains, *work.libs)))
     return f"<map-reduce>{_NODES}{streaming}{configuration}{files}</map-reduce>"
 

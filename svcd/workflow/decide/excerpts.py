@@ -200,9 +200,9 @@ def yarn_cause(diagnostics: str) -> str:
     """The sentence of YARN's diagnostics that says why an application ended."""
     if _NOT_RUN in diagnostics:  # with the last words of the program
         words = _STAMP.sub("", diagnostics)
-        found = cause(words) or _own_end(words)
-        if found:
-            return found
+        words_cause = cause(words) or _own_end(words)
+        if words_cause:
+            return words_cause
     text = " ".join(_STAMP.sub("", diagnostics).split())
     memory = _MEMORY.search(text[:_MOST_LINE])
     if memory is not None:
@@ -228,12 +228,12 @@ def full_executor(reason: str) -> str:
 def signalled(reason: str) -> str:
     """`reason` with the meaning of the signal that ended a program; "" when none did."""
     line = reason[:_MOST_LINE]
-    found = _SIGNAL.search(line)
-    if found is None or _OF_CLUSTER.search(line):
+    signal = _SIGNAL.search(line)
+    if signal is None or _OF_CLUSTER.search(line):
         return ""
     if is_exception(reason) and not any(word in line for word in ("Container", SUBPROCESS)):
         return ""  # the program's own exception
-    if found[1] == "143" or (found[2] or "").lower() == "terminated":
+    if signal[1] == "143" or (signal[2] or "").lower() == "terminated":
         sent = "signal 15 (TERM) ended it: a person or a service of its machine sent it"
     else:
         sent = (
@@ -373,8 +373,8 @@ def _place(lines: Sequence[str], number: int) -> str:
     for line in lines[number : number + _MOST_FRAMES]:
         if FRAMEWORK.match(line):
             continue
-        found = FRAME.match(line)
-        return "" if found is None else f" ({found[1]})"
+        frame = FRAME.match(line)
+        return "" if frame is None else f" ({frame[1]})"
     return ""
 
 

@@ -85,11 +85,11 @@ _LONGEST: Final = Login(
 
 def accounts_of(sources: Sequence[DataSource | None]) -> Sequence[Credentials]:
     """The different accounts of the data sources in the object store, in their order."""
-    found: dict[Credentials, None] = {}
+    accounts: dict[Credentials, None] = {}
     for source in sources:
         if source is not None and source.credentials and source.url.startswith("objstore://"):
-            found[source.credentials] = None
-    return list(found)
+            accounts[source.credentials] = None
+    return list(accounts)
 
 
 def samples(sources: Sequence[DataSource | None]) -> Logins:
@@ -160,10 +160,10 @@ def is_due(row: JobCredential, now: float) -> bool:
     return due <= now or due > now + _MOST_S + LOOK_S
 
 
-def after_deletion(row: JobCredential, found: bool, now: float) -> JobCredential | None:
-    """`row` after a deletion; None when nothing is left to do. found: one of the name existed."""
+def after_deletion(row: JobCredential, existed: bool, now: float) -> JobCredential | None:
+    """`row` after a deletion; None when no work is left. existed: the account had it."""
     sure_at = seconds_of(row.asked_at) + SURE_S
-    if now >= sure_at or (found and not row.again):
+    if now >= sure_at or (existed and not row.again):
         return None
     due_at = timestamp(min(sure_at, now + SURE_S))
     return evolve(row, made=None, due_at=due_at, tries=0, trouble="")

@@ -228,18 +228,18 @@ def submit_move(execution: Execution, move: Move, now: float, **fields: Any) -> 
     doubt = execution.doubt or Doubt()
     match move:
         case Move.SEND:
-            made: dict[str, Any] = {"submitting": True, "doubt": None}
+            submit: dict[str, Any] = {"submitting": True, "doubt": None}
         case Move.DENY:
-            made = {"doubt": evolve(doubt, denied_at=timestamp(now))}
+            submit = {"doubt": evolve(doubt, denied_at=timestamp(now))}
         case Move.SILENCE:
-            made = {"doubt": evolve(doubt, denied_at=None)}
+            submit = {"doubt": evolve(doubt, denied_at=None)}
         case Move.FENCE:
-            made = {"doubt": evolve(doubt, fenced_at=timestamp(now))}
+            submit = {"doubt": evolve(doubt, fenced_at=timestamp(now))}
         case Move.TURN_AWAY | Move.TAKE | Move.CLEAR | Move.END:
-            made = {"submitting": False, "doubt": None}
+            submit = {"submitting": False, "doubt": None}
     if move is Move.CLEAR:  # the folder has gone
-        made |= {"staged": False, "workflow_dir": None, "retry_at": None}
-    return evolve(execution, **{**made, **fields})
+        submit |= {"staged": False, "workflow_dir": None, "retry_at": None}
+    return evolve(execution, **{**submit, **fields})
 
 
 def give_up(

@@ -62,7 +62,7 @@ def grown(
     whole: append an unfinished last line too. `end` and `version` of the state stay.
     """
     sources = {source.title: source for source in log.sources}
-    last, gap, made, left_out = log.last, log.gap, "", 0
+    last, gap, text, left_out = log.last, log.gap, "", 0
     held = max((len(form.encode("utf-8", "replace")) for form in all_forms(secrets)), default=0)
     for file in files:
         known = sources.get(file.title) or LogSource(title=file.title, file=file.id)
@@ -76,15 +76,15 @@ def grown(
         if new.seen == known.seen:
             continue
         if new.text:
-            made += f"==> {file.title} <==\n" if file.title != last or anew else ""
-            made += (ANEW + "\n" if anew else "") + new.text
+            text += f"==> {file.title} <==\n" if file.title != last or anew else ""
+            text += (ANEW + "\n" if anew else "") + new.text
             last = file.title
         gap = gap or anew or new.gap
         sources[file.title] = LogSource(title=file.title, file=file.id, seen=new.seen, cut=new.cut)
     if left_out and whole:
-        made += f"[svcd: {left_out} further files are left out]\n"
+        text += f"[svcd: {left_out} further files are left out]\n"
         gap = True
-    return evolve(log, sources=tuple(sources.values()), last=last, gap=gap), made
+    return evolve(log, sources=tuple(sources.values()), last=last, gap=gap), text
 
 
 def _new(

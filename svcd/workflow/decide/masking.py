@@ -58,8 +58,8 @@ def masking(
         (re.escape(secret) for secret in known if len(secret) < LEAST), key=len, reverse=True
     )
     word = re.compile(_WORD % "|".join(short)) if short else None
-    made = yield from _Masking(literals, word).of(record, "")
-    return cast("dict[str, object]", made)
+    masked = yield from _Masking(literals, word).of(record, "")
+    return cast("dict[str, object]", masked)
 
 
 def reading(raw: Mapping[str, object], secrets: Sequence[Secret]) -> Generator[None, None, Record]:
@@ -103,12 +103,12 @@ class _Masking:
         if isinstance(value, str):
             return (yield from self._text(value, key))
         if isinstance(value, Mapping):
-            made = {}
+            masked = {}
             for name in islice(value, MOST_ENTRIES):
                 if not self._has_room():
                     break
-                made[str(name)] = yield from self.of(value[name], str(name))
-            return made
+                masked[str(name)] = yield from self.of(value[name], str(name))
+            return masked
         if isinstance(value, list | tuple):
             rows = []
             for item in value[:MOST_ACTIONS]:
@@ -129,21 +129,21 @@ class _Masking:
         self._characters -= len(text)
         if len(text) > _SHORT:
             yield
-        found = text
+        masked = text
         for pattern in DEFINITION if key == _CONF else (PROPERTY, PAIR):
-            found = without_named(found, pattern)
+            masked = without_named(masked, pattern)
             if len(text) > _SHORT:
                 yield
         spent = 0
         for literal in self._literals:
-            found = found.replace(literal, MASK)
-            spent += len(found)
+            masked = masked.replace(literal, MASK)
+            spent += len(masked)
             if spent > _SLICE:
                 spent = 0
                 yield
         if self._word is not None and key == _CONF:
-            found = self._word.sub(MASK, found)
-        return found if len(text) == len(value) else found + _CUT
+            masked = self._word.sub(MASK, masked)
+        return masked if len(text) == len(value) else masked + _CUT
 
     def _cut(self, value: str, size: int) -> str:
         """The first `size` characters, or fewer when they would end within a secret."""

@@ -51,14 +51,14 @@ def options(
     ]
     if not used:
         return {}
-    found = {
+    configs = {
         "fs.objstore.impl": OBJECT_STORE_CLASS,
         "fs.objstore.auth.url": quoted(access.auth_url),
         "fs.objstore.project": quoted(project),
         "fs.objstore.interface": quoted(access.interface),
     }
     if access.region:
-        found["fs.objstore.region"] = quoted(access.region)
+        configs["fs.objstore.region"] = quoted(access.region)
     done = {name for name in given if name.endswith(_USERNAME)}
     for source in used:
         if source.credentials is None:
@@ -69,6 +69,6 @@ def options(
                 continue
             done.add(f"{place}{_USERNAME}")
             keys = keys_of(source.credentials, logins)
-            found |= {f"{place}.{key}": quoted(value) for key, value in keys.items()}
-        found[f"{own}.project"] = quoted(project)
-    return found
+            configs |= {f"{place}.{key}": quoted(value) for key, value in keys.items()}
+        configs[f"{own}.project"] = quoted(project)
+    return configs

@@ -48,9 +48,9 @@ def progress(applications: Sequence[Application], before: float | None) -> float
     stays while there is only a launcher, whose own progress says nothing, and is 0.0 then at first.
     A Pig script runs several jobs, one after the other.
     """
-    found = [a.progress for a in applications if not a.name.startswith(LAUNCHER)]
-    if found:
-        return round(sum(found) / len(found), 2)
+    shares = [a.progress for a in applications if not a.name.startswith(LAUNCHER)]
+    if shares:
+        return round(sum(shares) / len(shares), 2)
     return 0.0 if applications and before is None else before
 
 
@@ -142,8 +142,8 @@ def return_code(record: Record, evidence: Evidence) -> int | None:
     if action is None:
         return None
     if action.type == "shell":
-        found = _SHELL_CODE.search(evidence.of_launcher("stdout"))
+        code = _SHELL_CODE.search(evidence.of_launcher("stdout"))
     else:
         message = action.error_message
-        found = _PYTHON_CODE.search(message) or _MAIN_CODE.search(message)
-    return None if found is None else int(found[1])
+        code = _PYTHON_CODE.search(message) or _MAIN_CODE.search(message)
+    return None if code is None else int(code[1])

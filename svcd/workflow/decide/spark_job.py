@@ -155,22 +155,22 @@ def action(program: Program, options: Mapping[str, str]) -> tuple[Mapping[str, s
     options: configurations of caller and object store.
     """
     kind = ending(program.file)
-    made = {_named(name): value for name, value in options.items()}
+    configs = {_named(name): value for name, value in options.items()}
     folder = f"${{{FOLDER}}}"
     for option, urls in spark_values.options(program.file, program.libs, folder).items():
-        made[option] = ",".join([*urls, *([made[option]] if made.get(option) else [])])
-    made["svcd.spark.folder"] = folder
-    made[_TYPE] = stalls.SPARK  # the cluster's own configuration may have another one
-    made["svcd.spark.main"] = _NO_FILE
-    made.setdefault("spark.app.name", program.main_class or _title(program.file))
+        configs[option] = ",".join([*urls, *([configs[option]] if configs.get(option) else [])])
+    configs["svcd.spark.folder"] = folder
+    configs[_TYPE] = stalls.SPARK  # the cluster's own configuration may have another one
+    configs["svcd.spark.main"] = _NO_FILE
+    configs.setdefault("spark.app.name", program.main_class or _title(program.file))
     if kind == ".py":
-        made["svcd.spark.main"] = f"{folder}/{START_PYTHON}"
-        return made, []
+        configs["svcd.spark.main"] = f"{folder}/{START_PYTHON}"
+        return configs, []
     if kind == ".jar":
-        made["svcd.spark.class"] = START_CLASS
-        return made, [program.main_class]
-    made["svcd.spark.class"] = spark_values.SQL_CLASS
-    return made, [f"{folder}/{spark_values.path(program.file, 0)}"]
+        configs["svcd.spark.class"] = START_CLASS
+        return configs, [program.main_class]
+    configs["svcd.spark.class"] = spark_values.SQL_CLASS
+    return configs, [f"{folder}/{spark_values.path(program.file, 0)}"]
 
 
 def files(program: Program) -> Mapping[str, bytes]:

@@ -58,10 +58,10 @@ def options(program: str, libs: Sequence[str], folder: str) -> Mapping[str, Sequ
     """The options of Spark that name the files, with their URLs. folder: the execution's, a URL."""
     kind = arguments.ending(program)
     is_python = kind == _MODULE
-    found: dict[str, list[str]] = {}
+    by_option: dict[str, list[str]] = {}
     if not is_python:
-        found["spark.yarn.dist.jars"] = [f"{folder}/{START_JAR}"]
-        found["spark.yarn.dist.files"] = [f"{folder}/{VALUES}"]
+        by_option["spark.yarn.dist.jars"] = [f"{folder}/{START_JAR}"]
+        by_option["spark.yarn.dist.files"] = [f"{folder}/{VALUES}"]
     for number, name in enumerate((program, *libs)):
         url, ending = f"{folder}/{path(name, number)}", arguments.ending(name)
         if not number and kind == _SCRIPT:
@@ -74,8 +74,8 @@ def options(program: str, libs: Sequence[str], folder: str) -> Mapping[str, Sequ
             option = "spark.yarn.dist.files"
         if ending != _JAR and (ending not in _ARCHIVES or not is_python):
             url = f"{url}#{fragment(name)}"
-        found.setdefault(option, []).append(url)
-    return found
+        by_option.setdefault(option, []).append(url)
+    return by_option
 
 
 def start_python(program: str, libs: Sequence[str], args: Sequence[str]) -> bytes:

@@ -112,19 +112,19 @@ class ClusterMetrics:
     @cached_property
     def _by_number(self) -> Mapping[str, Sequence[int]]:
         """The places of the applications in their list, by their numbers."""
-        found: dict[str, list[int]] = {}
+        places: dict[str, list[int]] = {}
         for place, application in enumerate(self.applications or ()):
-            found.setdefault(number_of(application.id), []).append(place)
-        return found
+            places.setdefault(number_of(application.id), []).append(place)
+        return places
 
     @cached_property
     def _by_tag(self) -> Mapping[str, Sequence[int]]:
         """The same by each of their tags."""
-        found: dict[str, list[int]] = {}
+        places: dict[str, list[int]] = {}
         for place, application in enumerate(self.applications or ()):
             for tag in application.tags:
-                found.setdefault(tag, []).append(place)
-        return found
+                places.setdefault(tag, []).append(place)
+        return places
 
     def applications_of(self, action: Action) -> Sequence[Application]:
         """The applications of an action: its launcher, and the jobs that the launcher started."""
@@ -272,19 +272,19 @@ def verdict(metrics: ClusterMetrics, record: Record) -> Verdict:
     return Verdict(failure=failures.failure(Code.STEP_WAITS, step, text))
 
 
-def is_news(waiting: Waiting | None, found: Verdict) -> bool:
+def is_news(waiting: Waiting | None, verdict: Verdict) -> bool:
     """Whether svcd writes the row: the same text with other numbers is no change."""
-    if waiting is None or found.failure is None:
-        unsure = waiting is not None and waiting.until is None and not found.sure
-        return (waiting is None) != (found.failure is None) and not unsure
-    if waiting.code != found.failure.code or (waiting.until is not None) != found.ends:
+    if waiting is None or verdict.failure is None:
+        unsure = waiting is not None and waiting.until is None and not verdict.sure
+        return (waiting is None) != (verdict.failure is None) and not unsure
+    if waiting.code != verdict.failure.code or (waiting.until is not None) != verdict.ends:
         return True
-    one, other = (re.sub(r"\d+", "", text) for text in (waiting.text, found.failure.text))
+    one, other = (re.sub(r"\d+", "", text) for text in (waiting.text, verdict.failure.text))
     return one != other and waiting.code != Code.RESOURCES_UNREACHABLE
 
 
 def judged(
-    row: Execution, asked: StepKey | None, found: Verdict, now: float, deadline_s: float
+    row: Execution, asked: StepKey | None, verdict: Verdict, now: float, deadline_s: float
 ) -> Execution:
     """`row` with the wait of its step `asked`; unchanged when that step runs no more."""
     ours = row.waiting is None or is_ours(row)
@@ -292,15 +292,15 @@ def judged(
         return row
     if row.engine_record.running != asked:
         return row
-    return evolve(row, waiting=_waiting(row, found, timestamp(now), deadline_s))
+    return evolve(row, waiting=_waiting(row, verdict, timestamp(now), deadline_s))
 
 
-def _waiting(row: Execution, found: Verdict, now: Timestamp, deadline_s: float) -> Waiting | None:
+def _waiting(row: Execution, verdict: Verdict, now: Timestamp, deadline_s: float) -> Waiting | None:
     """The wait of `row`. Two troubles that end a job, one after the other, share one limit."""
-    if found.failure is None:
+    if verdict.failure is None:
         return None
-    waiting = waiting_for(row, found.failure, now, None)
-    if not found.ends:
+    waiting = waiting_for(row, verdict.failure, now, None)
+    if not verdict.ends:
         return waiting
     if row.waiting is not None and row.waiting.until is not None:
         waiting = evolve(waiting, since=row.waiting.since)

@@ -177,8 +177,8 @@ def _recover(row: Execution, step: FindJob, answer: Found | Denied | Retry, now:
     doubt = row.doubt or Doubt()
     if isinstance(answer, Found):
         late = doubt.fenced_at is not None or lifecycle.is_over(row)
-        found = answer.job_id
-        return Follow(step=KillLate(job_id=found) if late else Adopt(job_id=found))
+        job_id = answer.job_id
+        return Follow(step=KillLate(job_id=job_id) if late else Adopt(job_id=job_id))
     if isinstance(answer, Retry):
         denied = submit_of(row) in (Submit.DENIED, Submit.FENCED)
         return Follow(move=Move.SILENCE if denied and not step.early else None, step=answer)

@@ -109,15 +109,15 @@ class Fake:
         self, cluster: Cluster, machines: Sequence[Machine]
     ) -> Mapping[str, Mapping[str, str]]:
         namenode = _holder(machines, daemons.NAMENODE)
-        found: dict[str, Mapping[str, str]] = {}
+        links: dict[str, Mapping[str, str]] = {}
         if namenode:
-            found[daemons.HDFS] = {"NameNode": f"hdfs://{namenode.address}:8020"}
+            links[daemons.HDFS] = {"NameNode": f"hdfs://{namenode.address}:8020"}
         endpoints = self.endpoints(cluster, machines)
         if endpoints:
-            found[daemons.JOBFLOW] = {"Oozie": endpoints.engine.removesuffix("/oozie")}
+            links[daemons.JOBFLOW] = {"Oozie": endpoints.engine.removesuffix("/oozie")}
         if connect := _holder(machines, daemons.SPARKCONNECT):
-            found[daemons.SPARK] = {"Connect": cluster_token.link(f"sc://{connect.address}:15002/")}
-        return found
+            links[daemons.SPARK] = {"Connect": cluster_token.link(f"sc://{connect.address}:15002/")}
+        return links
 
     def endpoints(self, cluster: Cluster, machines: Sequence[Machine]) -> Endpoints | None:
         oozie = _holder(machines, daemons.OOZIE)

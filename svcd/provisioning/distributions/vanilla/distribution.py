@@ -113,16 +113,16 @@ class Vanilla:
     def links(
         self, cluster: Cluster, machines: Sequence[Machine]
     ) -> Mapping[str, Mapping[str, str]]:
-        found: dict[str, Mapping[str, str]] = {}
+        links: dict[str, Mapping[str, str]] = {}
         if head := holder(machines, NAMENODE):
-            found[HDFS] = {
+            links[HDFS] = {
                 "Web UI": web_url(head, NAMENODE),
                 "NameNode": f"hdfs://{head.address}:8020",
             }
         if manager := holder(machines, RESOURCEMANAGER):
-            found[YARN] = {"Web UI": web_url(manager, RESOURCEMANAGER)}
+            links[YARN] = {"Web UI": web_url(manager, RESOURCEMANAGER)}
         if history := holder(machines, HISTORYSERVER):
-            found[MAPREDUCE] = {"Web UI": web_url(history, HISTORYSERVER)}
+            links[MAPREDUCE] = {"Web UI": web_url(history, HISTORYSERVER)}
         of_spark: dict[str, str] = {}
         if server := holder(machines, SPARKHISTORY):
             of_spark["Web UI"] = web_url(server, SPARKHISTORY)
@@ -131,11 +131,11 @@ class Vanilla:
                 f"sc://{connect.address}:{DAEMONS[SPARKCONNECT].ports[0]}/"
             )
         if of_spark:
-            found[SPARK] = of_spark
+            links[SPARK] = of_spark
         if oozie := holder(machines, OOZIE):
             base = web_url(oozie, OOZIE)
-            found[JOBFLOW] = {"Oozie": base, "Web UI": f"{base}/oozie"}
-        return found
+            links[JOBFLOW] = {"Oozie": base, "Web UI": f"{base}/oozie"}
+        return links
 
     def endpoints(self, cluster: Cluster, machines: Sequence[Machine]) -> Endpoints | None:
         oozie, head = holder(machines, OOZIE), holder(machines, NAMENODE)

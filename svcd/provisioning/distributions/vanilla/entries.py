@@ -262,25 +262,25 @@ def defaults(site: Site) -> tuple[Default, ...]:
 def entries() -> tuple[ConfigEntry, ...]:
     """All options, in a stable order: first the options of svcd, then file by file."""
     seen: set[tuple[str, str]] = set()
-    found: list[ConfigEntry] = []
+    all_entries: list[ConfigEntry] = []
     for entry in (*_own(), *(e for site in Site for e in _of_file(site))):
         key = (entry.applicable_target, entry.name)
         if key not in seen:
             seen.add(key)
-            found.append(entry)
-    return tuple(found)
+            all_entries.append(entry)
+    return tuple(all_entries)
 
 
 @functools.cache
 def site_of() -> Mapping[tuple[str, str], Site]:
     """(target, name) -> the file to which svcd writes the option."""
-    found: dict[tuple[str, str], Site] = {}
+    sites: dict[tuple[str, str], Site] = {}
     for site in Site:
         for entry in _of_file(site):
-            found.setdefault((entry.applicable_target, entry.name), site)
+            sites.setdefault((entry.applicable_target, entry.name), site)
     for task in ("map", "reduce"):
-        found[MAPREDUCE, f"mapreduce.{task}.java.opts"] = Site.MAPRED
-    return found
+        sites[MAPREDUCE, f"mapreduce.{task}.java.opts"] = Site.MAPRED
+    return sites
 
 
 def _own() -> Iterator[ConfigEntry]:

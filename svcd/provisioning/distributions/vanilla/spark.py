@@ -55,12 +55,12 @@ _MOST_EXECUTORS = "spark.dynamicAllocation.maxExecutors"
 def spark_defaults(machines: Sequence[Machine], machine: Machine) -> Properties:
     """`spark-defaults.conf`, with the caller's options."""
     given = _given(machine)
-    found = _jobs(machines, machine) | _history(machines, machine) | given
+    settings = _jobs(machines, machine) | _history(machines, machine) | given
     if holder(machines, SPARKHISTORY) is None:
-        found[_EVENT_LOG] = "false"
+        settings[_EVENT_LOG] = "false"
     if _DYNAMIC not in given and "spark.executor.instances" in given:
-        found[_DYNAMIC] = "false"  # the caller has counted the executors
-    return found
+        settings[_DYNAMIC] = "false"  # the caller has counted the executors
+    return settings
 
 
 def image_fault(cluster: Cluster, machine: Machine) -> str:
@@ -158,12 +158,12 @@ def _given(machine: Machine) -> Properties:
 def connect_settings(machines: Sequence[Machine], machine: Machine) -> Properties:
     """`spark-connect.conf`: all settings of the Spark Connect server on `machine`."""
     given = _given(machine)
-    found = spark_defaults(machines, machine)
-    counted = found.pop("spark.executor.instances", None)
+    settings = spark_defaults(machines, machine)
+    counted = settings.pop("spark.executor.instances", None)
     most = given.get(_MOST_EXECUTORS) or counted or str(places.spark_sizes(machines).most)
     idle = given.get(_IDLE, "60s")
     packages = f"{machine.prefix}/spark/python"
-    return found | {
+    return settings | {
         "spark.app.name": CONNECT_NAME,
         "spark.submit.deployMode": "client",
         "spark.yarn.unmanagedAM.enabled": "true",
