@@ -23,6 +23,18 @@ def masked(record: Mapping[str, object], secrets: Sequence[Secret] = ()) -> dict
 
 
 class Masked(SynchronousTestCase):
+    def test_properties_that_tell_a_secret_are_masked(self) -> None:
+        """Pretty XML as the engine writes it, in the record and in its actions."""
+        conf = (
+            "<configuration>\r\n  <property>\r\n    <name>fs.objstore.password</name>\r\n"
+            "    <value>hunter2</value>\r\n  </property>\r\n"
+            "<property><name>fs.objstore.container.in.username</name><value>ann</value></property>"
+            "<property><name>mapred.input.dir</name><value>/in</value></property></configuration>"
+        )
+        shown = conf.replace("hunter2", "***").replace("ann<", "***<")
+        record = masked({"conf": conf, "actions": [{"conf": conf, "retries": 0}]})
+        self.assertEqual(record, {"conf": shown, "actions": [{"conf": shown, "retries": 0}]})
+
     def test_literal_passwords_are_masked_everywhere(self) -> None:
         """Also escaped, and in messages."""
         clean = masked({"a": "x p&amp;ss<w y", "b": ["p&ss<w"]}, [Secret("p&ss<w")])
