@@ -250,9 +250,16 @@ class EvidenceTests(ContainersCase):
         self.assertEqual(told.attempts, ["bad row"])
 
     def test_what_a_launcher_prints_before_the_program_is_no_evidence(self) -> None:
-        page = b"java.io.IOException: a\n>>> Invoking Shell command line now >>\nStdoutput hello\n"
-        told = self.evidence(self.launcher(("stdout", page)))
-        self.assertEqual(told.of_launcher("stdout"), "Stdoutput hello\n")
+        """Of each type. An older node manager answers a page of HTML."""
+        for begun in (
+            "Shell command line now >>",
+            "Pig command line now >>>",
+            "Main class now >>>",
+        ):
+            words = f"java.io.IOException: a\n>>> Invoking {begun}\nStdoutput hello\n"
+            for page in (words, f"<!DOCTYPE html><pre>{words}</pre></html>"):
+                told = self.evidence(self.launcher(("stdout", page.encode())))
+                self.assertEqual(told.of_launcher("stdout"), "Stdoutput hello\n")
 
     def test_nobody_knows(self) -> None:
         """Every service answers 404, or nonsense."""

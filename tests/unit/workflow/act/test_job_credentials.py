@@ -68,6 +68,19 @@ class HandedOverTests(_Case):
         self.assertNotIn("ann", text)
         self.assertEqual(list(self.credentials.living), [f"svcd:c1::{row.id}:1"])
 
+    def test_a_refused_account_gives_the_reason_to_the_job(self) -> None:
+        """Which may not need it."""
+        self.credentials.errors = [fault(Fault.UNAUTHORIZED)]
+        row = self.execute()
+        self.clock.advance(0.1)
+        text = self.definition(row.id)
+        reason = "identity: said the identity service"
+        self.assertIn(f"<name>fs.objstore.refused</name><value>{reason}</value>", text)
+        self.assertNotIn("credential", text)
+        self.clock.advance(20.0)
+        self.assertEnded(row.id, S.SUCCEEDED)
+        self.assertNothingLeft()
+
     def test_a_passing_fault_is_shown_and_tried_again(self) -> None:
         """As a wait of the execution."""
         self.credentials.errors = [fault(Fault.SERVER_ERROR)]

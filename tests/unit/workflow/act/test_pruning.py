@@ -8,12 +8,28 @@ from attrs import evolve
 
 from svcd.model.ids import ClusterId, ExecutionId, timestamp
 from svcd.model.job import Execution, ExecutionStatus
+from svcd.runtime.clock import VirtualClock
 from svcd.runtime.fencing import Alone
+from svcd.settings import Workflow
 from svcd.workflow.act.pruning import SURE_S, Pruning
 from tests.contract.store.job_credentials import noted
 from tests.unit.workflow.support import CLUSTER, PIG, TENANT, WorkflowCase
 
 DAY = 86_400.0
+
+
+class Shifted:
+    """A clock that shows another time than the timers keep."""
+
+    ahead_s = 0.0
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+        self.callLater = clock.callLater
+        self.getDelayedCalls = clock.getDelayedCalls
+
+    def seconds(self) -> float:
+        return self._clock.seconds() + self.ahead_s
 
 
 class PruningTests(WorkflowCase):
@@ -46,6 +62,33 @@ class PruningTests(WorkflowCase):
             return [r.id for r in [*rows, *await tx.executions.of_cluster("c2")]]
 
         return self.tx(read)
+
+    def test_a_clock_that_was_wrong_deletes_nothing(self) -> None:
+        """It is ahead at the start, or jumps later, and is corrected within the hour."""
+        self.ended("young", 0.0)
+        clock = Shifted(self.clock)
+        clock.ahead_s = 9 * DAY
+        made = Pruning(self.store, clock, Alone(), 2)
+        made.start()
+        self.addCleanup(lambda: self.run_to_end(made.stop()))
+        self.clock.advance(3500.0)
+        clock.ahead_s = 0.0
+        self.clock.advance(2 * SURE_S)
+        clock.ahead_s = 9 * DAY
+        self.clock.advance(3500.0)
+        clock.ahead_s = 0.0
+        self.clock.advance(SURE_S)
+        self.assertEqual(self.left(), ["young"])
+        self.clock.advance(2 * DAY)
+        self.assertEqual(self.left(), [])
+
+    def test_0_days_keep_all(self) -> None:
+        """Which is the default."""
+        self.assertEqual(Workflow().keep_days, 0)
+        self.ended("old", DAY * 10_000)
+        self.pruning(0)
+        self.clock.advance(3600.0)
+        self.assertEqual(self.left(), ["old"])
 
     def test_what_has_to_be_cleaned_up_stays(self) -> None:
         """A folder in a cluster that is there, a login, a job in doubt, a deletion under way."""

@@ -70,12 +70,15 @@ class Fields(SynchronousTestCase):
         row = evolve(execution(S.RUNNING), record={"a": 1})
         self.assertIs(advance(row, S.RUNNING, LATER, record={"a": 1}), row)
 
-    def test_a_success_has_no_failure(self) -> None:
-        """Only KILLED and FAILED take one."""
-        self.assertIsNone(advance(execution(S.RUNNING), S.SUCCEEDED, NOW, failure=FAILURE).failure)
-        self.assertEqual(
-            advance(execution(S.RUNNING), S.KILLED, NOW, failure=FAILURE).failure, FAILURE
-        )
+    def test_a_success_is_complete_and_has_no_failure(self) -> None:
+        """Only KILLED and FAILED take one, and keep how far they came."""
+        row = evolve(execution(S.RUNNING), progress=0.5)
+        for status, told in (
+            (S.SUCCEEDED, (None, 1.0, 0)),
+            (S.KILLED, (FAILURE, 0.5, 3)),
+        ):
+            after = advance(row, status, NOW, failure=FAILURE, return_code=3)
+            self.assertEqual((after.failure, after.progress, after.return_code), told)
 
     def test_success_after_a_kill_that_failed_has_no_failure(self) -> None:
         """The reason of the kill was written first, and somebody resumed the job."""
