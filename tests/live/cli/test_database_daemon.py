@@ -16,56 +16,17 @@ from tests.support.sample import SLOW
 skip = SLOW
 
 _LISTS = {
-    "node-group-templates": "node_group_templates",
-    "cluster-templates": "cluster_templates",
-    "clusters": "clusters",
-    "data-sources": "data_sources",
-    "job-binary-internals": "binaries",
-    "job-binaries": "binaries",
-    "jobs": "jobs",
+    "cluster-templates": "cluster_templates", "clusters": "clusters", "jobs": "jobs",
+    "data-sources": "data_sources", "job-binary-internals": "binaries", "job-binaries": "binaries",
     "job-executions": "job_executions",
-}
+}  # fmt: skip
 _SIZE = 700_000  # three pieces
-_BEFORE = 3
-_WRITERS = 3
+_WRITES = 3
 
 
 def content(name: str) -> bytes:
     """What is uploaded under a name."""
     return (name.encode() + b"\x00\xff") * (_SIZE // (len(name) + 2))
-
-
-class _Writers:
-    """Users who upload binaries and refer to them, one after the other, until they are stopped."""
-
-    def __init__(self, tenant: Tenant, base: str) -> None:
-        self._tenant = tenant
-        self._base = base
-        self._stopping = False
-        self.begun: list[str] = []
-        self.acknowledged: list[str] = []
-
-    def start(self) -> Deferred[Any]:
-        """Fires when all have stopped."""
-        return gatherResults(
-            [Deferred.fromCoroutine(self._write(n)) for n in range(_WRITERS)], consumeErrors=True
-        )
-
-    def stop(self) -> None:
-        self._stopping = True
-
-    async def _write(self, writer: int) -> None:
-        number = 0
-        while not self._stopping:
-            name = f"w{writer}-{number}.jar"
-            number += 1
-            self.begun.append(name)
-            stored = await send(
-                "PUT", f"{self._base}/job-binary-internals/{name}", data=content(name)
-            )
-            url = f"internaldb://{stored.json['job_binary_internal']['id']}"
-            await self._tenant.done("POST", "/job-binaries", {"name": name, "url": url})
-            self.acknowledged.append(name)
 
 
 class BackupOfALivingDaemonTests(DaemonCase):
@@ -87,29 +48,51 @@ class BackupOfALivingDaemonTests(DaemonCase):
         self.addCleanup(drop_database, name)
         return url
 
+    async def write(self, writer: int) -> None:
+        """Upload binaries and refer to them, one after the other, until `writing` ends."""
+        number = 0
+        while self.writing:
+            name = f"w{writer}-{number}.jar"
+            number += 1
+            self.begun.append(name)
+            path = f"{self.base}/job-binary-internals/{name}"
+            stored = (await send("PUT", path, data=content(name))).json["job_binary_internal"]
+            url = f"internaldb://{stored['id']}"
+            await self.tenant.done("POST", "/job-binaries", {"name": name, "url": url})
+            self.acknowledged.append(name)
+
+    async def until_acknowledged(self, more: int) -> None:
+        count = len(self.acknowledged) + more
+
+        async def enough() -> bool:
+            return len(self.acknowledged) >= count
+
+        await until(enough, f"{count} writes", 60)
+
     async def check_backup(self, daemon: Daemon, targets: Sequence[str]) -> list[Any]:
         """What daemons show on what was restored into the databases of these URLs."""
         api = await daemon.start()
-        tenant, base = Tenant(api), f"{api['api']}/v1.1/{api['tenant']}"
+        tenant = self.tenant = Tenant(api)
+        self.base = f"{api['api']}/v1.1/{api['tenant']}"
         cluster_id = await tenant.new_cluster("mine", 1)
         await tenant.until_active(cluster_id)
         job = await tenant.new_jar_job("count", content("count.jar"))
         ends = [await tenant.new_source(n, "box", n) for n in ("in", "out")]
         execution = await tenant.execute(cluster_id, job, ends[0], ends[1], {})
         await tenant.until_execution(execution, "SUCCEEDED", 60)
-        writers = _Writers(tenant, base)
-        stopped = writers.start()
-        await self.until_acknowledged(writers, _BEFORE)
-        before = list(writers.acknowledged)
+
+        self.writing, self.begun, self.acknowledged = True, [], []
+        work = gatherResults([Deferred.fromCoroutine(self.write(n)) for n in range(3)])
+        await self.until_acknowledged(_WRITES)
+        before = list(self.acknowledged)
         file = str(daemon.state.parent / f"{daemon.state.name}.backup")
         ended = await self.svcd("backup", file, daemon=daemon)
         self.assertIn("svcd read the file again and it is complete", ended)
-        after = list(writers.begun)
-        await self.until_acknowledged(writers, len(writers.acknowledged) + _BEFORE)
-        checked = await self.svcd("db", "check", daemon=daemon)
-        self.assertIn("no faults", checked)
-        writers.stop()
-        await stopped
+        after = list(self.begun)
+        await self.until_acknowledged(_WRITES)
+        self.assertIn("no faults", await self.svcd("db", "check", daemon=daemon))
+        self.writing = False
+        await work
         self.assertEqual((await daemon.stop()).code, 0)
 
         shown = [await self.restored(daemon, file, url) for url in targets]
@@ -120,12 +103,6 @@ class BackupOfALivingDaemonTests(DaemonCase):
         (done,) = shown[0]["job-executions"]
         self.assertEqual(done["info"]["status"], "SUCCEEDED")
         return shown
-
-    async def until_acknowledged(self, writers: _Writers, count: int) -> None:
-        async def enough() -> bool:
-            return len(writers.acknowledged) >= count
-
-        await until(enough, f"{count} writes", 60)
 
     async def svcd(self, *arguments: str, daemon: Daemon) -> str:
         """What a command prints, with the settings of the daemon."""

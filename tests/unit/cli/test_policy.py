@@ -27,17 +27,6 @@ class TableTests(SynchronousTestCase):
         served = {(r.method, r.pattern, r.spec.needs) for r in daemon_of(fake).resource.routes()}
         self.assertEqual(set(policy()), served)
 
-    def test_the_changes_by_get(self) -> None:
-        """Every other GET reads or is open."""
-        writes = [p for m, p, needs in policy() if m == "GET" and needs.value == "write"]
-        self.assertEqual(
-            writes,
-            [
-                "/v1.1/<tenant_id>/job-executions/<execution_id>/refresh-status",
-                "/v1.1/<tenant_id>/job-executions/<execution_id>/cancel",
-            ],
-        )
-
     def test_the_text_names_roles_and_settings(self) -> None:
         """Without authentication everybody may do everything, and the text says so."""
         lines = table(Auth(mode="keystone", write_roles=("operator",))).splitlines()

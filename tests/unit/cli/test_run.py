@@ -12,35 +12,7 @@ from svcd.cli.exits import OutOfTime
 from tests.support.commands import PLACES, RunCase, Said
 
 
-class _Case(RunCase):
-    def transient(self) -> Said:
-        """A run on a cluster of its own, whose template is made of the cluster `first`."""
-        groups = [
-            {name: group[name] for name in ("name", "count", "flavor_id", "node_processes")}
-            for group in self.api.cluster(self.cluster_id)["node_groups"]
-        ]
-        body = {"name": "small", "plugin_name": "fake", "engine_version": "0.1"}
-        self.api.post("/cluster-templates", {**body, "node_groups": groups})
-        self.shown.step_s = 0.01
-        return self.shown.run("run", self.file("count.pig"), "--transient", "small", *PLACES)
-
-    def broken(self, times: int, answer: int | None = None) -> list[str]:
-        """The next requests for an execution break off, or have the status `answer`."""
-        broken: list[str] = []
-
-        def away(method: str, path: str) -> int | None:
-            if "/job-executions/" not in path or len(broken) == times:
-                return None
-            broken.append(path)
-            if answer is None:
-                raise ConnectionError
-            return answer
-
-        self.shown.before = away
-        return broken
-
-
-class RunTests(_Case):
+class RunTests(RunCase):
     def test_success(self) -> None:
         """The story on stderr, the programs' output on stdout, exit code 0."""
         said = self.pig()
@@ -145,14 +117,20 @@ class RunTests(_Case):
 
     def test_transient_cluster(self) -> None:
         """A cluster of the template for this job alone."""
-        said = self.transient()
-        self.assertEqual(said.code, 0, said)
+        groups = [
+            {name: group[name] for name in ("name", "count", "flavor_id", "node_processes")}
+            for group in self.api.cluster(self.cluster_id)["node_groups"]
+        ]
+        body = {"name": "small", "plugin_name": "fake", "engine_version": "0.1"}
+        self.api.post("/cluster-templates", {**body, "node_groups": groups})
+        self.shown.step_s = 0.01
+        said = self.done("run", self.file("count.pig"), "--transient", "small", *PLACES)
         self.assertIn("image plain; --image names another", said.err)
         self.assertRegex(said.err, r"\nrun-[0-9a-f]{8}: Spawning\n")
         self.assertNotEqual(self.executions()[0]["cluster_id"], self.cluster_id)
 
 
-class RefusalTests(_Case):
+class RefusalTests(RunCase):
     def test_usage(self) -> None:
         """Each refusal says what to write, before anything is uploaded."""
         pig, on = self.file("a.pig"), ("--on", "first")
@@ -237,7 +215,22 @@ class RefusalTests(_Case):
         self.assertIn("; the job may run already: svcd job ls shows it\n", lost.err)
 
 
-class FaultTests(_Case):
+class FaultTests(RunCase):
+    def broken(self, times: int, answer: int | None = None) -> list[str]:
+        """The next requests for an execution break off, or have the status `answer`."""
+        broken: list[str] = []
+
+        def away(method: str, path: str) -> int | None:
+            if "/job-executions/" not in path or len(broken) == times:
+                return None
+            broken.append(path)
+            if answer is None:
+                raise ConnectionError
+            return answer
+
+        self.shown.before = away
+        return broken
+
     def test_interrupt_and_time_limit_leave_the_job_going(self) -> None:
         """Codes 130 and 124, and how to follow and cancel the job."""
         for error, code in ((KeyboardInterrupt(), 130), (OutOfTime("no time", 124), 124)):
@@ -288,17 +281,3 @@ class FaultTests(_Case):
         reader, writer = os.pipe()
         os.close(reader)
         self.assertNotIn("cannot be written", run(os.fdopen(writer, "w")))
-
-    def test_cluster_that_cannot_be_read(self) -> None:
-        """The command follows the job without the cluster's progress, and says so once."""
-        begun: list[str] = []
-
-        def refuse(method: str, path: str) -> int | None:
-            if path.endswith("/execute"):
-                begun.append(path)
-            return 403 if begun and "/clusters/" in path else None
-
-        self.shown.before = refuse
-        said = self.transient()
-        self.assertEqual((said.code, len(begun)), (0, 1), said)
-        self.assertEqual(said.err.count("the progress of the cluster cannot be read: "), 1)

@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from svcd.cli.waiting import newer, news, progress
+from svcd.cli.waiting import news, progress
 from svcd.model.step_kind import kind_of
 
 NOW = 1_767_225_600.0
@@ -65,26 +65,3 @@ class ProgressTests(SynchronousTestCase):
         self.assertEqual(
             news(EVENTS), ["Spawning", "Preparing", "retry: log in on c-2: SSH_FAILED no route"]
         )
-
-
-class _Api:
-    """Answers that were written down."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers)
-        self.asked: list[str] = []
-
-    def get(self, path: str) -> Any:
-        self.asked.append(path)
-        return self.answers.pop(0)
-
-
-class NewerTests(SynchronousTestCase):
-    def test_numbered_events_are_asked_for_by_number(self) -> None:
-        """The daemon sends only newer ones."""
-        first, second = event("a", number=4), event("b", number=5)
-        api: Any = _Api({"events": [first]}, {"events": [second]}, None)
-        self.assertEqual(newer(api, "/e", None), [first])
-        self.assertEqual(newer(api, "/e", first, 20), [second])
-        self.assertIsNone(newer(api, "/e", second))
-        self.assertEqual(api.asked, ["/e", "/e?since=4&wait=20", "/e?since=5"])
