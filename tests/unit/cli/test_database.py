@@ -454,11 +454,3 @@ class CopyTests(_Case):
             (link, "both the source and the target"),
         ):
             self.assertIn(words, self.fails(*self.copy(self.state, target)))
-
-    def test_wrong_usage_is_2(self) -> None:
-        """Also a URL that is none, whose password is not shown."""
-        for words in (("backup",), ("restore",), ("db",), ("db", "copy", "--from", "sqlite:///x")):
-            self.assertEqual(svcd(*words, state=self.state).code, 2, words)
-        wrong = ("db", "copy", "--from", "mysql://u:s3cret@h/db", "--to", "sqlite:///x")
-        ran = svcd(*wrong, state=self.state)
-        self.assertEqual((ran.code, "mysql://u:***@h/db" in ran.err), (2, True), ran)

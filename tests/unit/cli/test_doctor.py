@@ -76,12 +76,6 @@ class DoctorTests(_Case):
             self.assertEqual((found["seal key"].good, found["seal key"].text), (False, text))
             self.assertTrue(found["server.listen"].good)
 
-    def test_file_in_place_of_the_state_folder(self) -> None:
-        self.state.write_text("mine")
-        finding = self.findings()["state folder"]
-        self.assertFalse(finding.good)
-        self.assertIn("server.state_dir", finding.remedy)
-
     def test_settings_without_effect(self) -> None:
         """A login that the embedded cloud does not use, and variables that name no setting."""
         finding = self.findings("cloud.username=me", "cloud.password=s3cret")["svcd's user"]

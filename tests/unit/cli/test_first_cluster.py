@@ -63,22 +63,6 @@ class FreshTests(FakeServiceMixin, SynchronousTestCase):
         self.assertIn("registered image vanilla-3.5.0 with the login svcd\n", said.err)
         self.assertEqual(self.registered(), ["vanilla-3.5.0", "plain"])
 
-    def test_no_image_of_a_plugin_without_tags(self) -> None:
-        """The advice names no tags either."""
-        for each in self.api.get("/images")["images"]:
-            self.api.post(f"/images/{each['id']}/untag", {"tags": each["tags"]})
-            self.fake.call("DELETE", f"/v1.1/{self.fake.tenant}/images/{each['id']}")
-        said = self.shown.run("cluster", "create", "c", "--plugin", "fake")
-        self.assertEqual(
-            (said.code, said.err.splitlines()[-1]),
-            (
-                3,
-                "svcd cluster create: there is no registered image: register one with svcd image"
-                " register IMAGE --user LOGIN, or name one with --image",
-            ),
-            said,
-        )
-
     def test_bundle(self) -> None:
         """diff and the dry run name the image; then apply registers it."""
         group = {"name": "all", "count": 1, "flavor_id": "3", "node_processes": [

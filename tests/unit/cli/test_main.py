@@ -190,7 +190,14 @@ class UsageTests(_Case):
 
     def test_wrong_usage_is_2(self) -> None:
         """No command, an unknown one, an unknown distribution."""
-        for arguments in ((), ("fly",), ("image", "build", "cdh"), ("config",)):
+        for arguments in (
+            (),
+            ("fly",),
+            ("image", "build", "cdh"),
+            ("config",),
+            ("backup",),
+            ("db",),
+        ):
             code, out, err = self.ran(*arguments)
             self.assertEqual((code, out), (2, ""), arguments)
             self.assertIn("usage: svcd", err)
