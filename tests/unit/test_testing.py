@@ -45,15 +45,6 @@ class ContractTests(FakeServiceMixin, SynchronousTestCase):
         self.svcd = self.fake_service()
         self.base = f"/v1.1/{self.svcd.tenant}"
 
-    def test_attributes_can_be_used_at_once(self) -> None:
-        """A cluster made of them is accepted, and its image is registered."""
-        self.assertEqual(self.svcd.url, "http://svcd.test:8386")
-        body = cluster_body(self.svcd, "mine", 1)
-        answer = self.svcd.call("POST", f"{self.base}/clusters", json=body)
-        self.assertEqual((answer.status, answer.json["cluster"]["status"]), (202, "Waiting"))
-        images = self.svcd.call("GET", f"{self.base}/images").json["images"]
-        self.assertEqual([i["id"] for i in images], [self.svcd.image_id])
-
     def test_call_answers_status_headers_body_and_json(self) -> None:
         """Header names are found in any case."""
         answer = self.svcd.call("GET", f"{self.base}/plugins")
@@ -108,22 +99,6 @@ class ContractTests(FakeServiceMixin, SynchronousTestCase):
         )
         Api(self.svcd).active_cluster()
         self.assertEqual([r for r in self.svcd.requests if not r.path.startswith("/v1.1/")], [])
-
-    def test_treq_needs_no_reactor(self) -> None:
-        """JSON, bodies and text work in a synchronous test."""
-
-        async def use() -> tuple[int, Any, str]:
-            treq = self.svcd.treq
-            url = self.svcd.url + self.base
-            body = {"name": "a", "type": "hdfs", "url": "/data"}
-            made = await treq.post(f"{url}/data-sources", json=body)
-            stored = await treq.put(f"{url}/job-binary-internals/s", data=b"script")
-            stored_id = (await stored.json())["job_binary_internal"]["id"]
-            read = await treq.get(f"{url}/job-binary-internals/{stored_id}/data")
-            return made.code, await made.json(), await read.text()
-
-        code, made, read = self.successResultOf(Deferred.fromCoroutine(use()))
-        self.assertEqual((code, made["data_source"]["name"], read), (202, "a", "script"))
 
     def test_time_moves_only_by_advance(self) -> None:
         """Nothing happens to a cluster until then."""
@@ -320,17 +295,6 @@ class LifeTests(FakeServiceMixin, SynchronousTestCase):
             self.assertEqual(shown["info"]["status"], status)
         fourth = api.execute(pig, cluster_id, sources, {"svcd.fake.outcome": "fail"})
         self.assertEqual(api.until_over(fourth)["info"]["status"], "KILLED")
-
-    def test_two_tenants_do_not_see_each_other(self) -> None:
-        """Same names, own rows, own servers."""
-        svcd = self.fake_service()
-        api, other = Api(svcd), Api(svcd, "other")
-        mine, theirs = api.active_cluster(), other.active_cluster()
-        self.assertEqual([c["id"] for c in api.get("/clusters")["clusters"]], [mine])
-        api.get(f"/clusters/{theirs}", 404)
-        api.delete(f"/clusters/{theirs}", 404)
-        servers = svcd.cloud.core.state.servers.values()
-        self.assertEqual({s.project_id for s in servers}, {"demo", "other"})
 
 
 def _examples(text: str) -> list[str]:

@@ -120,20 +120,6 @@ class ConvertTests(SynchronousTestCase):
             ],
         )
 
-    def test_our_bundle_in_yaml(self) -> None:
-        """The body of a cluster template; plugin and version come from the path."""
-        text = b"name: b\nnode_groups:\n- {name: m, count: 1, node_group_template_id: t}\n"
-        self.assertEqual(
-            self.convert(text),
-            NewClusterTemplate(
-                name="b",
-                description=NOTE,
-                plugin_name="vanilla",
-                engine_version="3.5.0",
-                node_groups=(NewNodeGroup(name="m", count=1, node_group_template_id="t"),),
-            ),
-        )
-
     def test_the_path_decides(self) -> None:
         """It names the template over the name in the file; another plugin is refused."""
         self.assertEqual(self.convert(BLUEPRINT, flavor_id="2", template_name="mine").name, "mine")

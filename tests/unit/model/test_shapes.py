@@ -20,7 +20,6 @@ from svcd.model.requests import (
     NewClusterTemplate,
     NewDataSource,
     NewJob,
-    NewNodeGroup,
     NewNodeGroupTemplate,
     RegisterImage,
     ScaleRequest,
@@ -52,21 +51,6 @@ class ShapeTests(SynchronousTestCase):
     def faults(self, cls: type, tree: Any) -> list[str]:
         error = self.assertRaises(ValidationError, self.decoded, cls, tree)
         return error.message.split("\n")
-
-    def test_a_cluster_is_decoded(self) -> None:
-        """Fields that were not sent are None or their default."""
-        self.assertEqual(
-            self.decoded(NewCluster, CLUSTER),
-            NewCluster(
-                name="c-1",
-                plugin_name="vanilla",
-                engine_version="3.5.0",
-                default_image_id="i",
-                node_groups=(
-                    NewNodeGroup(name="m", count=1, flavor_id="1", node_processes=("namenode",)),
-                ),
-            ),
-        )
 
     def test_all_faults_are_told_at_once(self) -> None:
         """Unknown, missing, wrongly typed and out of range, in nested objects too."""
@@ -279,12 +263,6 @@ class ShapeTests(SynchronousTestCase):
             ],
         )
         self.decoded(NewCluster, {**tree, "cluster_template_id": "t"})
-
-    def test_a_group_may_have_a_template_and_values(self) -> None:
-        """The values override."""
-        tree = {"name": "w", "count": 2, "node_group_template_id": "t", "flavor_id": "9"}
-        group = self.decoded(NewCluster, {**CLUSTER, "node_groups": [tree]}).node_groups[0]
-        self.assertEqual((group.node_group_template_id, group.flavor_id), ("t", "9"))
 
     def test_execute_needs_exactly_one_cluster(self) -> None:
         """By id or by body, whose faults have their whole path."""

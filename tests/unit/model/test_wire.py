@@ -23,7 +23,6 @@ from svcd.model.ids import (
     InstanceId,
     JobBinaryId,
     JobId,
-    NodeGroupTemplateId,
     TenantId,
     Timestamp,
 )
@@ -36,7 +35,6 @@ from svcd.model.job import (
     JobBinary,
     JobConfigs,
 )
-from svcd.model.template import NodeGroupTemplate
 
 AT = Timestamp("2013-10-09 12:37:15.000000")
 LATER = Timestamp("2013-10-09 12:38:01.500000")
@@ -46,39 +44,6 @@ TENANT = TenantId("t")
 def rendered(render: Callable[..., wire.View], *given: Any, **more: Any) -> Any:
     """The JSON value of the answer."""
     return msgspec.json.decode(render(*given, **more).encoded())
-
-
-class TemplateTests(SynchronousTestCase):
-    def test_a_pool_is_left_out_unless_given(self) -> None:
-        """A missing description is empty."""
-        record = NodeGroupTemplate(
-            id=NodeGroupTemplateId("n"),
-            tenant_id=TENANT,
-            name="w",
-            plugin_name="vanilla",
-            engine_version="3.5.0",
-            node_processes=("datanode",),
-            flavor_id="2",
-            created_at=AT,
-        )
-        expected = {
-            "id": "n",
-            "name": "w",
-            "description": "",
-            "plugin_name": "vanilla",
-            "engine_version": "3.5.0",
-            "node_processes": ["datanode"],
-            "flavor_id": "2",
-            "node_configs": {},
-            "volumes_per_node": 0,
-            "volumes_size": 10,
-            "volume_mount_prefix": "/volumes/disk",
-        }
-        self.assertEqual(rendered(wire.NodeGroupTemplate.of, record), expected)
-        pooled = evolve(record, floating_ip_pool="public")
-        self.assertEqual(
-            rendered(wire.NodeGroupTemplate.of, pooled), {**expected, "floating_ip_pool": "public"}
-        )
 
 
 class ClusterTests(SynchronousTestCase):

@@ -186,15 +186,6 @@ class FilesTests(SynchronousTestCase):
         for address in re.findall(r'(?:src|href)="([^"]*)"', page):
             self.assertIn(address.removeprefix("/console/"), files())
 
-    def test_each_import_is_exported(self) -> None:
-        """A browser that reads them as one finds a missing name only when it is called."""
-        modules = self.modules()
-        for name, text in modules.items():
-            for names, source in re.findall(r'^import \{([^}]*)\} from "\./(.*)";', text, re.M):
-                for each in filter(None, (n.split(" as ")[0].strip() for n in names.split(","))):
-                    found = rf"^export .*\b{each}\b|export\{{.*\bas {each}\b"
-                    self.assertRegex(modules[source], re.compile(found, re.M), f"{name}: {each}")
-
     def test_modules_are_good_to_read(self) -> None:
         """Short lines and short modules. The libraries are as they come."""
         for path in sorted(FOLDER.glob("*.js")):

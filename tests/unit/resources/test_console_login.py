@@ -111,10 +111,6 @@ class ConsoleLoginTests(SynchronousTestCase):
         self.assertIn("open the console with https", text)
         self.assertEqual(self.post(ALICE, X_Forwarded_Proto="https").status, 200)
 
-    def test_pages_of_others_are_refused(self) -> None:
-        """As for every request."""
-        self.refused(403, ALICE, Origin="http://evil.test")
-
     def test_too_many_wrong_passwords(self) -> None:
         """429 with the time to wait."""
         for _ in range(5):

@@ -143,21 +143,6 @@ class BodyTests(SynchronousTestCase):
             self.assertEqual(peer.statuses(), [self.good(route), 400], route.endpoint)
             self.assertTrue(peer.closing, route.endpoint)
 
-    def test_lengths_and_chunks_that_lie_are_400(self) -> None:
-        """A chunk's size that is no number, or too small; two lengths. The connection ends."""
-        for route in self.routes:
-            for line, body in (
-                (CHUNKED, b"zz\r\nabc\r\n0\r\n\r\n"),
-                (CHUNKED, b"1\r\nabc\r\n0\r\n\r\n"),
-                (CHUNKED, b"-1\r\n"),
-                ("Content-Length: 2\nContent-Length: 3", b"{}"),
-                (f"Content-Length: 2\n{CHUNKED}", b"{}"),
-            ):
-                peer = self.send(route, line, body)
-                (reply,) = peer.answers()
-                told = (reply.status, reply.json["error_name"], peer.closing)
-                self.assertEqual(told, (400, "BAD_REQUEST", True), (route.endpoint, line, body))
-
 
 class JsonTests(SynchronousTestCase):
     """JSON that no reader should have to hold."""

@@ -13,7 +13,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.errors import ServiceUnavailable
 from svcd.model.ids import ClusterId, DataSourceId, JobBinaryId, JobId, TenantId
 from svcd.model.job import DataSource, Job, JobBinary, JobType
-from svcd.model.wire_jobs import JobBinary as JobBinaryView
 from svcd.ports.store import Page, Rendered, Store
 from svcd.resources._bodies import Disconnected
 from svcd.resources._lists import Lists
@@ -66,38 +65,6 @@ class TurnTests(SynchronousTestCase):
             self.assertEqual(len(self.asked), 3 + number)
         self.assertEqual([who for who, _ in self.asked[3:]], [*"abcabcabc"])
         self.assertEqual([len(self.successResultOf(each)) for each in running], [3, 3, 3])
-
-    def test_first_part_of_records_waits_for_other_lists(self) -> None:
-        """Alone it does not."""
-        read: list[str] = []
-
-        def start(who: str, rows: int) -> Deferred[list[bytes]]:
-            async def part(_: Any, page: Page) -> list[JobBinary]:
-                read.append(who)
-                count = rows if page.after is None else 0
-                return [
-                    JobBinary(
-                        id=JobBinaryId(f"b-{n}"), tenant_id=TENANT, name="b", url="u",
-                        created_at=at(1),
-                    )
-                    for n in range(count)
-                ]  # fmt: skip
-
-            async def whole() -> list[bytes]:
-                with self.lists.begin(lambda: False) as reading:
-                    return await reading.encoded(Page(), part, JobBinaryView.of)
-
-            return Deferred.fromCoroutine(whole())
-
-        self.assertEqual(len(self.successResultOf(start("alone", 3))), 1)
-        long = start("long", 128)
-        other = start("other", 3)
-        self.assertEqual(read, ["alone", "long"])
-        self.assertNoResult(other)
-        turn(self.clock)
-        turn(self.clock)
-        self.assertEqual(read, ["alone", "long", "long", "other"])
-        self.assertEqual([len(self.successResultOf(each)) for each in (long, other)], [1, 1])
 
     def test_a_list_of_a_caller_who_has_gone_ends(self) -> None:
         """At its next turn."""

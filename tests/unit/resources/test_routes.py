@@ -14,7 +14,6 @@ from twisted.trial.unittest import SynchronousTestCase
 import svcd.resources
 from svcd.errors import SvcdError
 from svcd.model.shapes import Shape
-from svcd.resources._policy import Needs
 from svcd.resources._route import RAW, Route
 from svcd.testing import FakeService
 from tests.support.api import daemon_of
@@ -61,18 +60,6 @@ class RoutesTests(SynchronousTestCase):
         }
         self.assertEqual(served, known)
         self.assertGreater(len(known), 60)
-
-    def test_head_runs_reads_only(self) -> None:
-        """HEAD runs the handler of its GET, so the GETs that are writes have none."""
-        without = [
-            route.pattern.rpartition("/")[2]
-            for route in self.rest.routes()
-            if route.method == "GET" and "HEAD" not in route.methods
-        ]
-        self.assertEqual(without, ["refresh-status", "cancel"])
-        for route in self.rest.routes():
-            if "HEAD" in route.methods:
-                self.assertIn(route.spec.needs, (Needs.READ, Needs.OPEN), route.pattern)
 
     def test_a_request_is_run_by_kleins_endpoint(self) -> None:
         """The entry of the app's `endpoints` answers, for every route of a whole daemon."""
