@@ -224,7 +224,7 @@ class Cases(LineOnlyReceiver):
         peak_kib(reset=True)
         self._stalls.longest_ms = 0.0
 
-        async def called(calls: Sequence[Call]) -> Sequence[str]:
+        async def called(calls: Sequence[Call]) -> Sequence[object]:
             at_once = len(calls) if case["slow"] else 1
             return await gather([partial(_outcome, call) for call in calls], at_once)
 
