@@ -12,7 +12,7 @@ import psycopg2
 from attrs import evolve
 from twisted.internet import reactor as _reactor  # noqa: TID251 - sockets
 from twisted.internet.defer import Deferred
-from twisted.trial.unittest import TestCase
+from twisted.trial.unittest import SkipTest, TestCase
 
 from svcd.errors import ServiceUnavailable
 from svcd.model.ids import ClusterId
@@ -27,7 +27,7 @@ from svcd.store.postgres import PostgresDatabase
 from svcd.store.sealer import MemorySealer, SealerError
 from svcd.store.store import SqlStore
 from tests.contract.store.rows import TENANT, at, cluster
-from tests.support.database.postgres_server import drop_database, execute, new_database
+from tests.support.database.postgres_server import drop_database, execute, new_database, own_server
 from tests.support.database.releases import NEWEST, become
 from tests.support.processes import until
 
@@ -294,6 +294,30 @@ class DeathTests(LeaseCase):
         await second.start()
         self.assertTrue(second.holding.held)
         self.assertEqual(second.holding.epoch, before + 1)
+
+    async def test_restarted_server(self) -> None:
+        """Nobody acts while nobody can know; then the same one works as before."""
+        if not self.url.startswith("postgresql://svcd@"):
+            raise SkipTest("the server of PGHOST is not ours to stop")
+        made = await self.working("a", "b")
+        before = made[0].holding.epoch
+        own_server().stop()
+
+        async def lapsed() -> bool:
+            return not any(each.holding.in_force() for each in made)
+
+        try:
+            await until(lapsed, "no daemon is sure of anything", _SOON_S)
+            self.assertIn("lost", made[0].changes)
+        finally:
+            own_server().start()
+
+        async def resumed() -> bool:
+            works = made[0].holding.held
+            return works and not any(each.keeper.problem for each in made)
+
+        await until(resumed, "all is as before", _SOON_S)
+        self.assertEqual([each.holding.epoch for each in made], [before, None])
 
     async def test_uploads_of_the_living_stay(self) -> None:
         """Those of the dead go."""

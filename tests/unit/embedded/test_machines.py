@@ -232,6 +232,17 @@ class UserDataTest(MachinesCase):
 class LifeTest(MachinesCase):
     """Halt, adoption, destruction."""
 
+    async def test_adopted_machine_goes_on(self) -> None:
+        """A new daemon listens again, and processes have not noticed."""
+        await self.machines.boot(spec("m1", A))
+        pid = await self.daemon()
+        await self.machines.shutdown()
+        self.assertEqual(await self.refused(A), Fault.UNREACHABLE)
+        self.assertTrue(running(pid))
+        self.machines = machines(str(self.root), self.port)
+        await self.machines.boot(spec("m1", A))
+        self.assertEqual((await self.run_on(A, f"kill -0 {pid}")).exit_code, 0)
+
     async def test_destroyed_machines_leave_nothing(self) -> None:
         """Every process and the folders go, several machines at once; volumes stay."""
         pids = []
