@@ -273,3 +273,18 @@ class HttpClientTests(SynchronousTestCase):
         self.assertEqual(self.fault(read()).kind, Fault.TIMEOUT)
         self.assertEqual(got, [b"12345"])
         self.assertEqual(len(self.odd.gone), 1)
+
+    def test_a_stalled_body_is_a_timeout(self) -> None:
+        """The deadline is over the whole exchange, not only the headers."""
+        error = self.fault(self.http.request("GET", "http://odd/half"))
+        self.assertEqual(error.kind, Fault.TIMEOUT)
+        self.assertEqual(len(self.odd.gone), 1)
+
+    def test_an_unanswered_upload_is_a_timeout(self) -> None:
+        """No progress for that time."""
+
+        async def content() -> AsyncIterator[bytes]:
+            yield b"abc"
+
+        error = self.fault(self.http.stream_put("http://odd/hang", content(), 3))
+        self.assertEqual(error.kind, Fault.TIMEOUT)

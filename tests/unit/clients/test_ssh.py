@@ -7,12 +7,13 @@ from typing import Any
 
 from attrs import evolve
 from twisted.conch.ssh import channel, common, connection, keys
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, Deferred, gatherResults
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
+from svcd.clients import ssh
 from svcd.clients.ssh import SshRemote
 from svcd.clients.ssh_wire import ClientTransport
 from svcd.model.connect_rules import ConnectRules
@@ -197,6 +198,22 @@ class SshRemoteTest(TestCase):
             wire.service.openChannel(asked)
             self.assertEqual(await asked.answer, connection.OPEN_ADMINISTRATIVELY_PROHIBITED)
         self.assertEqual(await self.run_it("echo on"), "on\n")
+
+    async def test_each_new_connection_beyond_the_most_closes_an_idle_one(self) -> None:
+        """Also when several are dialled in one turn: what closes is open to its end."""
+        self.patch(ssh, "_MOST_LINKS", 8)
+        hosts = [evolve(self.host, internal=f"10.0.0.{number}") for number in range(11)]
+        for each in hosts[:7]:
+            await self.remote.run(each, "true", timeout_s=20.0)
+            self.clock.advance(1)
+        await gatherResults(
+            Deferred.fromCoroutine(self.remote.run(each, "true", timeout_s=20.0))
+            for each in hosts[7:]
+        )
+        await until(lambda: self.connections() == 8, "three idle connections close")
+        self.assertEqual(
+            {each.key[-1] for each in self.remote._open}, {h.internal for h in hosts[3:]}
+        )
 
 
 class FaultTest(TestCase):

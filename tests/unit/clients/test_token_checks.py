@@ -11,8 +11,13 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.errors import SvcdError, Unauthorized
 from svcd.model.ids import TenantId
 from svcd.model.secret import Secret
-from svcd.ports.cloud import Access
+from svcd.ports.cloud import Access, CloudError
+from svcd.ports.faults import Fault
 from tests.unit.embedded.cloud.rig import Rig
+
+
+async def _fails_at_once(token: Secret) -> None:
+    raise CloudError("identity", Fault.SERVER_ERROR, "no connection")
 
 
 class FloodTests(SynchronousTestCase):
@@ -135,3 +140,12 @@ class FloodTests(SynchronousTestCase):
         self.successResultOf(self.ask(self.token))
         self.assertEqual(self.rig.cloud.calls.total(), calls)
         self.assertEqual((len(self.identity._known), len(self.identity._refused)), (1, 5))
+
+    def test_checks_that_end_at_once_need_no_deep_stack(self) -> None:
+        """When a slow check ends and all that waited fail before they send anything."""
+        self.begin(checks_at_once=100, refusals_per_minute=0)
+        asked = [self.ask(address=f"10.2.0.{n}") for n in range(900)]
+        self.patch(self.identity._keystone, "validate", _fails_at_once)
+        self.rig.clock.advance(60.0)
+        found = self.answers(asked)
+        self.assertEqual(found, {"UNAUTHORIZED": 100, "SERVICE_UNAVAILABLE": 800})

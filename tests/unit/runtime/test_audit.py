@@ -96,3 +96,8 @@ class AuditTests(SynchronousTestCase):
         audit.change({"n": 3})
         self.assertEqual([json.loads(each)["n"] for each in written], [3])
         self.assertTrue(written[0].startswith("\n"))
+
+    def test_it_can_be_off(self) -> None:
+        """Then there is no file."""
+        self.assertIsNone(opened(self.clock, "off", self.folder, 1))
+        self.assertEqual(list(self.folder.iterdir()), [])

@@ -131,3 +131,9 @@ class PreflightTests(SynchronousTestCase):
             check(load(None, {}, [f"database.url={url}"]).settings)
         text = self.refused("database.url=mysql://u:s3cret@host/db")
         self.assertIn("mysql://u:***@host/db", text)
+
+    def test_auth_url_is_a_url(self) -> None:
+        """Not a host name."""
+        given = ["cloud.username=u", "cloud.password=p", "cloud.project=x"]
+        text = self.refused("cloud.kind=openstack", "cloud.auth_url=host:5000", *given)
+        self.assertIn("cloud.auth_url: expected a URL", text)

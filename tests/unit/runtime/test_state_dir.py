@@ -4,6 +4,7 @@ import errno
 import fcntl
 import json
 import os
+import shutil
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -70,6 +71,20 @@ class StateFolderTests(SynchronousTestCase):
         self.assertEqual(json.loads(file.read_text()), {"api": "http://x", "pid": os.getpid()})
         folder.remove_endpoints()
         self.assertFalse(file.exists())
+
+    def test_place_is_the_same_for_whoever_holds_the_folder(self) -> None:
+        """And another one for a copy of it."""
+        folder = StateFolder(self.path)
+        first = folder.place
+        folder.release()
+        again = StateFolder(self.path)
+        self.addCleanup(again.release)
+        copy = Path(self.mktemp())
+        shutil.copytree(self.path, copy)
+        other = StateFolder(copy)
+        self.addCleanup(other.release)
+        self.assertEqual((again.place, len(first)), (first, 16))
+        self.assertNotEqual(other.place, first)
 
 
 class DatabaseLockTests(SynchronousTestCase):

@@ -7,6 +7,7 @@ from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.errors import ServiceUnavailable
+from svcd.model.backoff import Backoff
 from svcd.runtime.clock import VirtualClock
 from svcd.runtime.tasks import (
     STOP_S,
@@ -311,3 +312,18 @@ class FailedHookTests(SynchronousTestCase):
         Deferred.fromCoroutine(tasks.stop()).addBoth(stopped.append)
         self.assertEqual(len(stopped), 1)
         self.flushLoggedErrors(ZeroDivisionError)
+
+
+class CancelledWorkTests(SynchronousTestCase):
+    def test_work_that_is_always_cancelled_does_not_spin(self) -> None:
+        """It is tried again after the first delay."""
+        clock, runs = VirtualClock(), []
+
+        async def work(key: str) -> None:
+            runs.append(key)
+            raise CancelledError
+
+        tasks = KeyedTasks(clock, "test", work, backoff=Backoff(first_s=1.0))
+        tasks.wake("a")
+        clock.advance(10.5)
+        self.assertEqual(len(runs), 11)

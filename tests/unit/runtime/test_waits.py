@@ -89,3 +89,9 @@ class InterruptTests(SynchronousTestCase):
         result = self.guarded(1)
         self.clock.advance(1)
         self.assertEqual(self.successResultOf(result), "done")
+
+    def test_cancel_from_outside_stays_a_cancel(self) -> None:
+        """A shutdown is not an interruption."""
+        result = self.guarded(100)
+        result.cancel()
+        self.failureResultOf(result, CancelledError)
