@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -300,42 +301,39 @@ class TabsTests(ConsoleCase):
         """The requests so far: watch, and the list of clusters."""
         return tuple(map(self.urls.count, ("/v1.1/demo/watch", "/v1.1/demo/clusters")))
 
-    @walk()
-    def test_tabs_share_one_watch_and_another_takes_over(self, page: Any) -> None:
-        """Each tab lists once; when the one that reads is closed, nothing is missed."""
-        self.opened(page)
-        others = [page.context.new_page() for _ in range(2)]
-        for each in others:
-            each.goto("/console/")
-            each.get_by_text("Live", exact=True).wait_for()
-            each.get_by_text("No clusters yet").wait_for()
-        self.assertEqual(self.asked(), (1, 3))
-        self.make(name="first")
-        for each in (page, *others):
-            each.get_by_role("link", name="first").wait_for()
-        page.close()
-        self.make(name="second")
-        for each in others:
-            each.get_by_role("link", name="second").wait_for()
-            each.get_by_text("Live", exact=True).wait_for()
-        self.assertEqual(self.asked(), (2, 3))
+    def another(self, page: Any) -> Any:
+        """A further tab."""
+        tab = page.context.new_page()
+        tab.goto("/console/")
+        tab.get_by_text("Live", exact=True).wait_for()
+        return tab
+
+    def see_a_new(self, name: str, *tabs: Any) -> None:
+        """Make a cluster, and see it in all `tabs`."""
+        self.make(name=name)
+        for tab in tabs:
+            tab.get_by_role("link", name=name).wait_for()
+            tab.get_by_text("Live", exact=True).wait_for()
 
     @walk()
-    def test_a_tab_that_freezes_gives_the_stream_away(self, page: Any) -> None:
-        """And sees what it has missed when it wakes."""
+    def test_tabs_share_one_watch_and_another_takes_over(self, page: Any) -> None:
+        """Each lists once; nothing is missed when the tab that reads freezes or is closed."""
         self.opened(page)
-        other = page.context.new_page()
-        other.goto("/console/")
-        other.get_by_text("Live", exact=True).wait_for()
-        self.assertEqual(self.asked()[0], 1)
+        second = self.another(page)
+        second.get_by_text("No clusters yet").wait_for()
+        self.see_a_new("first", page, second)
+        self.assertEqual(self.asked(), (1, 2))
         page.evaluate("document.dispatchEvent(new Event('freeze'))")
-        self.make(name="first")
-        other.get_by_role("link", name="first").wait_for()
-        self.assertEqual(self.asked()[0], 2)
+        self.see_a_new("second", second)
+        self.assertEqual(self.asked(), (2, 2))
         page.evaluate("document.dispatchEvent(new Event('resume'))")
-        page.get_by_role("link", name="first").wait_for()
-        page.get_by_text("Live", exact=True).wait_for()
-        self.assertEqual(self.asked()[0], 2)
+        page.get_by_role("link", name="second").wait_for()
+        third = self.another(page)
+        self.see_a_new("third", page, second, third)
+        self.assertEqual(self.asked(), (2, 4))  # the tab that wakes lists anew
+        second.close()
+        self.see_a_new("fourth", page, third)
+        self.assertEqual(self.asked(), (3, 4))
 
     @walk()
     def test_a_tab_that_does_not_answer_loses_the_stream(self, page: Any) -> None:
@@ -344,12 +342,7 @@ class TabsTests(ConsoleCase):
         page.evaluate(
             "setTimeout(() => { const end = Date.now() + 5000; while (Date.now() < end); })"
         )
-        other = page.context.new_page()
-        other.goto("/console/")
-        other.get_by_text("Live", exact=True).wait_for()
-        self.make(name="first")
-        for each in (other, page):
-            each.get_by_role("link", name="first").wait_for()
+        self.see_a_new("first", self.another(page), page)
         self.assertEqual(self.asked()[0], 2)
 
 
@@ -420,21 +413,27 @@ class ProjectTests(ConsoleCase):
         writes = [each for each in asked if "job-binar" in each and "GET" not in each]
         self.assertEqual(len(writes), 2, writes)
 
-    @walk()
-    def test_a_late_answer_puts_no_row_into_the_next_project(self, page: Any) -> None:
-        """The answer to a form comes when another project is open; drafts end with the login."""
+    @contextmanager
+    def late(self, page: Any) -> Iterator[None]:
+        """Send the form of a data source; its answer comes after the block, from elsewhere."""
         page.goto("/console/#/jobs?show=sources&new=1")
         page.get_by_label("Name").fill("late")
         page.get_by_label("URL").fill("hdfs:///late")
         held = Held(page, "**/data-sources", "POST")
         with page.expect_request("**/data-sources"):
             page.keyboard.press("Enter")
-        with given_up(page, "POST"):
-            self.opened(page)
-        page.evaluate("location.hash = '#/jobs?show=sources'")
-        page.get_by_text("No data sources yet").wait_for()
+        yield
         row = {"id": "l", "name": "late", "type": "hdfs", "url": "hdfs:///late"}
         held.answer(json={"data_source": {**row, "created_at": "2026-01-01T00:00:00"}})
+
+    @walk()
+    def test_a_late_answer_puts_no_row_into_the_next_project(self, page: Any) -> None:
+        """The answer to a form comes when another project is open; drafts end with the login."""
+        with self.late(page):
+            with given_up(page, "POST"):
+                self.opened(page)
+            page.evaluate("location.hash = '#/jobs?show=sources'")
+            page.get_by_text("No data sources yet").wait_for()
         page.get_by_role("link", name="New data source").click()
         page.get_by_role("heading", name="New data source").wait_for()
         self.assertEqual(page.get_by_role("link", name="Data sources 0").count(), 1)
@@ -446,16 +445,9 @@ class ProjectTests(ConsoleCase):
     @walk()
     def test_a_late_answer_leaves_no_draft_of_what_is_done(self, page: Any) -> None:
         """The user has left the view meanwhile; a form that is opened anew would act again."""
-        page.goto("/console/#/jobs?show=sources&new=1")
-        page.get_by_label("Name").fill("late")
-        page.get_by_label("URL").fill("hdfs:///late")
-        held = Held(page, "**/data-sources", "POST")
-        with page.expect_request("**/data-sources"):
-            page.keyboard.press("Enter")
-        page.evaluate("location.hash = '#/jobs?show=sources'")
-        page.get_by_role("link", name="Data sources 0").wait_for()
-        row = {"id": "l", "name": "late", "type": "hdfs", "url": "hdfs:///late"}
-        held.answer(json={"data_source": {**row, "created_at": "2026-01-01T00:00:00"}})
+        with self.late(page):
+            page.evaluate("location.hash = '#/jobs?show=sources'")
+            page.get_by_role("link", name="Data sources 0").wait_for()
         page.get_by_role("link", name="Data sources 1").wait_for()
         page.get_by_role("link", name="New data source").click()
         self.assertEqual(page.get_by_label("Name").input_value(), "")

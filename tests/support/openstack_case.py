@@ -126,11 +126,6 @@ async def token(user: str, project: str) -> str:
         "identity": {"methods": ["password"], "password": {"user": name}},
         "scope": {"project": {"name": project, "domain": domain}},
     }
-    return await token_by(auth)
-
-
-async def token_by(auth: Mapping[str, Any]) -> str:
-    """A token for the body's `auth`."""
     reply = await send("POST", given("AUTH_URL") + "/auth/tokens", {"auth": auth})
     if reply.status != 201:
         raise AssertionError(f"no token: {reply.status} {reply.body.decode()}")
