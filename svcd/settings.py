@@ -34,7 +34,6 @@ _KEY = re.compile(r"[A-Za-z0-9_.]*")
 _A_ROLE = "name a role, for example member"
 _NOT_SETTINGS = (
     "SVCD_API",
-    "SVCD_CONFORMANCE_",
     "SVCD_HOSTS_FILE",
     "SVCD_JAVA_HOME",
     "SVCD_JVM_FLAGS",
