@@ -6,6 +6,7 @@ Each test ends by comparing what is in the cloud with what the API shows
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 
 from svcd.embedded.faults import Effect
@@ -48,63 +49,31 @@ class OutageTests(WatchedCloudTestCase):
         {"status": 503, "body": KEYSTONE_AWAY},
     )
 
-    def outage(self, where: str, after_s: float, effect: dict[str, Any]) -> None:
+    def outage(self, after_s: float, effect: dict[str, Any], *services: str) -> None:
         self.svcd.advance(after_s)
-        handle = self.fault(where, **effect)
+        handles = [self.fault(where, **effect) for where in services]
         self.svcd.advance(60)
-        handle.remove()
+        for handle in handles:
+            handle.remove()
 
-    def begun(self, where: str) -> str:
-        self.begin()
-        cluster_id = self.create(workers=2, volumes=1, pool="public", anti_affinity=["datanode"])
-        if where != "create":
-            self.active(cluster_id)
-        return cluster_id
-
-    def test_during_a_create(self) -> None:
-        """It goes on afterwards: early and late in the work."""
-        for where in SERVICES:
+    def test_service_that_is_away_for_a_minute(self) -> None:
+        """Each, or all as when the network is cut: early and late in the work, it goes on."""
+        creating, deleting = cycle((0.0, 2.0, 6.0, 12.0)), cycle((0.0, 2.0, 4.0))
+        for services in (*((where,) for where in SERVICES), SERVICES):
             for effect in self.effects:
-                for after_s in (0.0, 2.0, 6.0, 12.0):
-                    cluster_id = self.begun("create")
-                    self.outage(where, after_s, effect)
-                    self.active(cluster_id)
-                    self.delete(cluster_id)
-
-    def test_during_a_scale(self) -> None:
-        """Both ways."""
-        for where in SERVICES:
-            for effect in self.effects:
-                cluster_id = self.begun("scale")
+                self.begin()
+                cluster_id = self.create(2, 1, "public", anti_affinity=["datanode"])
+                self.outage(next(creating), effect, *services)
+                self.active(cluster_id)
                 for workers, after_s in ((4, 0.0), (1, 0.0), (3, 5.0), (1, 2.0)):
                     self.scale(cluster_id, workers)
-                    self.outage(where, after_s, effect)
+                    self.outage(after_s, effect, *services)
                     shown = self.active(cluster_id)
                     self.assertEqual(shown["status_description"], "")
                     self.assertEqual(len(self.names(cluster_id)), workers + 1)
-                self.delete(cluster_id)
-
-    def test_during_a_delete(self) -> None:
-        """It goes on afterwards."""
-        for where in SERVICES:
-            for effect in self.effects:
-                for after_s in (0.0, 2.0, 4.0):
-                    cluster_id = self.begun("delete")
-                    self.api.delete(f"/clusters/{cluster_id}")
-                    self.outage(where, after_s, effect)
-                    self.gone(cluster_id)
-
-    def test_everything_away(self) -> None:
-        """All services at once, as when the network is cut."""
-        for effect in self.effects:
-            cluster_id = self.begun("create")
-            self.svcd.advance(1)
-            handles = [self.fault(where, **effect) for where in SERVICES]
-            self.svcd.advance(300)
-            for handle in handles:
-                handle.remove()
-            self.active(cluster_id)
-            self.delete(cluster_id)
+                self.api.delete(f"/clusters/{cluster_id}")
+                self.outage(next(deleting), effect, *services)
+                self.gone(cluster_id)
 
 
 class RequestTests(WatchedCloudTestCase):
