@@ -251,8 +251,8 @@ class Sessions:
             raise Lost(f"{host!r} has no address: {error}") from None
         except DeadlineExceeded:
             raise Lost(f"{host!r} was not resolved within {limit_s:g} s") from None
-        ips, ports = ",".join([host] * len(ips)), given.get("port", "")
-        return str(make_dsn(self._dsn, host=ips, hostaddr=",".join(ips), port=ports or None))
+        hosts, ports = ",".join([host] * len(ips)), given.get("port", "")
+        return str(make_dsn(self._dsn, host=hosts, hostaddr=",".join(ips), port=ports or None))
 
     async def _check(self) -> None:
         now = self._reactor.seconds()
