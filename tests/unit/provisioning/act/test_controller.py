@@ -75,6 +75,16 @@ class CreateTests(LifeTestCase):
             ],
         )
 
+    def test_story_tells_what_a_status_waits_for(self) -> None:
+        self.begin(embedded__boot_s="100")
+        cluster_id = self.create(workers=1)
+        self.svcd.advance(60)
+        waits = [event for event in self.events(cluster_id) if event["outcome"] == "waiting"]
+        self.assertEqual(
+            {(event["step"], event["text"]) for event in waits},
+            {("Spawning", "server mine-master-001 is BUILD; server mine-worker-001 is BUILD")},
+        )
+
     def test_rows_are_written_a_pass_not_a_machine(self) -> None:
         """Twenty machines cost as many writes as two."""
         versions = []
