@@ -170,6 +170,16 @@ class WorkerTests(YarnCase):
         found = [(event.outcome, event.code) for event in events]
         self.assertEqual(found, [("retry", "NO_WORKERS"), ("done", "")])
 
+    def test_a_busy_cluster_is_told_and_ends_nothing(self) -> None:
+        queued = "[Sun Nov 22 00:03:01 +0000 2026] Queue's AM resource limit exceeded."
+        row = self.execute(configs={**HANG, "svcd.fake.queued": queued})
+        self.clock.advance(60)
+        waiting = self.info(row.id)["waiting"]
+        self.assertEqual((waiting["code"], waiting["until"]), ("STEP_WAITS", None))
+        self.assertIn("and not begun it: Queue's AM resource limit exceeded.", waiting["text"])
+        self.clock.advance(7200)
+        self.assertEqual(self.execution(row.id).status, S.RUNNING)
+
 
 class DoubtTests(WaitingCase):
     """A submit whose fate is not known: never twice, never unwatched."""

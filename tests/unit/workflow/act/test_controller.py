@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from svcd.embedded.faults import Effect, FaultRule
 from svcd.errors import ServiceUnavailable
 from svcd.model.ids import ClusterId, InstanceId, http_date
@@ -144,6 +147,23 @@ class FaultTests(RunningCase):
             "http://cloud.memory/engine/c1/yarn/ws/v1/cluster/apps/application_1767225600000_0001",
             self.probe.asked,
         )
+
+    def test_the_engines_record_of_a_failure_is_completed_after_the_end(self) -> None:
+        """The engine writes the end of the step seconds later than that of the workflow."""
+        row = self.execute(configs={"svcd.fake.outcome": "error"})
+        while self.execution(row.id).status is not S.FAILED:
+            self.clock.advance(1)
+        self.assertFalse(self.execution(row.id).engine_record.is_settled)
+        [job] = self.scripted.jobs.values()
+        record: Any = job.record(self.clock.seconds())
+        actions = [{**action, "endTime": record["endTime"]} for action in record["actions"]]
+        body = json.dumps({**record, "actions": actions})
+        headers = {"content-type": "application/json"}
+        self.faults.add(
+            FaultRule(where="engine", path="show=info", status=200, body=body, headers=headers)
+        )
+        self.clock.advance(20)
+        self.assertTrue(self.execution(row.id).engine_record.is_settled)
 
     def test_a_store_that_is_away_is_no_bug(self) -> None:
         """However often it was asked meanwhile."""
