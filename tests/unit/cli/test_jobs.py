@@ -66,20 +66,15 @@ class JobTests(RunCase):
 
     def test_show_names_what_was_given(self) -> None:
         """The data and values of the execution follow its row, by the options of svcd run."""
-        self.pig("-c", "a=b", "-p", "DAY=1", "--", "x y")
+        self.pig("-c", "a.b=1=2", "-p", "DAY=", "--", "-x", "--on")
         lines = self.shown.run("job", "show", "count").out.splitlines()
-        self.assertEqual(
-            lines[2:],
-            [
-                "",
-                "GIVEN     VALUE",
-                "--input   hdfs:///in",
-                "--output  hdfs:///out",
-                "-c        a=b",
-                "-p        DAY=1",
-                "argument  x y",
-            ],
-        )
+        given = (
+            ("GIVEN", "VALUE"), ("--input", "hdfs:///in"), ("--output", "hdfs:///out"),
+            ("-c", "a.b=1=2"), ("-p", "DAY="), ("argument", "-x"), ("argument", "--on"),
+        )  # fmt: skip
+        self.assertEqual(lines[2:], ["", *(f"{name:8}  {value}" for name, value in given)])
+        values = {"configs": {"a.b": "1=2"}, "params": {"DAY": ""}, "args": ["-x", "--on"]}
+        self.assertEqual(self.executions()[0]["job_configs"], values)
 
     def test_logs(self) -> None:
         """Once, and until the end with its result."""

@@ -82,16 +82,6 @@ class RunTests(RunCase):
         for words in ("\nfailure: ", "  what to do: ", "its history: svcd job why "):
             self.assertIn(words, said.err)
 
-    def test_values_reach_the_job(self) -> None:
-        """Configurations, parameters and arguments as they were given."""
-        said = self.pig("-c", "a.b=1=2", "-p", "X=", "--", "-x", "--on")
-        self.assertEqual(said.code, 0, said)
-        (execution,) = self.executions()
-        self.assertEqual(
-            execution["job_configs"],
-            {"configs": {"a.b": "1=2"}, "params": {"X": ""}, "args": ["-x", "--on"]},
-        )
-
     def test_jar_with_a_main_class(self) -> None:
         """The manifest makes it a Java job, its class a configuration."""
         jar = self.folder / "tool.jar"
