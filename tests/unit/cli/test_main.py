@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -212,21 +211,6 @@ class UsageTests(_Case):
             code, _, err = self.ran(*words, "x")
             self.assertEqual(code, 2)
             self.assertIn(f"no command {words[-1]!r}; did you mean {meant}?", err)
-
-    def test_module_and_script_are_the_same_command(self) -> None:
-        """`python -m svcd` and `svcd`."""
-        script = str(Path(sys.executable).with_name("svcd"))
-        for command in ([sys.executable, "-m", "svcd"], [script]):
-            done = subprocess.run(
-                [*command, "config", "show", "--set", "x.y=1"],
-                capture_output=True,
-                text=True,
-                timeout=60,
-                check=False,
-                cwd=Path(__file__).parents[3],
-            )
-            self.assertEqual(done.returncode, 2)
-            self.assertIn("svcd: unknown setting x.y", done.stderr)
 
     def test_interrupt_while_modules_are_imported(self) -> None:
         """Exit code 130, without a traceback."""
