@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import psycopg2
-from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.settings import Database
 from svcd.store import migrations
@@ -15,35 +14,19 @@ from svcd.store.offline.session import OfflineError
 from svcd.store.offline.sqlite import SqliteSession
 from svcd.store.postgres import PostgresDatabase
 from tests.live.store.test_postgres import drive, own_reactor
-from tests.support.commands import Said
 from tests.support.database.life import PASSWORD
 from tests.support.database.postgres_server import drop_database, execute, new_database, own_server
-from tests.unit.cli.databases import change, contents, everything, lived_in, svcd
+from tests.unit.cli.databases import DatabaseCase, change, contents, everything, svcd
 
 _TABLES = "select count(*) from pg_tables where schemaname = current_schema()"
 
 
-class _Case(SynchronousTestCase):
+class _Case(DatabaseCase):
     def setUp(self) -> None:
+        super().setUp()
         self.url, name = new_database()
         self.addCleanup(drop_database, name)
-        self.state = lived_in(self.mktemp())
-        self.rows = everything(self.state)
-        self.file = self.state.parent / f"{self.state.name}.backup"
         self.source = f"sqlite:///{self.state / 'svcd.sqlite'}"
-
-    def done(self, *arguments: str, url: str = "") -> Said:
-        """A command that must end with 0."""
-        ran = svcd(*arguments, state=self.state, url=url)
-        self.assertEqual((ran.code, ran.err), (0, ""), ran.out)
-        return ran
-
-    def fails(self, *arguments: str, url: str = "") -> str:
-        """What a command says that must end with 1: one line."""
-        ran = svcd(*arguments, state=self.state, url=url)
-        self.assertEqual(ran.code, 1, ran)
-        self.assertEqual(ran.err.count("\n"), 1, ran.err)
-        return ran.err
 
     def moved(self) -> str:
         """The URL of the server's database, which holds the rows now."""

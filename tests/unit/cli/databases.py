@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.store import migrations
 from svcd.store.offline.content import Sum, sums
@@ -72,3 +73,24 @@ def change(state: Path, text: str, *values: Any) -> None:
             raise AssertionError(f"nothing was changed by {text}")
     finally:
         connection.close()
+
+
+class DatabaseCase(SynchronousTestCase):
+    """A state folder in which somebody has lived, its rows, and the name of a backup."""
+
+    def setUp(self) -> None:
+        self.state = lived_in(self.mktemp())
+        self.rows = everything(self.state)
+        self.file = self.state.parent / f"{self.state.name}.backup"
+
+    def done(self, *arguments: str, state: Path | None = None, url: str = "") -> Said:
+        """A command that must end with 0."""
+        ran = svcd(*arguments, state=state or self.state, url=url)
+        self.assertEqual((ran.code, ran.err), (0, ""), ran.out)
+        return ran
+
+    def fails(self, *arguments: str, state: Path | None = None, url: str = "") -> str:
+        """What a command says that must end with 1: one line."""
+        ran = svcd(*arguments, state=state or self.state, url=url)
+        self.assertEqual((ran.code, ran.err.count("\n")), (1, 1), ran)
+        return ran.err

@@ -21,7 +21,6 @@ from svcd.store import migrations
 from svcd.store.offline.shape import shape
 from svcd.store.sqlite import SqliteDatabase
 from tests.support.api import now
-from tests.support.commands import Said
 from tests.support.database.life import PASSWORD
 from tests.support.database.releases import (
     ADDS,
@@ -32,7 +31,7 @@ from tests.support.database.releases import (
     become_development_version,
     make_premature,
 )
-from tests.unit.cli.databases import change, everything, lived_in, svcd
+from tests.unit.cli.databases import DatabaseCase, change, everything, lived_in, svcd
 
 _KEPT = [
     "node_group_templates", "cluster_templates", "clusters", "cluster_events", "data_sources",
@@ -50,25 +49,7 @@ def rows_of(state: Path, table: str) -> int:
         connection.close()
 
 
-class _Case(SynchronousTestCase):
-    def setUp(self) -> None:
-        self.state = lived_in(self.mktemp())
-        self.rows = everything(self.state)
-        self.file = self.state.parent / f"{self.state.name}.backup"
-
-    def done(self, *arguments: str, state: Path | None = None, url: str = "") -> Said:
-        """A command that must end with 0."""
-        ran = svcd(*arguments, state=state or self.state, url=url)
-        self.assertEqual((ran.code, ran.err), (0, ""), ran.out)
-        return ran
-
-    def fails(self, *arguments: str, state: Path | None = None, url: str = "") -> str:
-        """What a command says that must end with 1: one line."""
-        ran = svcd(*arguments, state=state or self.state, url=url)
-        self.assertEqual(ran.code, 1, ran)
-        self.assertEqual(ran.err.count("\n"), 1, ran.err)
-        return ran.err
-
+class _Case(DatabaseCase):
     def backed_up(self) -> Path:
         self.done("backup", str(self.file))
         return self.file
