@@ -13,44 +13,15 @@ from svcd.cli.bundle_plan import Change, Step, plan
 from svcd.cli.exits import CommandError
 from svcd.cli.job_files import Unusable
 
-BUNDLE = b"""
+WORKER = b"""
 node_group_templates:
-  - name: worker
-    plugin_name: fake
-    engine_version: "0.1"
-    flavor_id: "3"
-    node_processes: [datanode]
-cluster_templates:
-  - name: small
-    plugin_name: fake
-    engine_version: "0.1"
-    node_groups:
-      - {name: worker, count: 2, node_group_template: worker}
-data_sources:
-  - name: in
-    type: objstore
-    url: objstore://c/in
-    credentials: {user: demo, password: {env: IN_PASSWORD}}
-job_binaries:
-  - {name: count.pig, file: count.pig}
-jobs:
-  - {name: count, type: Pig, mains: [count.pig]}
-clusters:
-  - name: first
-    plugin_name: fake
-    engine_version: "0.1"
-    cluster_template: small
-    image: plain
-    user_keypair_id: demo
+  - {name: worker, plugin_name: fake, engine_version: "0.1", flavor_id: "3",
+     node_processes: [datanode]}
 """
 GROUP = {
-    "flavor_id": "3",
-    "node_processes": ["datanode"],
-    "node_configs": {},
-    "volumes_per_node": 0,
-    "volumes_size": 10,
-    "volume_mount_prefix": "/volumes/disk",
-}
+    "flavor_id": "3", "node_processes": ["datanode"], "node_configs": {}, "volumes_per_node": 0,
+    "volumes_size": 10, "volume_mount_prefix": "/volumes/disk",
+}  # fmt: skip
 MADE = {"description": "", "plugin_name": "fake", "engine_version": "0.1"}
 TEMPLATE = {"id": "n1", "name": "worker", **MADE, **GROUP}
 GROUPS = [{"name": "worker", "count": 2, "node_group_template_id": "n1", **GROUP}]
@@ -73,19 +44,15 @@ CLUSTER = {
 IMAGES = [{"id": "m1", "name": "plain"}, {"id": "m2", "name": "other"}]
 ALL = There(
     rows={
-        "node_group_templates": [TEMPLATE],
-        "cluster_templates": [SMALL],
-        "data_sources": [SOURCE],
-        "job_binaries": [BINARY],
-        "jobs": [JOB],
-        "clusters": [CLUSTER],
+        "node_group_templates": [TEMPLATE], "cluster_templates": [SMALL], "data_sources": [SOURCE],
+        "job_binaries": [BINARY], "jobs": [JOB], "clusters": [CLUSTER],
     },
     images=IMAGES,
     digests={"count.pig": "d1"},
-)
+)  # fmt: skip
 
 
-def read(text: bytes = BUNDLE, **environment: str) -> list[Item]:
+def read(text: bytes = WORKER, **environment: str) -> list[Item]:
     given = environment or {"IN_PASSWORD": "geheim"}
     return list(parse(text, "b.yaml", "/folder", given))
 
