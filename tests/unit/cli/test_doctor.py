@@ -300,3 +300,9 @@ class StoredClusterTests(SynchronousTestCase):
         self.assertFalse(found.good)
         self.assertIn(": mine (project demo, port 2222)", found.text)
         self.assertTrue(self.findings(*REAL, "cloud.ssh_ports=22,2222")[0].good)
+
+    def test_development_clouds_and_new_installations_have_no_finding(self) -> None:
+        """svcd does not restrict ports there, or there are no rows."""
+        loopback = ("cloud.kind=openstack", "cloud.auth_url=http://127.0.0.1:5000/v3")
+        new = self.findings(*REAL, state=Path(self.mktemp()))
+        self.assertEqual([self.findings(), self.findings(*loopback), new], [[], [], []])
