@@ -22,6 +22,7 @@ from twisted.trial.unittest import SkipTest
 from svcd.runtime.tasks import gather, sleep
 from tests.causes.cells import CELLS, ONE_A_CODE, WORKER_LOST
 from tests.causes.run import Programs, Result
+from tests.live.contract.engine import RealEngine
 from tests.support.live import Tenant, machine_folders
 from tests.support.processes import (
     ROOT,
@@ -283,6 +284,7 @@ class KillTests(DaemonCase):
         self.assertLessEqual({"HDFS", "YARN", "JobFlow"}, set(shown["info"]))
         await self.check_hosts(daemon.state)
         tenant = await self.check_jobs(daemon, tenant, shown)
+        await RealEngine(shown["node_groups"][0]["instances"][0]["internal_ip"]).check()
         if has_spark():
             await self.check_spark(tenant, cluster_id)
         await self.check_causes(tenant, shown, daemon.state)
