@@ -37,7 +37,6 @@ _NOT_SETTINGS = (
     "SVCD_HOSTS_FILE",
     "SVCD_JAVA_HOME",
     "SVCD_JVM_FLAGS",
-    "SVCD_LIVE_",
     "SVCD_MACHINE_",
     "SVCD_MVN_ARGS",
     "SVCD_OBJSTORE_",

@@ -1,41 +1,23 @@
-"""The built software image: its check, and real Pig scripts and Spark programs in local mode.
-
-Runs on the tree named by SVCD_VANILLA_PREFIX, else on the first of the usual places that has one;
-with SVCD_LIVE_IMAGE set a fresh tree is built first. Skipped when there is none.
-"""
+"""The built software image: its check, and real Pig scripts and Spark programs in local mode."""
 
 from __future__ import annotations
 
-import atexit
 import gzip
 import os
 import re
-import shutil
 import subprocess
-import tempfile
-from functools import cache
 from pathlib import Path
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from svcd.model import small_jobs
-from svcd.provisioning.distributions.vanilla.image.build import (
-    ImageError,
-    build,
-    find_jre,
-    verify,
-    versions,
-)
+from svcd.provisioning.distributions.vanilla.image.build import verify
 from svcd.provisioning.distributions.vanilla.image.layout import read_record
+from tests.live.test_main_job import vanilla_prefix
 from tests.support.sample import SLOW
 
 skip = SLOW
 
-HERE = Path(__file__).absolute().parents[1]
-USUAL = (
-    Path("/opt/svcd/vanilla"),
-    HERE.parent / "state" / "image" / f"vanilla-{versions()['hadoop']}",
-)
 RUN_TIMEOUT_S = 240
 
 COUNTS = ["den\t2", "macht\t1", "meister\t1", "übung\t1", "übung²\t1"]
@@ -185,32 +167,11 @@ STORE few INTO 'last';
 ALONE = "STORE (LOAD 'few.txt') INTO 'alone';"
 
 
-@cache
-def find_prefix() -> Path:
-    """The tree to test, the same in each call; one that was built for the tests goes at exit.
-
-    Raises: SkipTest with the reason.
-    """
-    try:
-        find_jre()
-        if os.environ.get("SVCD_LIVE_IMAGE"):
-            folder = Path(tempfile.mkdtemp(prefix="svcd-image-"))
-            atexit.register(shutil.rmtree, folder)
-            return build(folder / "vanilla").prefix
-    except ImageError as error:
-        raise SkipTest(str(error)) from error
-    named = os.environ.get("SVCD_VANILLA_PREFIX")
-    for prefix in (Path(named),) if named else USUAL:
-        if (prefix / "image.json").is_file():
-            return prefix
-    raise SkipTest("no built image: svcd image build vanilla, or set SVCD_LIVE_IMAGE")
-
-
 class ImageTest(SynchronousTestCase):
     """One tree for all tests, a fresh working folder for each."""
 
     def setUp(self) -> None:
-        self.prefix = find_prefix()
+        self.prefix = vanilla_prefix()
         self.folder = Path(self.mktemp()).absolute()
         (self.folder / "tmp").mkdir(parents=True)
         (self.folder / "in.txt").write_text(TEXT)
@@ -318,7 +279,7 @@ class SparkTest(SynchronousTestCase):
     """The example of Spark in local mode, in a working folder of its own."""
 
     def setUp(self) -> None:
-        self.prefix = find_prefix()
+        self.prefix = vanilla_prefix()
         if "spark" not in read_record(self.prefix).get("versions", {}):
             raise SkipTest(f"{self.prefix} has no Spark")
         self.folder = Path(self.mktemp()).absolute()
