@@ -6,7 +6,7 @@ from typing import Any
 
 from svcd.testing import CLOUD_URL, FakeService
 from tests.simulation.world import USERS, Asked, World
-from tests.support.fakes import MASTER, WORKER
+from tests.support.fakes import WORKER, cluster_body
 
 
 def made(world: World, asked: Asked) -> Any:
@@ -60,28 +60,15 @@ def _job_of(world: World, tenant: str, binary: dict[str, Any]) -> str:
 
 def group(name: str, count: int, **more: Any) -> dict[str, Any]:
     """A node group of workers."""
-    flavor = FakeService.flavor_id
-    return {
-        "name": name,
-        "count": count,
-        "flavor_id": flavor,
-        "node_processes": WORKER,
-        **more,
-    }
+    body = {"name": name, "count": count, "flavor_id": FakeService.flavor_id}
+    return {**body, "node_processes": WORKER, **more}
 
 
 def cluster(name: str, worker: dict[str, Any], **more: Any) -> dict[str, Any]:
     """A cluster of one master and a group of workers."""
-    return {
-        "name": name,
-        "plugin_name": "fake",
-        "engine_version": "0.1",
-        "default_image_id": FakeService.image_id,
-        "user_keypair_id": FakeService.keypair,
-        "cluster_configs": {"HDFS": {"dfs.replication": 1}},
-        "node_groups": [group("master", 1, node_processes=MASTER), worker],
-        **more,
-    }
+    body = cluster_body(FakeService, name, 1, **more)
+    body["node_groups"][1] = worker
+    return body
 
 
 def execution(sources: tuple[str, str], **configs: str) -> dict[str, Any]:

@@ -118,7 +118,9 @@ class Api:
         raise AssertionError(f"still {shown['info']}")
 
 
-def cluster_body(svcd: FakeService, name: str, workers: int, **more: Any) -> dict[str, Any]:
+def cluster_body(
+    svcd: FakeService | type[FakeService], name: str, workers: int, **more: Any
+) -> dict[str, Any]:
     """A master and workers of the fake distribution."""
     worker = {"name": "worker", "count": workers}
     return {

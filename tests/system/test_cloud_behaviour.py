@@ -212,6 +212,8 @@ class HandInTheCloudTests(WatchedCloudTestCase):
         self.svcd.advance(10)
         shown = self.api.until_status(cluster_id, "Active")
         self.assertRegex(shown["status_description"], "^SERVER_VANISHED: .* of mine-worker-002 is")
+        workers = shown["node_groups"][1]["instances"]
+        self.assertEqual([i["status"] for i in workers], ["ACTIVE", "DELETED", "ACTIVE"])
         events = self.api.get(f"/clusters/{cluster_id}/events")["events"]
         self.assertIn(
             ("SERVER_VANISHED", "mine-worker-002"), [(e["code"], e["machine"]) for e in events]

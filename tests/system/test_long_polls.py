@@ -91,20 +91,14 @@ class EventTests(WaitTests):
         self.assertEqual([e["number"] for e in asked.json["events"]], [self.last])
 
     def test_a_wait_ends_after_its_seconds(self) -> None:
-        """With nothing; the door's time limit for a request does not cut it."""
+        """With nothing; the door's time limit for a request does not cut it, however short."""
+        self.svcd.restart({"server.request_timeout_s": "2"})
         asked = self.newer()
         self.svcd.advance(59.9)
         self.assertEqual(asked.answer, [])
         self.svcd.advance(0.2)
         self.assertEqual((asked.answer[0][0], asked.json), (200, {"events": []}))
         self.assertAlmostEqual(asked.took, 60.0)
-
-    def test_the_time_limit_of_the_door_comes_after_the_wait(self) -> None:
-        """Also when it is short."""
-        self.svcd.restart({"server.request_timeout_s": "2"})
-        asked = self.newer()
-        self.svcd.advance(61)
-        self.assertEqual((asked.answer[0][0], asked.json), (200, {"events": []}))
 
     def test_a_drain_ends_a_wait(self) -> None:
         """With what there is, and no request waits after it."""
@@ -151,19 +145,6 @@ class EventTests(WaitTests):
             "GET", f"/v1.1/{self.svcd.tenant}{self.path}?since={self.last}&wait=60"
         )
         self.assertEqual((answer.json, asked.answer), ({"events": []}, []))
-
-    def test_wrong_numbers_are_refused(self) -> None:
-        """The message has the bounds and the value."""
-        for query, message in (
-            ("wait=61", "?wait: expected a whole number from 0 to 60, got 61"),
-            ("wait=-1", "?wait: expected a whole number from 0 to 60, got -1"),
-            ("wait=soon", "?wait: expected a whole number from 0 to 60, got soon"),
-            ("since=x", "?since: expected a whole number from 0 to 2147483647, got x"),
-            ("sinse=1", "?sinse: unknown query parameter; did you mean since?"),
-        ):
-            answer = self.svcd.call("GET", f"/v1.1/{self.svcd.tenant}{self.path}?{query}")
-            self.assertEqual(answer.status, 400)
-            self.assertIn(message, answer.json["error_message"])
 
     def test_lost_events_are_counted(self) -> None:
         """The header has their number; without it all are there."""
