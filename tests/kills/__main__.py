@@ -19,52 +19,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 
 from tests.kills.clouds import Cloud, EmbeddedCloud
 
 BESIDE = 4
-"""Users on a real cloud, which mostly waits."""
-
-
-@frozen(kw_only=True)
-class Options:
-    """image: software tree of real Hadoop, None for none. beside: users of small clusters."""
-
-    seed: int
-    kills: int
-    image: Path | None
-    beside: int
-    only: Sequence[str]
-
-
-def options_of(arguments: Sequence[str]) -> tuple[Options, Path | None]:
-    """The second: the platform.json."""
-    parser = argparse.ArgumentParser(prog="python -m tests.kills", description=__doc__)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kills", type=int, default=100, help="at least so many")
-    parser.add_argument("--image", type=Path, default=Path("/opt/svcd/vanilla"))
-    parser.add_argument("--only", action="append", default=[], help="kind of cycles, repeatable")
-    parser.add_argument("--platform", type=Path, help="platform.json of a real OpenStack")
-    parser.add_argument("--beside", type=int, help="users of small clusters at the same time")
-    given = parser.parse_args(arguments)
-    image: Path | None = given.image.absolute()
-    if given.platform is not None:
-        if not given.platform.is_file():
-            parser.error(f"no file {given.platform}")
-        tree = os.environ.get("SVCD_TEST_OS_VANILLA")
-        image = Path(tree) if tree else None
-    if image is not None and not (image / "hadoop").is_dir():
-        parser.error(f"no software tree in {image}: svcd image build vanilla {image}")
-    beside = given.beside
-    if beside is None:
-        beside = 1 if given.platform is None else BESIDE
-    options = Options(
-        seed=given.seed, kills=given.kills, image=image, beside=beside, only=given.only
-    )
-    return options, given.platform
+"""Users of small clusters at the same time on a real cloud, which mostly waits."""
 
 
 def cloud_of(platform: Path | None, state: Path, image: Path | None) -> Cloud:
@@ -78,21 +39,33 @@ def cloud_of(platform: Path | None, state: Path, image: Path | None) -> Cloud:
 
 
 def main(arguments: Sequence[str]) -> None:
-    options, platform = options_of(arguments)
+    parser = argparse.ArgumentParser(prog="python -m tests.kills", description=__doc__)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kills", type=int, default=100, help="at least so many")
+    parser.add_argument("--image", type=Path, default=Path("/opt/svcd/vanilla"))
+    parser.add_argument("--platform", type=Path, help="platform.json of a real OpenStack")
+    given = parser.parse_args(arguments)
+    image: Path | None = given.image.absolute()
+    if given.platform is not None:
+        if not given.platform.is_file():
+            parser.error(f"no file {given.platform}")
+        tree = os.environ.get("SVCD_TEST_OS_VANILLA")
+        image = Path(tree) if tree else None
+    if image is not None and not (image / "hadoop").is_dir():
+        parser.error(f"no software tree in {image}: svcd image build vanilla {image}")
     state = Path(tempfile.mkdtemp(prefix="svcd-kills-"))
     code = 1
 
-    def begin(_reactor: Any) -> Deferred[None]:
+    async def run() -> None:
+        nonlocal code
         from tests.kills.run import Run
 
-        async def run() -> None:
-            nonlocal code
-            cloud = cloud_of(platform, state, options.image)
-            right = await Run(
-                cloud, state, random.Random(options.seed), options.image, options.beside
-            ).to_end(options.kills, options.only, platform is None)
-            code = 0 if right else 1
+        cloud, rng = cloud_of(given.platform, state, image), random.Random(given.seed)
+        alone = given.platform is None
+        if await Run(cloud, state, rng, image, 1 if alone else BESIDE).to_end(given.kills, alone):
+            code = 0
 
+    def begin(_reactor: Any) -> Deferred[None]:
         return Deferred.fromCoroutine(run())
 
     try:
@@ -101,7 +74,7 @@ def main(arguments: Sequence[str]) -> None:
         if code == 0:
             shutil.rmtree(state, ignore_errors=True)
         else:
-            print(f"state is kept in {state}, seed {options.seed}", flush=True)
+            print(f"state is kept in {state}, seed {given.seed}", flush=True)
         sys.exit(code)
 
 

@@ -46,7 +46,7 @@ class Run:
     def _rng(rng: random.Random) -> random.Random:
         return random.Random(rng.random())
 
-    async def to_end(self, kills: int, only: Sequence[str], in_turn: bool) -> bool:
+    async def to_end(self, kills: int, in_turn: bool) -> bool:
         """Whether all was right. in_turn: one cycle after another, else the users side by side."""
         try:
             await self.service.begin()
@@ -55,7 +55,6 @@ class Run:
                     await each.prepare()
             self._print("prepared")
             chosen = [(u, k, w) for u in self.users for k, (w, _) in u.kinds.items()]
-            chosen = [c for c in chosen if not only or c[1] in only]
             if in_turn:
                 await self._in_turn(chosen, kills)
             else:
