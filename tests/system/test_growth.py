@@ -217,3 +217,17 @@ class JobWorkTests(SynchronousTestCase):
         self.assertEqual(calls["engine GET oozie/v1/jobs"], 4)
         self.assertNotIn("engine GET oozie/v1/job", calls)
         self.assertEqual(words["begin"], 3)
+
+    def test_restart_with_many_running(self) -> None:
+        """The next daemon asks for their states in lists, not one by one; all go on running."""
+        count = 200
+        for _ in range(count):
+            self.jobs.execute(run_s=6000.0)
+        self.svcd.advance(60.0)
+        heard = Counter[str]()
+        self.svcd.faults.listen(lambda where, *_: heard.update([where]))
+        self.svcd.restart()
+        self.svcd.advance(10.0)
+        self.assertLess(heard["engine"], 10)
+        found = asked(self.svcd, "GET", "/job-executions?status=RUNNING")["job_executions"]
+        self.assertEqual(len(found), count)
