@@ -131,9 +131,9 @@ class There:
     def image(self, name: str) -> Json | None:
         """The image of that id, or the only one of that name; a registered one first."""
         for key, images in itertools.product(("id", "name"), (self.images, self.local)):
-            found = [image for image in images if image[key] == name]
-            if found:
-                return found[0] if len(found) == 1 else None
+            matching = [image for image in images if image[key] == name]
+            if matching:
+                return matching[0] if len(matching) == 1 else None
         return None
 
     def name_of(self, kind: str, id_: object) -> str | None:
@@ -145,12 +145,12 @@ def exported(kind: Kind, row: Json, there: There, masked: bool = True) -> dict[s
 
     masked: with `{env: NAME}` in place of secrets, else with the secrets that the API answered.
     """
-    made: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name in kind.fields:
         value = _value(kind, name, row, there)
         if value not in (None, "", {}, []):
-            made[name] = value
-    return _placeholders(made, str(row["name"])) if masked else made
+            fields[name] = value
+    return _placeholders(fields, str(row["name"])) if masked else fields
 
 
 def _value(kind: Kind, name: str, row: Json, there: There) -> Any:
@@ -208,29 +208,29 @@ def whole(body: Json, new: New) -> dict[str, Any]:
 
     So the API can check a request whose templates have no ids yet.
     """
-    made = {key: value for key, value in body.items() if value is not None}
-    template = new.get(("cluster_templates", str(made.get("cluster_template"))))
+    fields = {key: value for key, value in body.items() if value is not None}
+    template = new.get(("cluster_templates", str(fields.get("cluster_template"))))
     if template is not None:
-        del made["cluster_template"]
+        del fields["cluster_template"]
         given = template.body
         inherited = {key: given[key] for key in _INHERITED if given.get(key) is not None}
-        configs = _merged(given.get("cluster_configs"), made.get("cluster_configs"))
-        made = {**inherited, **made, "cluster_configs": configs}
-    if made.get("node_groups"):
-        made["node_groups"] = [whole_group(group, new) for group in made["node_groups"]]
-    return made
+        configs = _merged(given.get("cluster_configs"), fields.get("cluster_configs"))
+        fields = {**inherited, **fields, "cluster_configs": configs}
+    if fields.get("node_groups"):
+        fields["node_groups"] = [whole_group(group, new) for group in fields["node_groups"]]
+    return fields
 
 
 def whole_group(group: Json, new: New) -> dict[str, Any]:
     """A node group with the fields of the new template that it names."""
-    made = {key: value for key, value in group.items() if value is not None}
-    template = new.get(("node_group_templates", str(made.get("node_group_template"))))
+    fields = {key: value for key, value in group.items() if value is not None}
+    template = new.get(("node_group_templates", str(fields.get("node_group_template"))))
     if template is None:
-        return made
-    del made["node_group_template"]
+        return fields
+    del fields["node_group_template"]
     inherited = {key: template.body[key] for key in _GROUP if template.body.get(key) is not None}
-    configs = _merged(inherited.get("node_configs"), made.get("node_configs"))
-    return {**inherited, **made, "node_configs": configs or {}}
+    configs = _merged(inherited.get("node_configs"), fields.get("node_configs"))
+    return {**inherited, **fields, "node_configs": configs or {}}
 
 
 def _merged(first: Any, then: Any) -> Any:
@@ -278,8 +278,8 @@ def has_content(item: Item) -> bool:
 
 def group_request(group: Json, ids: Mapping[tuple[str, str], str]) -> dict[str, Any]:
     """A node group in a request."""
-    made = dict(group)
-    if "node_group_template" in made:
-        name = made.pop("node_group_template")
-        made["node_group_template_id"] = ids["node_group_templates", name]
-    return made
+    fields = dict(group)
+    if "node_group_template" in fields:
+        name = fields.pop("node_group_template")
+        fields["node_group_template_id"] = ids["node_group_templates", name]
+    return fields

@@ -53,15 +53,15 @@ def parse(text: bytes, file: str, folder: str, environment: Mapping[str, str]) -
     """The objects in a file. Raises CommandError, with the place of the first fault."""
     documents = parsed(text, file, lambda data: list(yaml.load_all(data, _Loader)), quotes=True)
     _bounded(documents, file)
-    found: list[Item] = []
+    items: list[Item] = []
     for document in documents:
         if document is None:
             continue
         if not isinstance(document, dict):
             raise Unusable(f"{file}: expected lists of {listed(list(BY_NAME))}")
         for name, rows in document.items():
-            found += _rows(name, rows, file, folder, environment)
-    return found
+            items += _rows(name, rows, file, folder, environment)
+    return items
 
 
 def _bounded(values: object, file: str) -> None:

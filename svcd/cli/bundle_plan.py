@@ -68,7 +68,7 @@ def _twice(items: Sequence[Item]) -> Item | None:
 
 
 def _missing(item: Item, items: Sequence[Item], there: There) -> Iterator[str]:
-    made = {(item.kind.name, item.name) for item in items}
+    known = {(item.kind.name, item.name) for item in items}
     for kind, name in references(item):
         if kind == "images":
             if there.image(name) is None:
@@ -76,7 +76,7 @@ def _missing(item: Item, items: Sequence[Item], there: There) -> Iterator[str]:
                     f"{item.where}: there is no registered image {name}, or several:"
                     " svcd image ls shows them"
                 )
-        elif (kind, name) not in made and there.find(kind, name) is None:
+        elif (kind, name) not in known and there.find(kind, name) is None:
             word = BY_NAME[kind].word
             yield f"{item.where}: there is no {word} {name} in the bundle or in the project"
 

@@ -127,17 +127,19 @@ def export(session: Session, kind: str, name: str) -> None:
             target = there.find(other, reference)
             if target is not None:
                 waiting.append((BY_NAME[other], target))
-    made: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     for listed_kind in KINDS:
         rows = [body for (of, _), body in wanted.items() if of == listed_kind.name]
         if rows:
-            made[listed_kind.name] = rows
-    for body in made.get("job_binaries", ()):
+            document[listed_kind.name] = rows
+    for body in document.get("job_binaries", ()):
         _with_content(session, body, there)
-    secrets = sorted(set(_variables(made)))
+    secrets = sorted(set(_variables(document)))
     if secrets:
         session.note(f"svcd apply reads the secrets from the environment: {', '.join(secrets)}")
-    write(visible(yaml.dump(made, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)))
+    write(
+        visible(yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100))
+    )
 
 
 class _Dumper(yaml.SafeDumper):
@@ -270,8 +272,8 @@ class Work:
         """The images of the embedded cloud that new objects name, and that are not registered."""
         new = [step.item for step in self.steps if step.change is Change.CREATE]
         named = {name for item in new for kind, name in bundle.references(item) if kind == "images"}
-        found = [self._there.image(name) for name in sorted(named)]
-        return [image for image in self._there.local if image in found]
+        images = [self._there.image(name) for name in sorted(named)]
+        return [image for image in self._there.local if image in images]
 
     def shrunk(self) -> Sequence[str]:
         """The machines that clusters lose."""
@@ -363,8 +365,8 @@ class Work:
             api.put(f"/clusters/{safe(step.id)}", body)
         elif step.change is Change.CREATE:
             url = urls.get(item.name, "") if item.kind.name == "job_binaries" else ""
-            made = api.post(item.kind.path, bundle.request(item, ids, url), uuid.uuid4().hex)
-            ids[item.kind.name, item.name] = str(made[item.kind.key]["id"])
+            answer = api.post(item.kind.path, bundle.request(item, ids, url), uuid.uuid4().hex)
+            ids[item.kind.name, item.name] = str(answer[item.kind.key]["id"])
 
 
 def _parsed(file: Path) -> Sequence[Item]:

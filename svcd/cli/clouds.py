@@ -71,11 +71,11 @@ def _variables(cloud: Mapping[str, Any], auth: Mapping[str, Any], where: str) ->
         raise CommandError(f"{where}: missing: {', '.join(missing)}")
     for key in set(given) & set(_BOTH):
         given = {f"user_{key}": given[key], f"project_{key}": given[key], **given}
-    made = {key: value for key, value in given.items() if key in {*_COMMON, *_KINDS[kind]}}
-    made |= {key: cloud[key] for key in ("region_name", "interface") if cloud.get(key)}
+    names = {key: value for key, value in given.items() if key in {*_COMMON, *_KINDS[kind]}}
+    names |= {key: cloud[key] for key in ("region_name", "interface") if cloud.get(key)}
     if cloud.get("cacert"):
-        made["cacert"] = Path(str(cloud["cacert"])).expanduser()
-    return {f"OS_{key.upper()}": str(value) for key, value in made.items()}
+        names["cacert"] = Path(str(cloud["cacert"])).expanduser()
+    return {f"OS_{key.upper()}": str(value) for key, value in names.items()}
 
 
 def _kind(cloud: Mapping[str, Any], given: Mapping[str, Any]) -> str:

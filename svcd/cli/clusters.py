@@ -128,19 +128,19 @@ def ls(session: Session) -> None:
 @click.pass_obj
 def show(session: Session, name: str) -> None:
     """Show a cluster: its groups, machines and links."""
-    found = find(session.api, CLUSTER, name)
+    cluster_row = find(session.api, CLUSTER, name)
     if session.output not in ("table", "wide"):
-        session.show({"cluster": found}, CLUSTERS)
+        session.show({"cluster": cluster_row}, CLUSTERS)
         return
-    for line in _shown(session, found):
+    for line in _shown(session, cluster_row):
         write(f"{line}\n")
 
 
-def _shown(session: Session, found: Json) -> Iterator[str]:
+def _shown(session: Session, row: Json) -> Iterator[str]:
     """The lines of `cluster show` for people."""
     now, width, style = session.now(), session.width(), session.style
-    session.show({"cluster": found}, CLUSTERS)
-    groups = found.get("node_groups") or []
+    session.show({"cluster": row}, CLUSTERS)
+    groups = row.get("node_groups") or []
     flavors = flavor_names(session)
     named = [{**group, "flavor": flavors.get(get(group, "flavor_id"))} for group in groups]
     yield ""
@@ -149,7 +149,7 @@ def _shown(session: Session, found: Json) -> Iterator[str]:
     if instances:
         yield ""
         yield from table_lines(_INSTANCES, instances, width, now, style)
-    info = found.get("info") or {}
+    info = row.get("info") or {}
     links = [
         {"service": service, "name": name, "url": url}
         for service, named in info.items()
@@ -158,9 +158,9 @@ def _shown(session: Session, found: Json) -> Iterator[str]:
     if links:
         yield ""
         yield from table_lines(_LINKS, links, width, now, style)
-        session.note(f"web pages on this machine: svcd cluster tunnel {get(found, 'name')}")
-    if get(found, "status_description"):
-        session.note(f"its history and what to do: svcd why {get(found, 'name')}")
+        session.note(f"web pages on this machine: svcd cluster tunnel {get(row, 'name')}")
+    if get(row, "status_description"):
+        session.note(f"its history and what to do: svcd why {get(row, 'name')}")
 
 
 def flavor_names(session: Session) -> Json:
@@ -186,18 +186,18 @@ def flavor_names(session: Session) -> Json:
 def scale(session: Session, name: str, sizes: Sequence[str], yes: bool, wait: bool) -> None:
     """Change the number of machines of groups; 0 removes a group."""
     resized = [_size(text) for text in sizes]
-    found = find(session.api, CLUSTER, name)
-    confirm("remove", list(_removed(found, resized)), yes)
-    _changed(session, found, {"resize_node_groups": resized}, wait)
+    row = find(session.api, CLUSTER, name)
+    confirm("remove", list(_removed(row, resized)), yes)
+    _changed(session, row, {"resize_node_groups": resized}, wait)
 
 
-def _removed(found: Json, resized: Sequence[Json]) -> Iterator[str]:
+def _removed(row: Json, resized: Sequence[Json]) -> Iterator[str]:
     """The machines that go when the groups of a cluster get these sizes."""
-    counts = {get(group, "name"): group.get("count") for group in found.get("node_groups") or []}
+    counts = {get(group, "name"): group.get("count") for group in row.get("node_groups") or []}
     for size in resized:
         before, after = counts.get(size["name"]), size["count"]
         if isinstance(before, int) and after < before:
-            yield machines(get(found, "name"), size["name"], before, after)
+            yield machines(get(row, "name"), size["name"], before, after)
 
 
 def machines(cluster_name: str, group: str, before: int, after: int) -> str:
@@ -237,8 +237,8 @@ def add(session: Session, name: str, file: Path, wait: bool) -> None:  # fmt: sk
     if not isinstance(groups, list) or not groups:
         text = f"{file} has no node groups: write a list of them, each with name, count and"
         raise click.UsageError(f"{text} node_group_template_id (or flavor_id, node_processes)")
-    found = find(session.api, CLUSTER, name)
-    _changed(session, found, {"add_node_groups": groups}, wait)
+    row = find(session.api, CLUSTER, name)
+    _changed(session, row, {"add_node_groups": groups}, wait)
 
 
 @cluster.command("retry")
@@ -250,9 +250,9 @@ def retry(session: Session, name: str, wait: bool) -> None:
     _changed(session, find(session.api, CLUSTER, name), {}, wait)
 
 
-def _changed(session: Session, found: Json, body: Json, wait: bool) -> None:
+def _changed(session: Session, row: Json, body: Json, wait: bool) -> None:
     """Send a change of the cluster's size, and show the cluster."""
-    answer = session.api.put(f"/clusters/{safe(get(found, 'id'))}", body)
+    answer = session.api.put(f"/clusters/{safe(get(row, 'id'))}", body)
     finish(session, answer, wait)
 
 
@@ -304,8 +304,8 @@ def rm(session: Session, names: Sequence[str], force: bool, yes: bool, wait: boo
 @click.pass_obj
 def events(session: Session, name: str, follow: bool) -> None:
     """List the events of a cluster, the oldest first."""
-    found = find(session.api, CLUSTER, name)
-    path = f"/clusters/{safe(get(found, 'id'))}/events"
+    row = find(session.api, CLUSTER, name)
+    path = f"/clusters/{safe(get(row, 'id'))}/events"
     if not follow:
         session.show(session.api.listed(path), EVENTS)
         return

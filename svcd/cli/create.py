@@ -198,9 +198,9 @@ def _flavor(session: Session, given: str | None) -> str:
     """The id of the flavor: the named one, else the smallest one that is large enough."""
     cloud = Cloud(session)
     if given is None:
-        found = fitting_flavor(cloud.flavors())
-        session.note(f"flavor {get(found, 'name')}; --flavor names another")
-        return get(found, "id")
+        flavor = fitting_flavor(cloud.flavors())
+        session.note(f"flavor {get(flavor, 'name')}; --flavor names another")
+        return get(flavor, "id")
     try:
         flavors = cloud.flavors()
     except OutOfTime:
@@ -279,10 +279,12 @@ def with_configs(
     body: Mapping[str, Any], configs: Sequence[tuple[str, str, Any]]
 ) -> dict[str, Any]:
     """`body` with options added to its cluster_configs. Pure."""
-    made = {target: dict(named) for target, named in (body.get("cluster_configs") or {}).items()}
+    configs_ = {
+        target: dict(named) for target, named in (body.get("cluster_configs") or {}).items()
+    }
     for target, name, value in configs:
-        made.setdefault(target, {})[name] = value
-    return {**body, "cluster_configs": made} if made else dict(body)
+        configs_.setdefault(target, {})[name] = value
+    return {**body, "cluster_configs": configs_} if configs_ else dict(body)
 
 
 # ---- the plan -----------------------------------------------------------------------------------

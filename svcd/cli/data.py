@@ -117,9 +117,9 @@ def add_source(
         body["credentials"] = {"user": user, "password": _password(session, user)}
     elif type_ == "objstore":
         body["credentials"] = dict(swift.account(session))
-    made = session.api.post(SOURCE.path, body, uuid.uuid4().hex)
+    row = session.api.post(SOURCE.path, body, uuid.uuid4().hex)
     session.note(f"made data source {name}")
-    session.show(made, SOURCES)
+    session.show(row, SOURCES)
 
 
 def _password(session: Session, user: str) -> str:
@@ -150,9 +150,9 @@ def get_source(session: Session, what: str, folder: Path) -> None:
     from svcd.cli.uploads import files as count
     from svcd.workflow.decide.object_store import container_of
 
-    found = find(session.api, SOURCE, what)
-    url = str(found["url"])
-    if found["type"] != "objstore":
+    row = find(session.api, SOURCE, what)
+    url = str(row["url"])
+    if row["type"] != "objstore":
         text = f"{url} is not in the object store: svcd cluster ssh CLUSTER -- hdfs dfs -cat"
         raise CommandError(f"{text} {url}/* prints it", REFUSED)
     store = swift.of(session)
@@ -226,9 +226,9 @@ def add_binary(session: Session, file: Path, name: str | None) -> None:
     body = {"name": name or slug(file.name), "url": stored(session, program)}
     if body["name"] != file.name:
         body["file_name"] = file.name
-    made = session.api.post(BINARY.path, body, invocation)
-    session.note(f"made job binary {made[BINARY.one]['name']}")
-    session.show(made, BINARIES)
+    row = session.api.post(BINARY.path, body, invocation)
+    session.note(f"made job binary {row[BINARY.one]['name']}")
+    session.show(row, BINARIES)
 
 
 @binary.command("rm")
@@ -262,8 +262,8 @@ def remove_binaries(session: Session, what: Sequence[str], unused: bool, yes: bo
 @click.pass_obj
 def get_binary(session: Session, what: str, file: Path | None) -> None:
     """Write the content of a job binary to FILE (default: stdout)."""
-    found = find(session.api, BINARY, what)
-    pieces = session.api.pieces(f"{BINARY.path}/{safe(str(found['id']))}/data")
+    row = find(session.api, BINARY, what)
+    pieces = session.api.pieces(f"{BINARY.path}/{safe(str(row['id']))}/data")
     if file is not None:
         _save(pieces, file)
         return

@@ -158,11 +158,11 @@ def _current(settings: Settings) -> int:
     place = of_settings(settings)
     session = place.reading("svcd db current")
     try:
-        found = schema_of(session)
+        version = schema_of(session)
     finally:
         session.close()
-    number, newest = found.number, migrations.newest()
-    if why := migrations.refusal(found, place.shown):
+    number, newest = version.number, migrations.newest()
+    if why := migrations.refusal(version, place.shown):
         print(why)
         return 1
     if number == newest:
@@ -186,9 +186,9 @@ def _upgrade(settings: Settings) -> int:
     place = of_settings(settings)
     with place.alone("svcd db upgrade") as session:
         session.begin()
-        found, newest = schema_of(session), migrations.newest()
-        if found.number > newest and not migrations.refusal(found):
-            print(f"{place.shown}: schema {found.number} of a newer release serves this one")
+        version, newest = schema_of(session), migrations.newest()
+        if version.number > newest and not migrations.refusal(version):
+            print(f"{place.shown}: schema {version.number} of a newer release serves this one")
             return 0
         before = upgrade(session, _now())
         session.commit()
@@ -221,13 +221,13 @@ def _check(settings: Settings) -> int:
         )
     session = place.reading("svcd db check")
     try:
-        for found in check(session, sealer):
-            if isinstance(found, Counted):
-                print(f"{found.table:20} {found.rows:9} rows read")
+        for result in check(session, sealer):
+            if isinstance(result, Counted):
+                print(f"{result.table:20} {result.rows:9} rows read")
                 continue
             faults += 1
             if faults <= _SHOWN:
-                _show_fault(found)
+                _show_fault(result)
     finally:
         session.close()
     if faults > _SHOWN:

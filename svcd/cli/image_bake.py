@@ -201,10 +201,10 @@ class Bake:
 
     async def _continued(self) -> Image:
         """The registered image of a former bake, which is saved or being saved."""
-        found = await self._objects.look()
-        self._server_id = found.servers[0].id if found.servers else ""
-        users = [server.metadata.get(plan.LOGIN, "") for server in found.servers]
-        base = next(iter(found.unfinished), None)
+        objects = await self._objects.look()
+        self._server_id = objects.servers[0].id if objects.servers else ""
+        users = [server.metadata.get(plan.LOGIN, "") for server in objects.servers]
+        base = next(iter(objects.unfinished), None)
         inherited = "debian" if base is None else plan.login_user("", base)
         return await self._saved(self._wanted.user or next(iter(users), "") or inherited)
 

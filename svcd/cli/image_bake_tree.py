@@ -69,15 +69,15 @@ class Tree:
 
 def pieces(files: Iterable[File], most_bytes: int) -> Sequence[Sequence[File]]:
     """The files in groups of at most `most_bytes`; a larger file is a group of its own. Pure."""
-    made: list[list[File]] = []
+    groups: list[list[File]] = []
     size = 0
     for file in files:
-        if not made or size + file.size > most_bytes:
-            made.append([])
+        if not groups or size + file.size > most_bytes:
+            groups.append([])
             size = 0
-        made[-1].append(file)
+        groups[-1].append(file)
         size += file.size
-    return made
+    return groups
 
 
 def _archive(prefix: Path, files: Sequence[File]) -> bytes:
@@ -89,8 +89,8 @@ def _archive(prefix: Path, files: Sequence[File]) -> bytes:
         member.mode = 0o755 if member.mode & 0o100 else 0o644
         return member
 
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w") as archive:
+    archive_file = io.BytesIO()
+    with tarfile.open(fileobj=archive_file, mode="w") as archive:
         for file in files:
             archive.add(prefix / file.path, file.path, recursive=False, filter=plain)
-    return made.getvalue()
+    return archive_file.getvalue()

@@ -160,13 +160,13 @@ IMAGES: Final = Table(
 def ls(session: Session, tags: Sequence[str]) -> None:
     """List the registered images of the cloud."""
     query = "&".join(f"tags={safe(tag)}" for tag in tags)
-    found = session.api.listed("/images" + (f"?{query}" if query else ""))
+    body = session.api.listed("/images" + (f"?{query}" if query else ""))
 
     def known() -> Iterator[str]:
         for row in session.api.listed("/images")["images"] if query else ():
             yield from (get(row, "id"), get(row, "name"))
 
-    session.show(found, IMAGES._replace(known=known))
+    session.show(body, IMAGES._replace(known=known))
 
 
 @image.command("register")
@@ -224,8 +224,8 @@ def _retag(session: Session, what: str, action: str, tags: Sequence[str]) -> Non
 @click.pass_obj
 def rm(session: Session, what: Sequence[str], yes: bool) -> None:
     """Remove the registration of images. The images stay in the cloud."""
-    found = [find(session.api, IMAGE, word) for word in what]
-    confirm("remove the registration of", [str(row["name"]) for row in found], yes)
-    for row in found:
+    rows = [find(session.api, IMAGE, word) for word in what]
+    confirm("remove the registration of", [str(row["name"]) for row in rows], yes)
+    for row in rows:
         session.api.delete(f"/images/{safe(str(row['id']))}")
         session.note(f"removed the registration of {row['name']}")

@@ -155,12 +155,12 @@ _NO_HIVE: Final = (
 
 
 def _check_spark(file: str, main_class: str) -> None:
-    found = spark_job.ending(file)
-    if not found:
+    ending = spark_job.ending(file)
+    if not ending:
         raise Unusable(
             f"{file} is no program of Spark: its name must end in {listed(spark_job.ENDINGS)}"
         )
-    if main_class and found != ".jar":
+    if main_class and ending != ".jar":
         raise Unusable(f"--main-class is for a .jar, not for {file}")
 
 
@@ -183,8 +183,8 @@ def faults(kind: JobType, files: Sequence[tuple[str, bytes]], given: JobConfigs)
     for option, count in (("arguments", len(given.args)), ("values of -p", len(given.params))):
         if count > MAX_JOB_VALUES:
             yield f"{count:,} {option}; a job has at most {MAX_JOB_VALUES:,}: put them into a file"
-    found = [*unusable(kind, given), *config_faults(kind, [files[0][0]], given)]
-    for fault in found[:MOST_FAULTS]:
+    faults_ = [*unusable(kind, given), *config_faults(kind, [files[0][0]], given)]
+    for fault in faults_[:MOST_FAULTS]:
         yield fault.removeprefix("$.job_configs.").removeprefix("$.job_configs: ")
 
 
@@ -290,11 +290,11 @@ def job(name: str, kind: JobType, mains: Sequence[str], libs: Sequence[str], kno
     first = slug(name)
     own = with_digest(first, digest_of(wanted))
     for free_name in (first, own):
-        found = by_name.get(free_name)
-        if found is None:
+        row = by_name.get(free_name)
+        if row is None:
             return Reuse(name=free_name)
-        if content_of(found) == wanted:
-            return Reuse(name=free_name, id=str(found["id"]))
+        if content_of(row) == wanted:
+            return Reuse(name=free_name, id=str(row["id"]))
     raise Unusable(f"the jobs {first} and {own} exist with other binaries: rename the file")
 
 
@@ -320,8 +320,8 @@ def source(kind: str, url: str, user: str, password: str, known: Rows, invocatio
 
 def place_type(option: str, text: str) -> str:
     """The type of the data source for a URL; "" when `text` is none. Raises Unusable."""
-    scheme, found, rest = text.partition("://")
-    if not found:
+    scheme, separator, rest = text.partition("://")
+    if not separator:
         return ""
     if scheme == "hdfs" and rest.strip("/"):
         return "hdfs"
@@ -334,7 +334,7 @@ def place_type(option: str, text: str) -> str:
 
 def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
     """The names and values of a repeated option `NAME=VALUE`. Raises Unusable."""
-    made = {}
+    values = {}
     for text in given:
         name, equals, value = text.partition("=")
         if not name or not equals:
@@ -342,7 +342,7 @@ def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
             raise Unusable(f"{option} {shown}: expected NAME=VALUE")
         if wrong := name_fault(name):
             raise Unusable(f"{option} {name}: {wrong}")
-        if name in made:
+        if name in values:
             raise Unusable(f"{option} {name}: given more than once: keep one")
-        made[name] = value
-    return made
+        values[name] = value
+    return values

@@ -156,8 +156,8 @@ def cluster_or_execution(api: Api, what: str) -> tuple[Any, Any]:
 
 def _exact_execution(api: Api, what: str) -> Any:
     """The execution of this id, or the latest of the job of this name; None without one."""
-    if names.is_id(what) and (found := api.get(f"{EXECUTION.path}/{safe(what)}")) is not None:
-        return found
+    if names.is_id(what) and (row := api.get(f"{EXECUTION.path}/{safe(what)}")) is not None:
+        return row
     job = names.exactly(api, JOB, what)
     return None if job is None else _latest(api, jobs_of(api, what))
 
@@ -236,9 +236,9 @@ def table_of(session: Session, others: Callable[[], Iterable[str]] = tuple) -> T
 @click.pass_obj
 def show(session: Session, what: str) -> None:
     """Show a job execution: its state, and the data and values that it was given."""
-    found = execution_of(session.api, what)
-    session.show(found, table_of(session))
-    given = list(_given(session.api, found)) if session.output in ("table", "wide") else []
+    row = execution_of(session.api, what)
+    session.show(row, table_of(session))
+    given = list(_given(session.api, row)) if session.output in ("table", "wide") else []
     if given:
         lines = table_lines(_GIVEN, given, session.width(), session.now(), session.style)
         write("".join(f"{line}\n" for line in ("", *lines)))
@@ -365,12 +365,12 @@ def rerun(session: Session, what: str, on: str | None, place: str | None, detach
         output = data.place("--output", place)
         data.check(Place(), output)
         body["output_id"] = data.source_id(output)
-    made = api.post(f"/jobs/{safe(before['job_id'])}/execute", body, key)["job_execution"]
+    row = api.post(f"/jobs/{safe(before['job_id'])}/execute", body, key)["job_execution"]
     if detach:
-        session.show(made, table_of(session))
+        session.show(row, table_of(session))
         return 0
-    session.note(f"job execution {made['id']}")
-    return Followed(session, str(made["id"])).to_its_end()
+    session.note(f"job execution {row['id']}")
+    return Followed(session, str(row["id"])).to_its_end()
 
 
 @job.command("why")

@@ -33,9 +33,9 @@ def _show(settings: Settings) -> int:
     path = key_file(settings)
     if not path.exists():
         raise SealerError(f"there is no {path}: the daemon creates it at its first start")
-    found = load(path)
-    print(f"{fingerprint(found.seals)}  seals ({path})")
-    for key in found.former:
+    keys_ = load(path)
+    print(f"{fingerprint(keys_.seals)}  seals ({path})")
+    for key in keys_.former:
         print(f"{fingerprint(key)}  former, only opens: run svcd keys rotate to its end")
     return 0
 

@@ -80,9 +80,9 @@ def gather(place: Path, flat: str = "") -> LocalInput:
         raise Unusable(f"--input {place} has no files that Hadoop reads")
     if flat and not are_partitions(names):
         raise Unusable(f"--input {place} has folders, and {flat}")
-    found = [_local(path, name) for name, path in names.items()]
+    files = [_local(path, name) for name, path in names.items()]
     name = slug(place.resolve().name, 40)
-    return LocalInput(prefix=f"{name}-{_digest(found)}", files=found, left=left)
+    return LocalInput(prefix=f"{name}-{_digest(files)}", files=files, left=left)
 
 
 def are_partitions(names: Iterable[str]) -> bool:

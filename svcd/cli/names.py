@@ -49,9 +49,9 @@ def is_id(text: str) -> bool:
 
 def find(api: Api, kind: Kind, what: str) -> Any:
     """The resource that `what` names. Raises CommandError: unknown, or several match."""
-    found = exactly(api, kind, what)
-    if found is not None:
-        return found
+    row = exactly(api, kind, what)
+    if row is not None:
+        return row
     return chosen(api.listed(kind.path)[kind.many], kind, what, api.door.tenant)
 
 

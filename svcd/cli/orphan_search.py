@@ -70,23 +70,23 @@ class Rules:
 
 def judged(things: Sequence[Thing], rows: Rows, rules: Rules, now: float) -> Sequence[Orphan]:
     """The things that belong to no row, each with the reason to leave it alone. Pure."""
-    found = [t for t in things if not _has_row(t, rows)]
+    orphans = [t for t in things if not _has_row(t, rows)]
     ours = {
         t.tag.cluster_id
-        for t in found
+        for t in orphans
         if t.tag is not None and t.tag.installation == rows.installation
     }
     foreign = {
         t.tag.cluster_id
-        for t in found
+        for t in orphans
         if t.tag is not None and t.tag.installation not in ("", rows.installation)
     }
     young = {
         t.tag.cluster_id if t.tag is not None else t.id
-        for t in found
+        for t in orphans
         if t.made_at is not None and now - t.made_at < rules.young_s
     }
-    return [Orphan(thing=t, why=_why_not(t, ours, foreign, young, rules)) for t in found]
+    return [Orphan(thing=t, why=_why_not(t, ours, foreign, young, rules)) for t in orphans]
 
 
 def _has_row(thing: Thing, rows: Rows) -> bool:
@@ -271,9 +271,9 @@ class Search:
 
 def rows_of(api: Api) -> Rows:
     """Read the ids that the daemon knows now. Raises CommandError."""
-    found = api.get("/marks")
+    body = api.get("/marks")
     try:
-        marks = found["marks"]
+        marks = body["marks"]
         return Rows(
             installation=str(marks["installation"]),
             clusters=frozenset(map(str, marks["clusters"])),

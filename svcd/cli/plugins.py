@@ -73,14 +73,14 @@ def ls(session: Session) -> None:
 
 def detail(api: Api, name: str, version: str | None) -> tuple[str, Any]:
     """A version of a plugin, and its body; the newest version for None. Raises CommandError."""
-    found = _named(api, name)
-    versions = [str(version) for version in found["versions"]]
+    body = _named(api, name)
+    versions = [str(version) for version in body["versions"]]
     if version is None:
         version = versions[-1]
     if version not in versions:
-        text = f"plugin {found['name']} has no version {version}; it has {', '.join(versions)}"
+        text = f"plugin {body['name']} has no version {version}; it has {', '.join(versions)}"
         raise CommandError(text, NOT_FOUND)
-    return version, api.get(f"/plugins/{safe(str(found['name']))}/{safe(version)}")
+    return version, api.get(f"/plugins/{safe(str(body['name']))}/{safe(version)}")
 
 
 def _named(api: Api, name: str) -> Any:
@@ -110,9 +110,9 @@ def configs(session: Session, name: str, filter_: str | None, version: str | Non
     """
     rows = detail(session.api, name, version)[1]["plugin"]["configs"]
     wanted = (filter_ or "").lower()
-    found = [
+    options = [
         row
         for row in rows
         if wanted in f"{row['applicable_target']}.{row['name']} {row['description']}".lower()
     ]
-    session.show({"configs": found}, CONFIGS)
+    session.show({"configs": options}, CONFIGS)

@@ -181,8 +181,8 @@ class Run:
             return self._started()
         except (CommandError, KeyboardInterrupt) as error:
             if self._made or self._data.made:
-                made = listed([*self._made, *self._data.made])
-                self._session.note(f"made and kept for the next svcd run of this file: {made}")
+                created = listed([*self._made, *self._data.made])
+                self._session.note(f"made and kept for the next svcd run of this file: {created}")
             if not isinstance(error, CommandError):
                 begun = "the job may run already: svcd job ls shows it"
                 text = f"interrupted; {begun if self._asked else 'nothing runs'}"
@@ -270,8 +270,8 @@ class Run:
 
         body = {"type": self._kind.type.value, "mains": mains, "libs": libs}
         found = reused(look, lambda name: self._make("/jobs", "job", "job", name, body))
-        made = ": made" if f"job {found.name}" in self._made else ""
-        self._session.note(f"job {found.name}{made}")
+        note = ": made" if f"job {found.name}" in self._made else ""
+        self._session.note(f"job {found.name}{note}")
         return found.id
 
     def _make(self, path: str, key: str, step: str, name: str, body: Mapping[str, Any]) -> Any:

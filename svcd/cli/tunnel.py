@@ -140,7 +140,7 @@ def pages(
         for name in ("address", "internal_ip")
     }
     info: Mapping[str, Mapping[str, str]] = cluster["info"]
-    made: list[Page] = []
+    pages_: list[Page] = []
     for part, links in info.items():
         if target is not None and part.lower() != target.lower():
             continue
@@ -149,10 +149,10 @@ def pages(
             address = internal.get(place.hostname or "")
             if place.scheme in (_WEB, _SPARK_CONNECT) and address is not None:
                 remote = place.port or 80
-                there = [p.local for p in made if (p.address, p.port) == (address, remote)]
+                there = [p.local for p in pages_ if (p.address, p.port) == (address, remote)]
                 local = there[0] if there else port(remote)
                 title = f"{part} {name}"
-                made.append(
+                pages_.append(
                     Page(
                         name=title,
                         local=local,
@@ -162,7 +162,7 @@ def pages(
                         scheme=place.scheme,
                     )
                 )
-    if not made:
+    if not pages_:
         parts = ", ".join(info) or "none: is it Active?"
         what = f"page of {target}" if target else "page"
         advice = ""
@@ -170,7 +170,7 @@ def pages(
             advice = "; a cluster has Spark Connect when it is created with --with sparkconnect"
         text = f"cluster {cluster['name']} has no {what}; its parts are {parts}{advice}"
         raise CommandError(text, NOT_FOUND)
-    return made
+    return pages_
 
 
 def ssh_command(

@@ -94,11 +94,11 @@ def reused(look: Callable[[], Reuse], make: Callable[[str], Any], tries: int = _
 
     make: returns the row. Another command may take the name in between: then it looks again.
     """
-    found = look()
-    if found.id:
-        return found
+    reuse = look()
+    if reuse.id:
+        return reuse
     try:
-        return evolve(found, id=str(make(found.name)["id"]))
+        return evolve(reuse, id=str(make(reuse.name)["id"]))
     except CommandError as error:
         if tries > 1 and name_taken(error):
             return reused(look, make, tries - 1)

@@ -128,14 +128,14 @@ class MachineFiles:
             lines += added.splitlines()
         except OSError:
             pass  # the user has no such file
-        found: list[Key] = []
+        keys: list[Key] = []
         for line in lines:
             try:
                 if line.strip() and not line.startswith("#"):
-                    found.append(Key.fromString(line.strip().encode(), type="public_openssh"))
+                    keys.append(Key.fromString(line.strip().encode(), type="public_openssh"))
             except (BadKeyError, ValueError, LookupError):
                 continue
-        return found
+        return keys
 
     def first_boot_script(self) -> Path | None:
         """The script in the user data, ready to run; None without one, as svcd writes no other."""

@@ -160,9 +160,9 @@ class LoopbackMachines(Guests):
     async def reconcile(self, known_server_ids: Collection[str]) -> None:
         """Destroy the machines, and end the stray processes, that no known server owns."""
         parent = self._root / "machines"
-        found = {path.name for path in parent.iterdir()} if parent.is_dir() else set()
-        found |= {Path(root).name for _, root in marked() if Path(root).parent == parent}
-        for server_id in sorted(name for name in found if is_safe_name(name)):
+        ids = {path.name for path in parent.iterdir()} if parent.is_dir() else set()
+        ids |= {Path(root).name for _, root in marked() if Path(root).parent == parent}
+        for server_id in sorted(name for name in ids if is_safe_name(name)):
             if server_id in known_server_ids:
                 continue
             log.warn("Machine {id} belongs to no server and was removed", id=server_id)

@@ -121,8 +121,8 @@ class ScriptedEngine:
             if name != "id":
                 raise Refused("E0420", f"E0420: Invalid jobs filter [{text}]")
             ids.append(value)
-        found = [self.jobs[id_] for id_ in ids if id_ in self.jobs] if ids else self.jobs.values()
-        return sorted(found, key=lambda job: job.id, reverse=True)
+        jobs = [self.jobs[id_] for id_ in ids if id_ in self.jobs] if ids else self.jobs.values()
+        return sorted(jobs, key=lambda job: job.id, reverse=True)
 
     def _definition(self, url: str) -> bytes:
         path = _path_of(url)

@@ -65,17 +65,17 @@ class ConnectRules:
                 " add it there if your images listen on it"
             )
         try:
-            found = _plain(ip_address(address))
+            address_ = _plain(ip_address(address))
         except ValueError:
             return f"{address[:80]!r} is no IP address"
-        what = next((kind for network, kind in _SPECIAL if found in network), "")
+        what = next((kind for network, kind in _SPECIAL if address_ in network), "")
         if is_own and not what:
             what = "an address of svcd's own host"
-        matching = [network for network in self.cidrs if found in network]
+        matching = [network for network in self.cidrs if address_ in network]
         if what:
             if any(_is_narrow(network) for network in matching):
                 return ""
-            return f"{address} is {what}; cloud.machine_cidrs allows it when it names {found}"
+            return f"{address} is {what}; cloud.machine_cidrs allows it when it names {address_}"
         if self.cidrs and not matching:
             return f"{address} is in no network of cloud.machine_cidrs; add the network of machines"
         return ""

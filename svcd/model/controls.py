@@ -18,10 +18,10 @@ _IN_NAME: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 def name_fault(name: str) -> str:
     """The reason why the API takes no such name of a value; "" when it does."""
-    found = _IN_NAME.search(name)
-    if found is None:
+    character = _IN_NAME.search(name)
+    if character is None:
         return ""
-    return f"control character U+{ord(found[0]):04X} in the name is not allowed; remove it"
+    return f"control character U+{ord(character[0]):04X} in the name is not allowed; remove it"
 
 
 def visible(text: str) -> str:

@@ -59,20 +59,20 @@ def convert(
     """
     tree = _parse(content)
     if "host_groups" in tree:
-        made = _from_blueprint(tree, processes, configs, flavor_id)
+        request = _from_blueprint(tree, processes, configs, flavor_id)
     elif "node_groups" in tree:
-        made = dict(tree)
+        request = dict(tree)
     else:
         raise ValidationError(
             "$: expected host_groups (an Ambari blueprint) or node_groups (a bundle of svcd)"
         )
     for key, value in (("plugin_name", plugin_name), ("engine_version", engine_version)):
-        if made.setdefault(key, value) != value:
+        if request.setdefault(key, value) != value:
             raise InvalidReference(f"$.{key}: the path says {value!r}, the file another value")
     if template_name:
-        made["name"] = template_name
-    made["description"] = NOTE
-    return _shape.convert(made, limits)
+        request["name"] = template_name
+    request["description"] = NOTE
+    return _shape.convert(request, limits)
 
 
 def _yaml(text: str) -> Any:
@@ -161,10 +161,10 @@ def _from_blueprint(
     options = _options(tree, "$", configs, faults)
     if faults:
         raise InvalidReference("\n".join(faults))
-    made: dict[str, Any] = {"node_groups": groups, "cluster_configs": options}
+    request: dict[str, Any] = {"node_groups": groups, "cluster_configs": options}
     if isinstance(head, dict) and isinstance(head.get("blueprint_name"), str):
-        made["name"] = head["blueprint_name"].replace("_", "-")
-    return made
+        request["name"] = head["blueprint_name"].replace("_", "-")
+    return request
 
 
 def _list(
@@ -180,7 +180,7 @@ def _list(
 def _processes(
     group: Mapping[str, Any], path: str, processes: Mapping[str, str], faults: list[str]
 ) -> list[str]:
-    found: list[str] = []
+    processes_: list[str] = []
     for component in _list(group, "components", path, faults):
         name = str(component.get("name", ""))
         if name.endswith("_CLIENT"):
@@ -189,9 +189,9 @@ def _processes(
         process = plain if plain in processes else plain.removesuffix("server")
         if process not in processes:
             faults.append(f"{path}.components: the plugin has no process for {name[:60]!r}")
-        elif process not in found:
-            found.append(process)
-    return found
+        elif process not in processes_:
+            processes_.append(process)
+    return processes_
 
 
 def _least(cardinality: Any, path: str, faults: list[str]) -> int:
@@ -211,7 +211,7 @@ def _options(
     targets: dict[str, str] = {}
     for target, name in configs:
         targets.setdefault(name, target)
-    made: dict[str, dict[str, ConfigValue]] = {}
+    options: dict[str, dict[str, ConfigValue]] = {}
     for section in _list(tree, "configurations", path, faults):
         for site, content in section.items():
             if site not in _SITES or not isinstance(content, dict):
@@ -227,8 +227,8 @@ def _options(
                 if place is None:
                     faults.append(f"{path}.configurations: {site} option {name[:100]!r} is unknown")
                 else:
-                    made.setdefault(place, {})[name] = _typed(value, configs[place, name])
-    return made
+                    options.setdefault(place, {})[name] = _typed(value, configs[place, name])
+    return options
 
 
 def _typed(value: Any, kind: str) -> ConfigValue:

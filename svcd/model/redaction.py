@@ -113,7 +113,7 @@ def whole_forms(text: str) -> Sequence[str]:
     """`text` in each of the usual codings, longest first."""
     plain = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
     plain |= {form for literal in plain for form in (escape(literal), content(literal))}
-    found = {
+    spellings = {
         *plain,
         *(repr(literal)[1:-1] for literal in plain),
         *(repr(literal.encode("utf-8", "replace"))[2:-1] for literal in plain),
@@ -123,7 +123,7 @@ def whole_forms(text: str) -> Sequence[str]:
         quote_plus(text),
         *_coded(text.encode("utf-8", "replace")),
     }
-    return sorted(found, key=len, reverse=True)
+    return sorted(spellings, key=len, reverse=True)
 
 
 def _coded(secret: bytes) -> Iterator[str]:
@@ -196,8 +196,8 @@ def without_passwords(text: str) -> str:
     return _URL_PASSWORD.sub(lambda m: f"{m[1]}***@" if m[1] else f"{m[2]}***", text)
 
 
-def _without_userinfo(found: re.Match[str]) -> str:
-    word = found[0]
+def _without_userinfo(match: re.Match[str]) -> str:
+    word = match[0]
     begin, end = _userinfo(word)
     return f"{word[:begin]}{MASK}{word[end:]}" if end else word
 
@@ -258,14 +258,14 @@ def without_open_value(lines: bytes) -> bytes:
     return _REST_OF_VALUE.sub(MASK.encode() + rb"\1", lines)
 
 
-def _masked(found: re.Match[str]) -> str:
-    is_known = is_secret(found[2]) or _is_account(found[2])
-    return found[1] + MASK if is_known else found[0]
+def _masked(match: re.Match[str]) -> str:
+    is_known = is_secret(match[2]) or _is_account(match[2])
+    return match[1] + MASK if is_known else match[0]
 
 
-def _told(found: re.Match[str]) -> str:
-    name, value = found[2].strip(), found[0][len(found[1]) :].strip(" \t\r'\"")
-    return found[1] + MASK if is_searched(name, value) or _is_account(name) else found[0]
+def _told(match: re.Match[str]) -> str:
+    name, value = match[2].strip(), match[0][len(match[1]) :].strip(" \t\r'\"")
+    return match[1] + MASK if is_searched(name, value) or _is_account(name) else match[0]
 
 
 def _is_account(name: str) -> bool:
@@ -292,13 +292,13 @@ def is_searched(name: str, value: str) -> bool:
 
 def named(values: Mapping[str, object]) -> Sequence[Secret]:
     """The values that `is_searched` chooses, and the secrets that other values contain."""
-    found: list[Secret] = []
+    secrets: list[Secret] = []
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             continue
         text = str(value)
-        found += [Secret(text)] if is_searched(name, text) else listed([text])
-    return found
+        secrets += [Secret(text)] if is_searched(name, text) else listed([text])
+    return secrets
 
 
 def named_in(options: Iterable[Mapping[str, Mapping[str, object]]]) -> Sequence[Secret]:
@@ -311,18 +311,18 @@ def listed(arguments: Iterable[object]) -> Sequence[Secret]:
 
     `is_searched` chooses them. The passwords of URLs are always secrets.
     """
-    found: list[Secret] = []
+    secrets: list[Secret] = []
     flag = ""
     for argument in arguments:
         if not isinstance(argument, str):
             flag = ""
             continue
         if is_searched(flag, argument):
-            found.append(Secret(argument))
-        found += [Secret(value) for value in _assigned(argument)]
-        found += [Secret(value) for value in of_url(argument)]
+            secrets.append(Secret(argument))
+        secrets += [Secret(value) for value in _assigned(argument)]
+        secrets += [Secret(value) for value in of_url(argument)]
         flag = argument if argument.startswith("-") and not _NO_FLAG.search(argument) else ""
-    return found
+    return secrets
 
 
 def _assigned(text: str) -> Iterator[str]:
@@ -338,11 +338,11 @@ def _assigned(text: str) -> Iterator[str]:
 
 def of_url(text: str) -> Sequence[str]:
     """The passwords of the URLs in a text, each as written and decoded."""
-    found: list[str] = []
+    passwords: list[str] = []
     words = _WORD.findall(text) if "@" in text else []
     parts = [word[slice(*_userinfo(word))] for word in words]
     parts += [userinfo for _, userinfo in _USERINFO.findall(text)]
     for password in dict.fromkeys(part.partition(":")[2] for part in parts):
         if password:
-            found += [password, unquote(password)]
-    return found
+            passwords += [password, unquote(password)]
+    return passwords

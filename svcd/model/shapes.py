@@ -89,12 +89,12 @@ class Shape(Generic[T]):
 
     def faults(self, tree: Any, limits: Limits) -> list[str]:
         """All faults of the decoded JSON `tree`, each with its JSON path."""
-        found: list[str] = []
+        faults_: list[str] = []
         for fault in self._check(tree, "$", limits):
-            found.append(fault)
-            if len(found) == MAX_FAULTS:
-                return [*found, "and more"]
-        return found
+            faults_.append(fault)
+            if len(faults_) == MAX_FAULTS:
+                return [*faults_, "and more"]
+        return faults_
 
 
 def _tree_of(body: bytes) -> Any:

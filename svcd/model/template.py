@@ -45,10 +45,10 @@ class NodeShape:
 
 def shape_of(given: object) -> dict[str, Any]:
     """The values that `given` has for the fields of NodeShape; None is no value."""
-    found = {
+    values = {
         shape_field.name: getattr(given, shape_field.name) for shape_field in fields(NodeShape)
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 @frozen(kw_only=True)

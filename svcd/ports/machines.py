@@ -80,14 +80,14 @@ class Location:
 
 def ways_of(cluster: Cluster, key: Secret) -> dict[str, Way]:
     """The ways to the cluster's machines. key: the cluster's private key."""
-    found: dict[str, Way] = {}
+    ways: dict[str, Way] = {}
     for instance in cluster.instances():
         machine = login(cluster, instance, key)
         if machine.address:
             way = Way(machine.internal or machine.address, machine)
             names = (instance.instance_name, instance.internal_ip, instance.management_ip)
-            found.update({name: way for name in names if name})
-    return found
+            ways.update({name: way for name in names if name})
+    return ways
 
 
 def reachable(url: str, ways: Ways) -> Location | None:

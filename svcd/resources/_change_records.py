@@ -56,7 +56,7 @@ async def _texts(
     tx: Tx, tenant_id: TenantId, changes: Sequence[Change], hides: bool
 ) -> Sequence[tuple[Change, bytes]]:
     """The JSON of each change that can be shown."""
-    found = [(change, _deleted(change)) for change in changes if change.word == "deleted"]
+    texts = [(change, _deleted(change)) for change in changes if change.word == "deleted"]
     for kind in KINDS:
         by_id = {
             change.id: change
@@ -65,8 +65,8 @@ async def _texts(
         }
         if by_id:
             records = await _records(tx, tenant_id, kind, list(by_id), hides)
-            found += [(by_id[id_], _text(by_id[id_], text)) for id_, text in records.items()]
-    return found
+            texts += [(by_id[id_], _text(by_id[id_], text)) for id_, text in records.items()]
+    return texts
 
 
 def _deleted(change: Change) -> bytes:

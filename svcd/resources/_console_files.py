@@ -67,12 +67,12 @@ class Files(Mapping[str, Answer]):
         self._made: dict[str, Answer] = {}
 
     def __getitem__(self, name: str) -> Answer:
-        found = self._made.get(name)
-        if found is None:
+        answer = self._made.get(name)
+        if answer is None:
             if name not in self._names:
                 raise KeyError(name)
-            found = self._made[name] = _answer(name, self._body(name))
-        return found
+            answer = self._made[name] = _answer(name, self._body(name))
+        return answer
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -122,8 +122,8 @@ def _ordered(modules: Mapping[str, str]) -> Iterator[str]:
                 raise ValueError(f"{name} imports itself by way of others")
             return
         done[name] = False
-        for found in _IMPORT.finditer(modules[name]):
-            yield from visit(found[2])
+        for imported in _IMPORT.finditer(modules[name]):
+            yield from visit(imported[2])
         done[name] = True
         yield name
 
@@ -133,17 +133,17 @@ def _ordered(modules: Mapping[str, str]) -> Iterator[str]:
 def _wrapped(name: str, text: str) -> str:
     exports: list[str] = []
 
-    def listed(found: re.Match[str]) -> str:
-        for part in found[1].split(","):
+    def listed(match: re.Match[str]) -> str:
+        for part in match[1].split(","):
             inner, _, outer = part.strip().partition(" as ")
             exports.append(f"{outer or inner}:{inner}")
         return ""
 
-    def declared(found: re.Match[str]) -> str:
-        exports.append(found[2])
-        return f"{found[1]}{found[2]}"
+    def declared(match: re.Match[str]) -> str:
+        exports.append(match[2])
+        return f"{match[1]}{match[2]}"
 
-    def default(found: re.Match[str]) -> str:
+    def default(match: re.Match[str]) -> str:
         exports.append("default:$default")
         return "const $default = "
 
@@ -163,8 +163,8 @@ def _wrapped(name: str, text: str) -> str:
     return f"const {_variable(name)}=(()=>{{\n{text}\n{end}}})();\n"
 
 
-def _imported(found: re.Match[str]) -> str:
-    names, source = found[1], _variable(found[2])
+def _imported(match: re.Match[str]) -> str:
+    names, source = match[1], _variable(match[2])
     if names.startswith("{"):
         return f"const {re.sub(r' as ', ': ', names)} = {source};"
     if names.startswith("* as "):

@@ -43,21 +43,21 @@ def find(
     if segments is None:
         return None
     if segments[-1].endswith(_JSON_SUFFIX):
-        found = tree.find([*segments[:-1], segments[-1][: -len(_JSON_SUFFIX)]], method)
-        if found is not None:
-            route = found[0].methods.get(method)
+        leaf = tree.find([*segments[:-1], segments[-1][: -len(_JSON_SUFFIX)]], method)
+        if leaf is not None:
+            route = leaf[0].methods.get(method)
             if route is None or route.spec.suffix:
-                return (*found, True)
-    found = tree.find(segments, method)
-    return None if found is None else (*found, False)
+                return (*leaf, True)
+    leaf = tree.find(segments, method)
+    return None if leaf is None else (*leaf, False)
 
 
 def target_of(tree: Tree[Route], path: bytes, method: bytes) -> Target:
     """The target of `path`. An unknown path may have a tenant too: its token is checked first."""
-    found = find(tree, path, method)
-    if found is None:
+    target = find(tree, path, method)
+    if target is None:
         return Target(_tenant_in(path))
-    leaf, raw, suffix = found
+    leaf, raw, suffix = target
     route = leaf.methods.get(method) or next(iter(leaf.methods.values()))
     is_open = route.spec.needs is Needs.OPEN
     values = _decoded(route.names, raw)

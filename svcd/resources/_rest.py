@@ -133,8 +133,8 @@ class Rest(Routed[Route]):
 
     def body_rule(self, method: bytes, uri: bytes) -> tuple[int, bool]:
         """Most bytes of the body of such a request, and whether the handler streams it."""
-        found = find(self.tree, uri.partition(b"?")[0], method)
-        route = found[0].methods.get(method) if found else None
+        target = find(self.tree, uri.partition(b"?")[0], method)
+        route = target[0].methods.get(method) if target else None
         if route is None:
             return self._options.sizes[JSON_BODY], False
         return route.limit, route.spec.streams

@@ -179,12 +179,12 @@ def _folder() -> str:
 
 def _parameters(query: bytes) -> dict[bytes, list[bytes]]:
     """The decoded query parameters. `urllib.parse.parse_qs` fails for bytes beyond ASCII."""
-    found: dict[bytes, list[bytes]] = {}
+    parameters: dict[bytes, list[bytes]] = {}
     for part in query.split(b"&"):
         if part:
             name, _, value = part.replace(b"+", b" ").partition(b"=")
-            found.setdefault(unquote_to_bytes(name), []).append(unquote_to_bytes(value))
-    return found
+            parameters.setdefault(unquote_to_bytes(name), []).append(unquote_to_bytes(value))
+    return parameters
 
 
 def too_large(limit: int) -> SvcdError:

@@ -77,16 +77,16 @@ class CloudOffers:
             return lambda: with_deadline(self._clock, _PART_S, f"reading {name}", read())
 
         work = [bounded(name, read) for name, read in parts.items()]
-        found = dict(zip(parts, await gather(work, len(work)), strict=True))
+        results = dict(zip(parts, await gather(work, len(work)), strict=True))
         errors = {
-            name: result for name, result in found.items() if isinstance(result, BaseException)
+            name: result for name, result in results.items() if isinstance(result, BaseException)
         }
         if len(errors) == len(parts):
             raise errors["flavors"]
-        return offer({n: e for n, e in found.items() if n not in errors}, errors)
+        return offer({n: e for n, e in results.items() if n not in errors}, errors)
 
 
-def offer(found: Mapping[str, Any], errors: Mapping[str, BaseException]) -> CloudOffer:
+def offer(parts: Mapping[str, Any], errors: Mapping[str, BaseException]) -> CloudOffer:
     """The answer with the parts that svcd could read, and the errors of the others. Pure.
 
     Flavors come with the smallest memory first, networks of machines before pools. Raises an error
@@ -100,11 +100,11 @@ def offer(found: Mapping[str, Any], errors: Mapping[str, BaseException]) -> Clou
         failed.append(
             CloudFailure(part=name, error_name=answerable.name, error_message=answerable.message)
         )
-    flavors = sorted(found.get("flavors", ()), key=lambda f: (f.ram_mib, f.vcpus, f.name))
-    networks = sorted(found.get("networks", ()), key=lambda n: (n.external, n.name))
-    keypairs = sorted(found.get("keypairs", ()))
+    flavors = sorted(parts.get("flavors", ()), key=lambda f: (f.ram_mib, f.vcpus, f.name))
+    networks = sorted(parts.get("networks", ()), key=lambda n: (n.external, n.name))
+    keypairs = sorted(parts.get("keypairs", ()))
     images = sorted(
-        (i for i in found.get("images", ()) if IMAGE_USERNAME not in i.properties),
+        (i for i in parts.get("images", ()) if IMAGE_USERNAME not in i.properties),
         key=lambda i: (i.name, i.id),
     )
     lists = {
@@ -115,7 +115,7 @@ def offer(found: Mapping[str, Any], errors: Mapping[str, BaseException]) -> Clou
     }
     usage: dict[str, Usage] = {}
     for name in ("servers", "volumes", "floating_ips"):
-        usage |= found.get(name, {})
+        usage |= parts.get(name, {})
     return CloudOffer(
         flavors=[CloudFlavor.filled(flavor) for flavor in flavors[:_MOST]],
         unregistered_images=[

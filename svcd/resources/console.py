@@ -62,10 +62,10 @@ class Console:
     )
     async def file(self, call: Call, file_name: str) -> Answer:
         """Return a file of the console (additive)."""
-        found = self._files.get(file_name)
-        if found is None:
+        answer = self._files.get(file_name)
+        if answer is None:
             raise NotFound(f"the console has no file {shown(file_name)}")
-        return found
+        return answer
 
     @route(app, "GET", "/console/setup", needs=Needs.OPEN, operation="getConsoleSetup")
     async def setup(self, call: Call) -> wire_service.ConsoleSetup:

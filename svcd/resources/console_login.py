@@ -62,17 +62,17 @@ class ConsoleLogin:
                 "a password must not travel without encryption: open the console with https, or"
                 " log in with a token"
             )
-        found = await self._identity.log_in(body, origin.address)
-        project = found.project
+        login = await self._identity.log_in(body, origin.address)
+        project = login.project
         tenant = TenantId("") if project is None else project.id
-        call.caller = Caller(tenant_id=tenant, user_id=found.user_id, user_name=found.user_name)
+        call.caller = Caller(tenant_id=tenant, user_id=login.user_id, user_name=login.user_name)
         call.headers["Cache-Control"] = "no-store"
         return wire_service.ConsoleLogin.filled(
-            found,
-            token=found.token.reveal(),
-            expires_at=iso_seconds(timestamp(found.expires_at)) + "Z",
+            login,
+            token=login.token.reveal(),
+            expires_at=iso_seconds(timestamp(login.expires_at)) + "Z",
             project=None if project is None else wire_service.ConsoleProject.filled(project),
-            projects=[wire_service.ConsoleProject.filled(project) for project in found.projects],
+            projects=[wire_service.ConsoleProject.filled(project) for project in login.projects],
         )
 
     @route(

@@ -58,15 +58,15 @@ class StateFolder:
 
         An existing folder keeps its mode at `mkdir`.
         """
-        found = self.path.stat()
-        if found.st_uid not in (os.geteuid(), 0):
+        status = self.path.stat()
+        if status.st_uid not in (os.geteuid(), 0):
             raise StateFolderError(
-                f"the state folder {self.path} belongs to user {found.st_uid} and not to the"
+                f"the state folder {self.path} belongs to user {status.st_uid} and not to the"
                 " daemon's; choose another server.state_dir or change its owner"
             )
-        if stat.S_IMODE(found.st_mode) & 0o077 and found.st_uid == os.geteuid():
-            self.path.chmod(stat.S_IMODE(found.st_mode) & 0o700)
-        elif stat.S_IMODE(found.st_mode) & 0o022:
+        if stat.S_IMODE(status.st_mode) & 0o077 and status.st_uid == os.geteuid():
+            self.path.chmod(stat.S_IMODE(status.st_mode) & 0o700)
+        elif stat.S_IMODE(status.st_mode) & 0o022:
             raise StateFolderError(
                 f"other users may write to the state folder {self.path};"
                 f" remove that: chmod go= {self.path}"
@@ -113,10 +113,10 @@ class StateFolder:
     def _of_another(self) -> Mapping[str, Any]:
         """The content of the file when its writer is another living process; else {}."""
         try:
-            found = json.loads(self._file.read_text(encoding="utf-8"))
+            endpoints = json.loads(self._file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) and _lives(found) else {}
+        return endpoints if isinstance(endpoints, dict) and _lives(endpoints) else {}
 
     def release(self) -> None:
         """Release the lock, so that another daemon can use the folder."""

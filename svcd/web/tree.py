@@ -79,13 +79,13 @@ class Tree(Generic[R]):
         A leaf with `method` comes before others. Plain segments come before variables, and
         variables before `<path:name>`.
         """
-        found: list[tuple[Leaf[R], tuple[bytes, ...]]] = []
-        self._walk(self._root, segments, 0, (), found)
-        if len(found) > 1:
-            for match in found:
+        leaves: list[tuple[Leaf[R], tuple[bytes, ...]]] = []
+        self._walk(self._root, segments, 0, (), leaves)
+        if len(leaves) > 1:
+            for match in leaves:
                 if method in match[0].methods:
                     return match
-        return found[0] if found else None
+        return leaves[0] if leaves else None
 
     def _walk(
         self,
@@ -93,22 +93,22 @@ class Tree(Generic[R]):
         segments: Sequence[bytes],
         at: int,
         values: tuple[bytes, ...],
-        found: list[tuple[Leaf[R], tuple[bytes, ...]]],
+        leaves: list[tuple[Leaf[R], tuple[bytes, ...]]],
     ) -> None:
         while at < len(segments):
             segment = segments[at]
             static = node.static.get(segment)
             if node.rest is not None and node.rest.leaf is not None:
                 if static is not None:
-                    self._walk(static, segments, at + 1, values, found)
+                    self._walk(static, segments, at + 1, values, leaves)
                 if node.variable is not None and segment:
-                    self._walk(node.variable, segments, at + 1, (*values, segment), found)
-                found.append((node.rest.leaf, (*values, b"/".join(segments[at:]))))
+                    self._walk(node.variable, segments, at + 1, (*values, segment), leaves)
+                leaves.append((node.rest.leaf, (*values, b"/".join(segments[at:]))))
                 return
             at += 1
             if node.variable is not None and segment:
                 if static is not None:
-                    self._walk(static, segments, at, values, found)
+                    self._walk(static, segments, at, values, leaves)
                 node = node.variable
                 values = (*values, segment)
             elif static is not None:
@@ -116,7 +116,7 @@ class Tree(Generic[R]):
             else:
                 return
         if node.leaf is not None:
-            found.append((node.leaf, values))
+            leaves.append((node.leaf, values))
 
 
 def names_in(rule: str) -> tuple[str, ...]:
@@ -138,11 +138,11 @@ def _parsed(rule: str) -> tuple[tuple[str, ...], tuple[tuple[str, bytes], ...]]:
         if "<" not in segment and ">" not in segment:
             steps.append((_STATIC, segment.encode()))
             continue
-        found = _NAME.fullmatch(segment)
-        if found is None or (found["rest"] and at < len(segments)):
+        variable = _NAME.fullmatch(segment)
+        if variable is None or (variable["rest"] and at < len(segments)):
             raise ValueError(f"the tree cannot find {rule}")
-        names.append(found["name"])
-        steps.append((_REST if found["rest"] else _VARIABLE, b""))
+        names.append(variable["name"])
+        steps.append((_REST if variable["rest"] else _VARIABLE, b""))
     if not rule.startswith("/") or (not segments[-1] and rule != "/"):
         raise ValueError(f"the tree cannot find {rule}: begin with a slash and end without one")
     return tuple(names), tuple(steps)

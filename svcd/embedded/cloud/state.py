@@ -190,9 +190,9 @@ class Table(Generic[R]):
     def having(self, name: str, value: Hashable) -> list[R]:
         """The records with this key, in the order in which they got it."""
         members = self._by_key.get((name, value), {})
-        found = list(members.values()) if isinstance(members, dict) else [members]
-        self.rows_read += len(found)
-        return found
+        records = list(members.values()) if isinstance(members, dict) else [members]
+        self.rows_read += len(records)
+        return records
 
     def count(self, name: str, value: Hashable) -> int:
         """The number of records with this key."""
