@@ -41,6 +41,21 @@ def manager(*rows: dict[str, Any]) -> bytes:
     return json.dumps({"nodes": {"node": rows} if rows else None}).encode()
 
 
+class TestIdentity(SynchronousTestCase):
+    def test_a_daemon_without_the_option_is_a_stranger_and_one_that_begins_is_waited_for(
+        self,
+    ) -> None:
+        """The 404 of a daemon without the option names it; the one of a daemon that begins not."""
+        shows, told = probes.Shows("HDFS", "svcd.cluster"), "HDFS answers with status {}"
+        for status, body, text in (
+            (200, b"", ""),
+            (404, b"Property svcd.cluster not found", ""),
+            (404, b"Not Found", told.format(404)),
+            (503, b"svcd.cluster", told.format(503)),
+        ):
+            self.assertEqual(shows(status, body), text)
+
+
 class TestNameNode(SynchronousTestCase):
     def test_one_data_node_suffices_for_the_first_file(self) -> None:
         """It must be in service and one of the cluster's."""
