@@ -321,6 +321,16 @@ class StallTests(SynchronousTestCase):
         row = running(waiting=waiting(Code.NO_WORKERS))
         self.assertEqual(stalls.consider(stalls.Memory(), [row], NOW_S)[1], [row])
 
+    def test_troubles_are_counted_until_a_round_without(self) -> None:
+        for metrics, troubles in (
+            (stalls.ClusterMetrics(error="refused"), 3),
+            (stalls.ClusterMetrics(active=0), 3),
+            (stalls.ClusterMetrics(active=1), 0),
+            (stalls.ClusterMetrics(), 0),
+        ):
+            after = stalls.answered(stalls.Memory(troubles=2), metrics)
+            self.assertEqual(after.troubles, troubles, metrics)
+
     def test_others_are_not_asked_about(self) -> None:
         for row in (
             running(cancel_requested=True),
