@@ -9,12 +9,18 @@ that nothing is left. The exit code is 1 when any of it was not so.
 
 from __future__ import annotations
 
+import argparse
+import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from attrs import frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.task import react
 
-from tests.kills.outage import CANCELLED_S, Outage, drive, main
+from tests.kills.outage import CANCELLED_S, Outage
+from tests.support.live import seconds
 
 GIVES_UP_S = 120.0
 LONG_S = 600.0
@@ -105,18 +111,43 @@ async def happens(outage: Outage, name: str, part: Part) -> None:
     await outage.deleted()
 
 
-async def parts(names: Sequence[str], state: Path, image: Path) -> None:
-    """One after the other, each with a daemon of its own."""
-
-    async def one(name: str) -> None:
+async def drive(names: Sequence[str], state: Path, image: Path) -> None:
+    """One after the other; SystemExit tells those that were wrong."""
+    wrong = []
+    for name in names:
+        print(f"\n==== {name}", flush=True)
+        began = seconds()
         outage = Outage(state / name, image, GIVES_UP_S)
         try:
             await happens(outage, name, PARTS[name])
+            print(f"==== {name}: as it must be, in {seconds() - began:.0f} s", flush=True)
+        except AssertionError as error:
+            wrong.append(name)
+            print(f"==== {name}: WRONG: {error}", flush=True)
         finally:
             await outage.end()
+    if wrong:
+        raise SystemExit(f"wrong: {', '.join(wrong)}")
 
-    await drive(names, one)
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.kills.dead", description=__doc__)
+    parser.add_argument(
+        "parts", nargs="*", default=list(PARTS), metavar="PART", help=", ".join(PARTS)
+    )
+    parser.add_argument("--image", type=Path, default=Path("/opt/svcd/vanilla"))
+    given = parser.parse_args(arguments)
+    unknown = sorted(set(given.parts) - set(PARTS))
+    if unknown:
+        parser.error(f"no such part: {', '.join(unknown)}")
+    with tempfile.TemporaryDirectory(prefix="svcd-dead-") as state:
+        work = drive
+        react(
+            lambda _reactor: Deferred.fromCoroutine(
+                work(given.parts, Path(state), given.image.absolute())
+            )
+        )
 
 
 if __name__ == "__main__":
-    main("dead", tuple(PARTS), parts)
+    main(sys.argv[1:])

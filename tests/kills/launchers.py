@@ -1,28 +1,38 @@
 """`python -m tests.kills.launchers`: kill -9 of the launcher of a job of real Hadoop.
 
-The launcher's JVM dies while it starts, when it has just submitted its child, while that runs, and
-after it has ended. Each time at most one child may run, and the execution ends `SUCCEEDED` with its
-whole result, or with `LAUNCHER_LOST` and nothing of it left in YARN or on a machine. In the case
-`master` the JVM dies that runs the child, master and task in one: YARN starts it again, and the job
-must end `SUCCEEDED` with its whole result. The exit code is 1 when not so.
+Jobs of each type on one cluster, one after the other; the launcher's JVM dies while it starts, when
+it has just submitted its first child, while that runs, and after the last one has ended. Each time
+at most one child may run, and the execution ends `SUCCEEDED` with its whole result, or with
+`LAUNCHER_LOST` and nothing of it left in YARN or on a machine. The exit code is 1 when not so.
+
+The steps of a `SmallPig` job run within the launcher, without a child.
+
+In the cases `master` the JVM dies that runs a small job of MapReduce, master and tasks in one. YARN
+starts it again, and the job must end `SUCCEEDED` with its whole result.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import subprocess
+import sys
+import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from attrs import frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.task import react
 
 from svcd.cli.demo_files import SLEEP
-from tests.kills.outage import ENDED, Outage, Wrong, drive, main
+from svcd.runtime.tasks import sleep
+from tests.kills.outage import Outage, Wrong
 from tests.support.live import seconds
-from tests.support.processes import machine_processes, send, until
+from tests.support.processes import machine_processes, reactor, send, until
 from tests.support.yarn import works
 
 ALIVE: Final = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING"})
@@ -35,6 +45,21 @@ ENDED_S: Final = 180.0
 SWEPT_S: Final = 30.0
 LOOK_S: Final = 0.05
 
+PIG = """\
+set default_parallel 1;
+lines = LOAD '$INPUT' USING TextLoader() AS (line:chararray);
+words = FOREACH lines GENERATE FLATTEN(TOKENIZE(line)) AS word;
+same = GROUP words BY word;
+counts = FOREACH same GENERATE group AS word, COUNT(words) AS number;
+sorted = ORDER counts BY number;
+STORE sorted INTO '$OUTPUT';
+"""
+SHELL = """\
+#!/bin/sh
+echo began >> "$MARKS"
+sleep 12
+echo ended >> "$MARKS"
+"""
 JAVA = """\
 package org.svcd.kills;
 
@@ -66,8 +91,26 @@ public final class Submit {
   }
 }
 """
-SLEPT: Final = "0\tone two two"
-MOMENTS: Final = ("starting", "submitted", "running", "ended", "master")
+SPARK = """\
+import sys
+import time
+from pyspark import SparkContext
+
+def slow(line):
+    time.sleep(float(sys.argv[3]))
+    return line.split()
+
+context = SparkContext()
+counts = context.textFile(sys.argv[1], 1).flatMap(slow).map(lambda word: (word, 1))
+counts = counts.reduceByKey(lambda left, right: left + right, 1).sortByKey(numPartitions=1)
+counts.map(lambda pair: "%s\\t%d" % pair).saveAsTextFile(sys.argv[2])
+"""
+LINES = b"one two two\n"
+SLEPT = "0\tone two two"
+COUNTED = "one\t1\ntwo\t2"
+EXPECTED: Final = {
+    "Jar": SLEPT, "Java": SLEPT, "Pig": COUNTED, "SmallPig": COUNTED, "Spark": COUNTED
+}  # fmt: skip
 
 
 @frozen(kw_only=True)
@@ -82,7 +125,7 @@ class Seen:
 
 
 class Launchers(Outage):
-    """An Active cluster, and jobs whose launchers die."""
+    """An Active cluster, and a job of each type."""
 
     def __init__(self, state: Path, image: Path, quiet: bool = False) -> None:
         super().__init__(state, image, 120.0, quiet)
@@ -91,35 +134,64 @@ class Launchers(Outage):
         self._known: frozenset[str] = frozenset()
 
     async def begin(self) -> None:
-        """As of an outage."""
+        """As of an outage, and jobs of the other types."""
         await super().begin()
         links = (await self.tenant.cluster(self.cluster_id))["info"]["YARN"]
         self._apps = f"{links['Web UI']}/ws/v1/cluster/apps"
 
-    async def launch(self, task_s: float) -> str:
-        """An execution of a new Java job whose main class submits one child."""
+    async def job(self, kind: str) -> str:
+        """A new job's id."""
+        name = f"launcher-{kind.lower()}-{self._jobs}"
+        match kind:
+            case "Jar":
+                return self._job
+            case "Pig" | "SmallPig":
+                return await self.tenant.new_pig_job(name, PIG.encode())
+            case "Spark":
+                return await self.tenant.new_job(name, kind, {f"{name}.py": SPARK.encode()})
+            case "Java":
+                examples = (self._image / "examples" / "svcd-examples.jar").read_bytes()
+                libs = {f"{name}.jar": self._compiled(), f"{name}-examples.jar": examples}
+                return await self.tenant.new_job(name, "Java", libs=libs)
+            case _:
+                return await self.tenant.new_job(
+                    name, "Shell", mains={f"{name}.sh": SHELL.encode()}
+                )
+
+    async def launch(self, kind: str, task_s: float) -> str:
+        """An execution of a new job."""
         self._known = frozenset(await self._ids())
         self._most = 0
+        job = await self.job(kind)
         self._jobs += 1
-        name = f"launcher-{self._jobs}"
-        examples = (self._image / "examples" / "svcd-examples.jar").read_bytes()
-        libs = {f"{name}.jar": self._compiled(), f"{name}-examples.jar": examples}
-        job = await self.tenant.new_job(name, "Java", libs=libs)
+        out = f"objstore://{BOX}/out/{self._jobs}"
         target = await self.tenant.new_source(f"out-{self._jobs}", BOX, f"out/{self._jobs}")
-        configs = {
-            **SLEEP,
-            "svcd.examples.sleep.ms": str(int(task_s * 1000)),
-            "edp.java.main_class": "org.svcd.kills.Submit",
-        }
-        args = [f"objstore://{BOX}/in", f"objstore://{BOX}/out/{self._jobs}"]
+        configs: dict[str, str] = {}
+        args: list[str] = []
+        params: dict[str, str] = {}
+        if kind in ("Jar", "Java"):
+            configs = {**SLEEP, "svcd.examples.sleep.ms": str(int(task_s * 1000))}
+        if kind == "Pig":
+            configs["pig.auto.local.enabled"] = "false"
+        if kind == "Java":
+            configs["edp.java.main_class"] = "org.svcd.kills.Submit"
+            args = [f"objstore://{BOX}/in", out]
+        if kind == "Spark":
+            args = [str(task_s)]
+        if kind == "Shell":
+            params = {"MARKS": str(self.marks())}
         body = {
             "cluster_id": self.cluster_id,
             "input_id": self._source,
             "output_id": target,
-            "job_configs": {"configs": configs, "args": args, "params": {}},
+            "job_configs": {"configs": configs, "args": args, "params": params},
         }
         made = await self.tenant.done("POST", f"/jobs/{job}/execute", body)
         return str(made["job_execution"]["id"])
+
+    def marks(self) -> Path:
+        """What the newest Shell job writes down."""
+        return self._state / f"marks-{self._jobs}"
 
     # ---- what YARN and the machines say ----------------------------------------------------------
 
@@ -164,22 +236,33 @@ class Launchers(Outage):
 
     # ---- one case --------------------------------------------------------------------------------
 
-    async def happens(self, moment: str) -> str:
+    async def happens(self, kind: str, moment: str) -> str:
         """How the execution ended: a word for it. Raises Wrong."""
-        long = moment in ("submitted", "running")
-        execution = await self.launch(LONG_TASK_S if long else TASK_S)
+        long = kind in ("Java", "Spark") and moment in ("submitted", "running")
+        execution = await self.launch(kind, LONG_TASK_S if long else TASK_S)
 
         async def jvm() -> bool:
             await self.seen()
             return bool(self.pids())
 
         await until(jvm, "the JVM of the launcher", LAUNCHED_S, LOOK_S)
-        if moment == "submitted":
+        if kind == "SmallPig" and moment == "running":
+            await until(self._steps, "a step within the launcher", LAUNCHED_S, 0.01)
+        elif kind == "SmallPig" and moment == "ended":
+            await until(self._listed, "a file of the result", LAUNCHED_S, 0.01)
+        elif moment == "submitted":
             await self.when("a child", lambda seen: bool(seen.children))
-        elif moment in ("running", "master"):
+        elif moment == "master" or (moment == "running" and kind != "Shell"):
             await self.when("a child's task", lambda s: any(map(works, s.children.values())))
+        elif moment == "running":
+            await until(_exists(self.marks()), "the script", LAUNCHED_S, LOOK_S)
+        elif moment == "ended" and kind == "Shell":
+            await until(_says(self.marks(), "ended"), "the script's end", LAUNCHED_S, 0.01)
         elif moment == "ended":
-            await self.when("the child's end", lambda s: bool(s.children) and not s.running())
+            least = 3 if kind == "Pig" else 1  # ORDER takes a sample first
+            await self.when(
+                "the last child's end", lambda s: len(s.children) >= least and not s.running()
+            )
         at = seconds()
         died = await self.kill("MRAppMaster" if moment == "master" else "LauncherAM")
         info = await self._watched(execution)
@@ -187,15 +270,23 @@ class Launchers(Outage):
         seen = await self.seen()
         failure = (info.get("failure") or {}).get("code", "")
         told = (
-            f"{moment}: {'killed' if died else 'it had gone'}, {info['status']}"
+            f"{kind} {moment}: {'killed' if died else 'it had gone'}, {info['status']}"
             f" {failure} after {took:.1f} s; {len(seen.children)} children, {self._most} at once:"
             f" {[(a['state'], a['finalStatus']) for a in seen.children.values()]}"
         )
         self.say(told)
         if moment == "master" and (not died or info["status"] != "SUCCEEDED"):
             raise Wrong(f"the master's second attempt must succeed: {info.get('failure')}")
-        await self._check(info, seen, died)
+        await self._check(kind, info, seen, died)
         return told
+
+    async def _steps(self) -> bool:
+        """Whether a launcher has files of a step of Pig in its container."""
+        return any(Path(f"/proc/{pid}/cwd/steps").exists() for pid in self.pids())
+
+    async def _listed(self) -> bool:
+        """Whether a step has written a file of the result."""
+        return bool((await self._output()).strip())
 
     async def _watched(self, execution: str) -> Mapping[str, Any]:
         """After its end; all children are counted until then."""
@@ -203,28 +294,43 @@ class Launchers(Outage):
         async def over() -> Any:
             await self.seen()
             info = await self.info(execution)
-            return info if info["status"] in ENDED else None
+            return info if info["status"] in ("SUCCEEDED", "KILLED", "FAILED") else None
 
         info: Mapping[str, Any] = await until(over, "the end of the execution", ENDED_S, 0.2)
         return info
 
-    async def _check(self, info: Mapping[str, Any], seen: Seen, died: bool) -> None:
+    async def _check(self, kind: str, info: Mapping[str, Any], seen: Seen, died: bool) -> None:
         if seen.running():
             raise Wrong(f"{seen.running()} run after the end of the execution")
+        if kind == "SmallPig" and seen.children:
+            raise Wrong(f"small steps have run outside the launcher: {sorted(seen.children)}")
         if self._most > 1:
             raise Wrong(f"{self._most} children at the same time")
         if info["status"] == "SUCCEEDED":
-            found = (await self._output()).strip()
-            if found != SLEPT:
-                raise Wrong(f"the result is {found!r}, expected {SLEPT!r}")
+            await self._whole(kind)
         elif not died or (info.get("failure") or {}).get("code") != "LAUNCHER_LOST":
             raise Wrong(f"{info['status']}: {info.get('failure')}")
+        if kind == "Shell" and self.marks().exists():
+            lines = self.marks().read_text().split()
+            if lines.count("began") > 1:
+                raise Wrong(f"the script has run more than once: {lines}")
 
         async def swept() -> bool:
-            pids = machine_processes(self._daemon.state)
-            return not any(b"CONTAINER_ID=" in _environ(p) and _mine(p, seen) for p in pids)
+            return not any(b"CONTAINER_ID=" in _environ(p) and _mine(p, seen) for p in self._pids())
 
         await until(swept, "the end of all containers of the execution", SWEPT_S, 0.5)
+
+    def _pids(self) -> Sequence[int]:
+        return machine_processes(self._daemon.state)
+
+    async def _whole(self, kind: str) -> None:
+        """The result is whole, each line once."""
+        if kind == "Shell":
+            wanted, found = "began\nended", self.marks().read_text().strip()
+        else:
+            wanted, found = EXPECTED[kind], (await self._output()).strip()
+        if found != wanted:
+            raise Wrong(f"the result is {found!r}, expected {wanted!r}")
 
     async def _output(self) -> str:
         base = f"{self.tenant.cloud['object_store']}/{BOX}"
@@ -251,6 +357,20 @@ class Launchers(Outage):
         return jar.read_bytes()
 
 
+def _exists(path: Path) -> Callable[[], Any]:
+    async def look() -> bool:
+        return path.exists()
+
+    return look
+
+
+def _says(path: Path, word: str) -> Callable[[], Any]:
+    async def look() -> bool:
+        return path.exists() and word in path.read_text()
+
+    return look
+
+
 def _words(pid: int) -> Sequence[str]:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
@@ -272,16 +392,56 @@ def _mine(pid: int, seen: Seen) -> bool:
     return any(f"_{number}_".encode() in environ for number in numbers)
 
 
-async def moments(chosen: Sequence[str], state: Path, image: Path) -> None:
-    """One after the other on one cluster."""
+MOMENTS: Final = {
+    "Jar": ("starting", "submitted", "running", "ended", "master"),
+    "Pig": ("starting", "submitted", "running", "ended", "master"),
+    "SmallPig": ("starting", "running", "ended"),
+    "Java": ("starting", "submitted", "running", "ended", "master"),
+    "Shell": ("starting", "running", "ended"),
+    "Spark": ("starting", "submitted", "running", "ended"),
+}
+
+
+async def drive(cases: Sequence[tuple[str, str]], state: Path, image: Path) -> None:
+    """One after the other on one cluster; SystemExit tells those that were wrong."""
+    wrong: list[str] = []
     launchers = Launchers(state, image)
     try:
         await launchers.begin()
-        await drive(chosen, launchers.happens)
-        await launchers.deleted()
+        for kind, moment in cases:
+            print(f"==== {kind} {moment}", flush=True)
+            try:
+                await launchers.happens(kind, moment)
+            except AssertionError as error:
+                wrong.append(f"{kind} {moment}")
+                print(f"==== {kind} {moment}: WRONG: {error}", flush=True)
+                await sleep(reactor, 20.0)
+        if not wrong:
+            await launchers.deleted()
     finally:
         await launchers.end()
+    if wrong:
+        raise SystemExit(f"wrong: {', '.join(wrong)}")
+
+
+def main(arguments: Sequence[str]) -> None:
+    known = [f"{kind}-{moment}" for kind, moments in MOMENTS.items() for moment in moments]
+    parser = argparse.ArgumentParser(prog="python -m tests.kills.launchers", description=__doc__)
+    parser.add_argument("cases", nargs="*", default=known, metavar="CASE", help=", ".join(known))
+    parser.add_argument("--image", type=Path, default=Path("/opt/svcd/vanilla"))
+    given = parser.parse_args(arguments)
+    unknown = sorted(set(given.cases) - set(known))
+    if unknown:
+        parser.error(f"no such case: {', '.join(unknown)}")
+    cases = [(kind, moment) for kind, _, moment in (case.partition("-") for case in given.cases)]
+    with tempfile.TemporaryDirectory(prefix="svcd-launchers-") as state:
+        work = drive
+        react(
+            lambda _reactor: Deferred.fromCoroutine(
+                work(cases, Path(state), given.image.absolute())
+            )
+        )
 
 
 if __name__ == "__main__":
-    main("launchers", MOMENTS, moments)
+    main(sys.argv[1:])

@@ -6,22 +6,16 @@ end nothing may be left.
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import subprocess
-import tempfile
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
-
-from twisted.internet.defer import Deferred
-from twisted.internet.task import react
 
 from svcd.cli.demo_files import SLEEP
 from svcd.embedded.process_marks import root_of
 from svcd.runtime.tasks import sleep
-from tests.kills.things import Wrong
 from tests.support.disks import fill
 from tests.support.live import Tenant, machine_folders, seconds
 from tests.support.processes import Daemon, machine_processes, reactor, run, send, until
@@ -33,6 +27,10 @@ CANCELLED_S = 60.0
 GONE_S = 180.0
 DISK_MIB = 3000
 ENDED = ("SUCCEEDED", "KILLED", "FAILED")
+
+
+class Wrong(AssertionError):
+    """Something is not as it must be."""
 
 
 class Outage:
@@ -232,43 +230,3 @@ class Outage:
             if at_ >= 0:
                 said = self._daemon.said[max(0, at_ - 500) : at_ + 1500]
                 raise Wrong(f"the daemon said: {said}")
-
-
-# ---- programs of several cases -------------------------------------------------------------------
-
-
-async def drive(cases: Sequence[str], happens: Callable[[str], Awaitable[object]]) -> None:
-    """One after the other; SystemExit tells those that were wrong."""
-    wrong = []
-    for case in cases:
-        print(f"\n==== {case}", flush=True)
-        began = seconds()
-        try:
-            await happens(case)
-            print(f"==== {case}: as it must be, in {seconds() - began:.0f} s", flush=True)
-        except AssertionError as error:
-            wrong.append(case)
-            print(f"==== {case}: WRONG: {error}", flush=True)
-    if wrong:
-        raise SystemExit(f"wrong: {', '.join(wrong)}")
-
-
-def main(
-    program: str,
-    known: Sequence[str],
-    work: Callable[[Sequence[str], Path, Path], Awaitable[None]],
-) -> None:
-    """The command line of a program; `work` gets the chosen cases, a folder and the image."""
-    parser = argparse.ArgumentParser(prog=f"python -m tests.kills.{program}")
-    parser.add_argument("cases", nargs="*", default=known, metavar="CASE", help=", ".join(known))
-    parser.add_argument("--image", type=Path, default=Path("/opt/svcd/vanilla"))
-    given = parser.parse_args()
-    unknown = sorted(set(given.cases) - set(known))
-    if unknown:
-        parser.error(f"no such case: {', '.join(unknown)}")
-
-    async def begin(state: str) -> None:
-        await work(given.cases, Path(state), given.image.absolute())
-
-    with tempfile.TemporaryDirectory(prefix=f"svcd-{program}-") as state:
-        react(lambda _reactor: Deferred.fromCoroutine(begin(state)))

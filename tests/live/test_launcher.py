@@ -1,7 +1,7 @@
 """The launcher of a job on real Hadoop is killed while its child runs: never two, and nothing left.
 
 Needs the software tree of the vanilla distribution, as tests/live/test_main_job. About a minute on
-two cores; the other moments are `python -m tests.kills.launchers`.
+two cores; the other moments and types of jobs are `python -m tests.kills.launchers`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class LauncherTests(TestCase):
         launchers = Launchers(Path(self.mktemp()).absolute(), prefix, quiet=True)
         self.addCleanup(lambda: Deferred.fromCoroutine(launchers.end()))
         await launchers.begin()
-        told = await launchers.happens("running")
+        told = await launchers.happens("Java", "running")
         self.assertIn("killed, KILLED LAUNCHER_LOST", told)
         self.assertIn("1 children, 1 at once: [('KILLED', 'KILLED')]", told)
         await launchers.deleted()
