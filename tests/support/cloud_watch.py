@@ -60,7 +60,7 @@ class WatchedCloudTestCase(FakeServiceMixin, SynchronousTestCase):
 
     def body(self, workers: int = 2, volumes: int = 0, pool: str = "", **more: Any) -> Any:
         body = cluster_body(self.svcd, more.pop("name", "mine"), workers, **more)
-        worker = body["node_groups"][1]
+        worker = body["node_groups"][-1]
         if volumes:
             worker |= {"volumes_per_node": volumes, "volumes_size": 10}
         if pool:
