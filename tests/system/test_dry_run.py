@@ -342,11 +342,11 @@ class VanillaTests(DryRunCase):
 class ExecuteTests(DryRunCase):
     def setUp(self) -> None:
         super().setUp()
-        self.id = self.api.active_cluster("c1", 1)
+        self.cluster_id = self.api.active_cluster("c1", 1)
         self.job, (self.source, self.target) = self.api.new_job(), self.api.new_sources()
         self.path = f"/jobs/{self.job}/execute"
         self.body: dict[str, Any] = {
-            "cluster_id": self.id,
+            "cluster_id": self.cluster_id,
             "input_id": self.source,
             "output_id": self.target,
             "job_configs": {
@@ -383,7 +383,7 @@ class ExecuteTests(DryRunCase):
             {
                 "job_id": self.job,
                 "job_type": "Pig",
-                "cluster_id": self.id,
+                "cluster_id": self.cluster_id,
                 "cluster": None,
                 "staged": [{"name": "count.pig", "role": "main"}],
                 "input": data(self.source, "in"),
