@@ -263,7 +263,10 @@ class IDistribution(Interface):
     def decommission(
         cluster: Cluster, machines: Sequence[Machine], leaving: Sequence[InstanceId]
     ) -> Plan:
-        """Take the machines `leaving` out of service without loss; they are deleted afterwards."""
+        """Take the machines `leaving` out of service without loss; they are deleted afterwards.
+
+        Each of them is one of `machines`, which lacks the machines whose server is gone.
+        """
 
     def check(cluster: Cluster, machines: Sequence[Machine]) -> Plan:
         """Ask the daemons of an Active cluster whether they do their work.

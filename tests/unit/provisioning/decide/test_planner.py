@@ -528,7 +528,7 @@ class ShrinkTests(PlannerTestCase):
         )
         self.assertEqual(planned.cluster.status, S.DECOMMISSIONING)
 
-    def test_lost_node_is_not_asked(self) -> None:
+    def test_shrink_does_not_ask_a_lost_node(self) -> None:
         """Machines that are gone are absent from the plan's view."""
         row = self.row(
             machine(1, "started"), *(machine(n, "started", leaving=True) for n in (2, 3))
