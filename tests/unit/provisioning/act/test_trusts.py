@@ -1,4 +1,4 @@
-"""Trusts of requests that die, or that nobody hears the end of, and the sweep that deletes them.
+"""Trusts of clusters that go, of requests that die, and the sweep that deletes the latter.
 
 Requests that fail are in tests/system/test_cloud_behaviour_tokens and _restarts.
 """
@@ -16,6 +16,25 @@ from tests.support.cloud_watch import WatchedCloudTestCase
 MAKE = {"method": "POST", "path": "/OS-TRUST/trusts$"}
 LOOK_S = 61.0
 """At least one turn of the sweep."""
+
+
+class DeletionTests(WatchedCloudTestCase):
+    settings = {"auth.mode": "keystone"}
+
+    def test_trust_that_is_called_missing_and_exists_is_deleted_before_the_cluster_goes(
+        self,
+    ) -> None:
+        """A 404 alone does not prove that a trust is gone."""
+        cluster_id = self.create()
+        self.active(cluster_id)
+        lies = self.fault("identity", method="DELETE", path="/OS-TRUST/trusts/", status=404)
+        self.api.delete(f"/clusters/{cluster_id}")
+        self.svcd.advance(120)
+        self.assertGreater(lies.hits(), 1)
+        self.assertEqual(self.api.cluster(cluster_id)["status"], "Deleting")
+        lies.remove()
+        self.gone(cluster_id)
+        self.assertEqual(len(self.state.trusts.values()), 0)
 
 
 class SweepTests(WatchedCloudTestCase):
