@@ -465,6 +465,7 @@ class ImageTests(ConsoleCase):
         self.assertEqual(row.get_by_text("lacks").count(), 0)
         self.assertEqual(page.locator("main b").count(), 0)
         page.get_by_role("button", name="Change plain").click()
+        page.wait_for_function("document.activeElement.value === 'hadoop'")  # the focus comes last
         page.get_by_label("Tags").fill("3.5.0")
         self.assertIn(
             f"&& svcd image untag {self.svcd.image_id} vanilla",

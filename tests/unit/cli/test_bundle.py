@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, fields
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.bundle import BY_NAME, Item, There, exported, whole
+from svcd.cli.bundle import GROUPS as OF_GROUPS
 from svcd.cli.bundle_file import parse
 from svcd.cli.bundle_plan import Change, Step, plan
 from svcd.cli.exits import CommandError
 from svcd.cli.job_files import Unusable
+from svcd.model import requests
 
 WORKER = b"""
 node_group_templates:
@@ -55,6 +57,28 @@ ALL = There(
 def read(text: bytes = WORKER, **environment: str) -> list[Item]:
     given = environment or {"IN_PASSWORD": "geheim"}
     return list(parse(text, "b.yaml", "/folder", given))
+
+
+class FieldsTests(SynchronousTestCase):
+    def test_a_bundle_has_each_field_of_a_request_or_its_absence_is_meant(self) -> None:
+        """By the API's names; a file or text in place of a URL is the bundle's own."""
+        names = {
+            "cluster_template": "cluster_template_id",
+            "image": "default_image_id",
+            "node_group_template": "node_group_template_id",
+        }
+        by_request = {
+            requests.NewNodeGroupTemplate: BY_NAME["node_group_templates"].fields,
+            requests.NewNodeGroup: OF_GROUPS,
+            requests.NewClusterTemplate: BY_NAME["cluster_templates"].fields,
+            requests.NewCluster: (*BY_NAME["clusters"].fields, "is_transient"),  # it would end
+            requests.NewDataSource: BY_NAME["data_sources"].fields,
+            requests.NewJobBinary: BY_NAME["job_binaries"].fields,
+            requests.NewJob: BY_NAME["jobs"].fields,
+        }
+        for request, known in by_request.items():
+            given = {field.name for field in fields(request)}
+            self.assertEqual({names.get(n, n) for n in known} - {"file", "content"}, given, request)
 
 
 class ExportTests(SynchronousTestCase):
