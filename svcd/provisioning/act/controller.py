@@ -67,11 +67,13 @@ class _State:
     """The memory of one cluster while the controller drives it; a restart may lose it.
 
     alien: another daemon, or a former process, may have driven it since this one read its row.
+    taken_at: when this process took it over from such a one (clock seconds); None: it did not.
     sight: the time of the last read of the cloud's lists (clock seconds), and their content.
     """
 
     interrupt: Interrupt = field(factory=Interrupt)
     alien: bool = False
+    taken_at: float | None = None
     memory: Memory | None = None
     sight: tuple[float, Observed] | None = None
     crash: _Crash | None = None
@@ -79,7 +81,7 @@ class _State:
     def memory_of(self, cluster: Cluster, now: float) -> Memory:
         """The memory for the row's generation. A newer generation begins with an empty one."""
         if self.memory is None or self.memory.generation != cluster.generation:
-            self.memory = Memory(generation=cluster.generation, since=now)
+            self.memory = Memory(generation=cluster.generation, since=now, taken_at=self.taken_at)
             self.sight = None
         return self.memory
 
@@ -129,7 +131,7 @@ class Controller:
         clusters = await self._unsettled() if self._lease.held else {}
         spread = min(_JITTER_S, 0.01 * len(clusters))
         for cluster_id in clusters:
-            self._state(cluster_id).alien = True
+            self._take_over(cluster_id)
             self._tasks.wake(cluster_id, self._rng.random() * spread)
         self._rescan.start(now=False)
 
@@ -166,6 +168,12 @@ class Controller:
         """The number of clusters with a running task."""
         return len(self._tasks.active())
 
+    def _take_over(self, cluster_id: ClusterId) -> None:
+        """Note that another daemon, or a former process, may have driven the cluster until now."""
+        state = self._state(cluster_id)
+        state.alien = True
+        state.taken_at = self._clock.seconds()
+
     async def _scan(self) -> None:
         """Wake rows without a task, and tasks of an older request, because a wake can be lost."""
         clusters = await self._unsettled()
@@ -174,7 +182,7 @@ class Controller:
             state = self._states.get(cluster_id)
             if cluster_id not in busy:
                 if state is None:
-                    self._state(cluster_id).alien = True
+                    self._take_over(cluster_id)
                 self._tasks.wake(cluster_id)
             elif (
                 state is not None

@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from svcd.model import ownership_tags
 from svcd.model.cloud import FloatingIp, Server, VolumeState
 from svcd.model.cluster import Cluster, Desired, Instance, NodeGroup
 from svcd.model.ids import InstanceId, seconds_of
 from svcd.provisioning.decide.lifecycle import SPAWNED, has_reached
-from svcd.provisioning.decide.observed import Observed, is_fresh, seen_at
+from svcd.provisioning.decide.observed import CALL_S, VISIBLE_S, Observed, is_fresh, seen_at
 from svcd.provisioning.decide.steps import (
     AnyStep,
     DeleteFloatingIp,
@@ -195,9 +195,13 @@ def tear_down(cluster: Cluster, observed: Observed, memory: Memory, now: float) 
     wanted = groups_of(cluster)
     torn = removal(cluster.instances(), observed, memory, now, whole=True, wanted=wanted)
     groups = DeleteGroups(name=ownership_tags.group_name(cluster.id))
+    late = _group_may_appear(cluster, memory, now)
+    if late:
+        text = f"a group named {groups.name} may still appear"
+        torn = evolve(torn, waiting=(*torn.waiting, text), unseen=True)
     grouped = not memory.of(groups.key).done
     left = (*torn.left, *((f"groups named {groups.name}",) if grouped else ()))
-    empty = (groups,) if grouped and not torn.inhabited else ()
+    empty = (groups,) if grouped and not torn.inhabited and not late else ()
     steps = (*torn.steps, *empty)
     new = [s for s in steps if not memory.of(s.key).done and not memory.of(s.key).failures]
     if forced and over and (torn.left or grouped) and not new and not torn.unseen:
@@ -211,6 +215,17 @@ def tear_down(cluster: Cluster, observed: Observed, memory: Memory, now: float) 
     if cluster.trust_id is not None and not memory.of(DeleteTrust.identity).done:
         return _last(cluster.trust_id, forced and over)
     return Torn(steps=(DropRow(),), left=("the record",))
+
+
+def _group_may_appear(cluster: Cluster, memory: Memory, now: float) -> bool:
+    """Whether a former process may have asked for a group that the row does not have.
+
+    No row says that a group was asked for, as `requested_at` says it of a server.
+    """
+    if memory.taken_at is None or not 0 <= now - memory.taken_at < CALL_S + VISIBLE_S:
+        return False
+    lacks_server_group = bool(cluster.anti_affinity) and cluster.server_group_id is None
+    return cluster.security_group_id is None or lacks_server_group
 
 
 def _last(trust_id: str, by_force: bool) -> Torn:

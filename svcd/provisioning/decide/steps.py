@@ -344,12 +344,15 @@ class Memory:
     """The memory of one cluster, since the controller began with its present generation.
 
     A restart may lose it: the controller repeats steps, and counts begin again. since: epoch
-    seconds of the beginning. idle: passes in a row that only waited. last: the step that ended
-    last; the next steps have waited for it.
+    seconds of the beginning. taken_at: epoch seconds at which this process took the cluster over
+    from another one, whose last calls may still take effect; None: it has driven it alone. idle:
+    passes in a row that only waited. last: the step that ended last; the next steps have waited
+    for it.
     """
 
     generation: int = 0
     since: float = 0.0
+    taken_at: float | None = None
     tried: Mapping[str, Tried] = field(factory=dict)
     idle: int = 0
     last: StepName | None = None

@@ -11,7 +11,7 @@ from svcd.model.cloud import VolumeState
 from svcd.model.cluster import Cluster
 from svcd.model.ids import timestamp
 from svcd.provisioning.decide import lifecycle
-from svcd.provisioning.decide.observed import VISIBLE_S, Observed
+from svcd.provisioning.decide.observed import CALL_S, VISIBLE_S, Observed
 from svcd.provisioning.decide.removal import (
     FORCE_S,
     access_being_given_up,
@@ -61,6 +61,25 @@ class RemovalTests(SynchronousTestCase):
         late = NOW + VISIBLE_S
         keys, _ = self.keys(deleting(), Observed(volumes=(STUCK,)), {}, late)
         self.assertEqual(keys, ["delete-volume:v1", "delete-groups"])
+
+    def test_group_of_a_former_process_may_still_appear(self) -> None:
+        """Its call may take effect after the end of the process, and no row says that it was made.
+
+        A deletion waits for that, also a forced one, and asks for the end of the groups then.
+        """
+        appears = ["a group named svcd-c1 may still appear"]
+        for force, fields, now, expected in (
+            (False, {}, NOW + CALL_S, ([], appears)),
+            (True, {}, NOW + CALL_S + VISIBLE_S - 1, ([], appears)),
+            (True, {}, NOW + CALL_S + VISIBLE_S, (["delete-groups"], [])),
+            (False, {"security_group_id": "sg"}, NOW, (["delete-groups"], [])),
+            (False, {"security_group_id": "sg", "anti_affinity": ("d",)}, NOW, ([], appears)),
+            (False, {}, NOW - 3600, (["delete-groups"], [])),  # the clock was set back
+        ):
+            row = lifecycle.delete(cluster(**fields), force, NOW - 3600)
+            memory = Memory(tried=KILLED, taken_at=NOW)
+            torn = tear_down(row, Observed(), memory, now)
+            self.assertEqual(([s.key for s in torn.steps], list(torn.waiting)), expected)
 
     def test_trust_that_cannot_be_deleted_keeps_the_row(self) -> None:
         """However often it failed; a forced deletion names it and drops the row."""
