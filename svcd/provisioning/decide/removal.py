@@ -220,9 +220,12 @@ def tear_down(cluster: Cluster, observed: Observed, memory: Memory, now: float) 
 def _group_may_appear(cluster: Cluster, memory: Memory, now: float) -> bool:
     """Whether a former process may have asked for a group that the row does not have.
 
-    No row says that a group was asked for, as `requested_at` says it of a server.
+    No row says that a group was asked for, as `requested_at` says it of a server. svcd asks for
+    servers when the row has all groups, so that a group of such a row is removed, not late.
     """
     if memory.taken_at is None or not 0 <= now - memory.taken_at < CALL_S + VISIBLE_S:
+        return False
+    if any(instance.requested_at is not None for instance in cluster.instances()):
         return False
     lacks_server_group = bool(cluster.anti_affinity) and cluster.server_group_id is None
     return cluster.security_group_id is None or lacks_server_group

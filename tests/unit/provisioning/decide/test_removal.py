@@ -68,6 +68,8 @@ class RemovalTests(SynchronousTestCase):
         A deletion waits for that, also a forced one, and asks for the end of the groups then.
         """
         appears = ["a group named svcd-c1 may still appear"]
+        worker = evolve(instance(1), requested_at=timestamp(NOW - 3600))
+        asked = group(count=1, instances=[worker])
         for force, fields, now, expected in (
             (False, {}, NOW + CALL_S, ([], appears)),
             (True, {}, NOW + CALL_S + VISIBLE_S - 1, ([], appears)),
@@ -75,6 +77,7 @@ class RemovalTests(SynchronousTestCase):
             (False, {"security_group_id": "sg"}, NOW, (["delete-groups"], [])),
             (False, {"security_group_id": "sg", "anti_affinity": ("d",)}, NOW, ([], appears)),
             (False, {}, NOW - 3600, (["delete-groups"], [])),  # the clock was set back
+            (False, {"node_groups": (asked,)}, NOW, (["delete-groups"], [])),  # they were there
         ):
             row = lifecycle.delete(cluster(**fields), force, NOW - 3600)
             memory = Memory(tried=KILLED, taken_at=NOW)
