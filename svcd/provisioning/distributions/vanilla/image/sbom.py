@@ -89,7 +89,7 @@ _PYTHON = "bytecode added, some modules changed, tests removed (python_library.p
 
 
 def _other(digest: str, path: str, by_file: Mapping[str, Artifact]) -> dict[str, Any]:
-    """The entry of a file that nobody released in this form: ours, adapted, or foreign."""
+    """The entry of a file that no project published in this form: ours, adapted, or foreign."""
     file = path.rpartition("/")[2]
     component: dict[str, Any] = {"type": "library", "bom-ref": f"sha256:{digest}", "name": file}
     if file in OWN_JARS:
