@@ -170,7 +170,11 @@ class OfRecord(SynchronousTestCase):
     def test_a_signal_is_explained_unless_the_cluster_sent_it(self) -> None:
         """KILL and TERM; a number in the message of a program's own exception is none."""
         for message, meaning in (
-            ("User application exited with status 137", ": signal 9 (KILL) ended it: a person"),
+            (
+                "User application exited with status 137",
+                ": signal 9 (KILL) ended it: a person sent it, or the kernel of its machine did"
+                " because the machine had no memory left",
+            ),
             ("User application exited with status 143", ": signal 15 (TERM) ended it: a person"),
             ("Container preempted by scheduler. Exit code is 143", ""),
             ("Container killed by the ApplicationMaster. Exit code is 143", ""),
