@@ -101,6 +101,7 @@ setup(
             "openapi-spec-validator>=0.7",
             "openapi-python-client>=0.24",
             "pytest>=8",
+            "httpx>=0.27",  # for FakeService.transport
             "towncrier>=24.8",
             "axe-playwright-python>=0.1.7",  # brings axe-core along
             "playwright>=1.49",  # drives the system's Chromium; its own browser is not needed

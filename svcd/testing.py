@@ -62,6 +62,10 @@ from svcd.store.sqlite import SqliteDatabase
 from svcd.store.store import SqlStore
 
 if TYPE_CHECKING:
+    import httpx
+    from requests import Session
+
+    from svcd.resources.api import ApiServices
     from svcd.store.lease.keeper import LeaseKeeper
 
 __all__ = [
@@ -78,7 +82,6 @@ T = TypeVar("T")
 
 API_URL = "http://svcd.test:8386"
 CLOUD_URL = "http://cloud.test:8387"
-ENGINES_URL = f"{CLOUD_URL}/engine"
 _ANSWER_S = 300.0
 """Virtual seconds that one result may take."""
 _REMEMBERED = 10_000
@@ -134,6 +137,7 @@ class FakeService:
     """One svcd with its cloud, engine and machines, all in memory.
 
     url, tenant, image_id, flavor_id, keypair: ready for use; the image is registered.
+    cloud_url: the URL of the cloud, which is not the daemon's.
     treq: a treq client for asynchronous code; its URLs are absolute, below `url`.
     faults: rules (FaultRule) that make cloud, engine, HDFS, SSH or store misbehave.
     settings: `section.key` -> text, as for `--set`, also for the constants that stand beside the
@@ -142,6 +146,7 @@ class FakeService:
     """
 
     url = API_URL
+    cloud_url = CLOUD_URL
     image_id = PLAIN_IMAGE_ID
     flavor_id = "2"
     keypair = DEMO_KEYPAIR
@@ -172,13 +177,13 @@ class FakeService:
             Guests(),
             self.faults,
             None,
-            CLOUD_URL,
+            self.cloud_url,
             self._new_id,
             self._rng,
             lambda: "",
         )
         self.engines = self.cloud.engines
-        memory.serve(CLOUD_URL, self.cloud.resource)
+        memory.serve(self.cloud_url, self.cloud.resource)
         self.remote = ScriptedRemote(self.clock, self.faults)
         self._database = SqliteDatabase(None)
         _empty_database().copy_to(self._database)
@@ -187,7 +192,7 @@ class FakeService:
         if (image := images.get(self.image_id)) is not None:
             images.put(evolve(image, properties={**image.properties, IMAGE_USERNAME: LOGIN}))
         self.cloud.start()
-        self._agent = _Recording(memory, self._requests)
+        self._agent = _Recording(memory, self.url, self._requests)
         # treq's own producer would read the body with the global reactor
         self.treq = treq.client.HTTPClient(self._agent, data_to_body_producer=_body)
         self._ahead_s = 0.0
@@ -227,7 +232,7 @@ class FakeService:
         identity = {"methods": ["password"], "password": {"user": user}}
         answer = self.call(
             "POST",
-            f"{CLOUD_URL}/identity/v3/auth/tokens",
+            f"{self.cloud_url}/identity/v3/auth/tokens",
             json={"auth": {"identity": identity, "scope": scope}},
         )
         if answer.status != 201:
@@ -256,17 +261,35 @@ class FakeService:
         sent.update((k.lower(), v) for k, v in (headers or {}).items())
         url = path if path.startswith("http") else self.url + path
         waits = self._daemon.services.waits if self._daemon is not None else None
+        never = waits is not None and waits.never
         if waits is not None:
             waits.never = True  # nothing could change meanwhile
         try:
             return self.result_of(Deferred.fromCoroutine(self._exchange(method, url, data, sent)))
         finally:
             if waits is not None:
-                waits.never = False
+                waits.never = never
 
     def advance(self, seconds: float) -> None:
         """Let `seconds` pass. Each timer that falls due runs at its own moment."""
         self.clock.advance(seconds)
+
+    def until(self, done: Callable[[], T], seconds: float = 3600.0) -> T:
+        """The first result of `done` that is true. Time passes from one timer to the next.
+
+        Raises RuntimeError when there is none within so many virtual seconds.
+        """
+        end = self.clock.seconds() + seconds
+        while not (result := done()):
+            step = self.clock.next_call_in()
+            left = end - self.clock.seconds()
+            if step is None or step > left:
+                self.clock.advance(left)
+                if result := done():
+                    break
+                raise RuntimeError(f"not done within {seconds:g} virtual seconds")
+            self.clock.advance(step)
+        return result
 
     def result_of(self, waiting: Deferred[T]) -> T:
         """The result of `waiting`. Time moves only as far as the result needs, at most 300 s."""
@@ -283,6 +306,18 @@ class FakeService:
             result.raiseException()
         return result
 
+    def session(self) -> Session:
+        """A session of `requests` whose requests to `url` and `cloud_url` come here."""
+        from svcd.testing_clients import session  # here: most tests need neither library
+
+        return session(self.call, (self.url, self.cloud_url))
+
+    def transport(self) -> httpx.BaseTransport:
+        """A transport for `httpx.Client(transport=…, base_url=fake.url)`."""
+        from svcd.testing_clients import transport
+
+        return transport(self.call)
+
     def set_clock(self, seconds: float) -> None:
         """Set the clock of the daemon's machine forward by `seconds`, or back when below zero.
 
@@ -298,7 +333,7 @@ class FakeService:
         refuses connections from now on, and unanswered requests fail with ConnectionLost.
         """
         self._line.cut()
-        self._memory.unserve(API_URL)
+        self._memory.unserve(self.url)
 
     def restart(self, settings: Mapping[str, str] | None = None) -> None:
         """Kill the present daemon, if there is one, and start a new one on the same rows.
@@ -319,7 +354,7 @@ class FakeService:
             await store.open(timestamp(line.seconds()))
             self._daemon = daemon = self._build(store, line)
             await daemon.start()
-            self._memory.serve(API_URL, daemon.resource)
+            self._memory.serve(self.url, daemon.resource)
 
         begun = Deferred.fromCoroutine(begin())
         if line.alive:  # or a listener has killed the daemon before its start
@@ -328,6 +363,13 @@ class FakeService:
             except BaseException:
                 line.cut()
                 raise
+
+    @property
+    def services(self) -> ApiServices:
+        """What the API of the present daemon is built of. Raises RuntimeError without a daemon."""
+        if self._daemon is None:
+            raise RuntimeError("no daemon has started")
+        return self._daemon.services
 
     def activity(self) -> Mapping[str, int]:
         """How much work the daemon has at this moment.
@@ -344,7 +386,7 @@ class FakeService:
             return
         self._closed = True
         self.result_of(Deferred.fromCoroutine(self._stop()))
-        for origin in (API_URL, CLOUD_URL):
+        for origin in (self.url, self.cloud_url):
             self._memory.unserve(origin)
 
     def __enter__(self) -> Self:
@@ -378,7 +420,9 @@ class FakeService:
             cloud=OpenStack(agent, line, cloud_settings, metrics.work.cloud_called),
             remote=line.remote(self.remote),
             probe=line.probe(
-                ScriptedProbe(self.clock, self.faults, (ENGINES_URL, HttpProbe(agent, line)))
+                ScriptedProbe(
+                    self.clock, self.faults, (f"{self.cloud_url}/engine", HttpProbe(agent, line))
+                )
             ),
             engine=OozieClient(engine_http),
             files=WebHdfsClient(engine_http),
@@ -392,7 +436,7 @@ class FakeService:
         )
         distributions = Distributions(
             settings.plugins.enabled,
-            fake_engine_url=ENGINES_URL,
+            fake_engine_url=f"{self.cloud_url}/engine",
             found=self._distributions,
         )
         return Daemon(outside, settings, distributions, cloud_settings.auth_url)
@@ -481,8 +525,9 @@ class _Faulty:
 class _Recording:
     """An agent that records the requests to the API."""
 
-    def __init__(self, agent: IAgent, requests: deque[Requested]) -> None:
+    def __init__(self, agent: IAgent, url: str, requests: deque[Requested]) -> None:
         self._agent = agent
+        self._url = url
         self._requests = requests
 
     def request(
@@ -492,7 +537,7 @@ class _Recording:
         headers: Headers | None = None,
         bodyProducer: IBodyProducer | None = None,
     ) -> Deferred[IResponse]:
-        path = uri.decode("latin-1").removeprefix(API_URL)
+        path = uri.decode("latin-1").removeprefix(self._url)
         if path.startswith("/"):
             self._requests.append(Requested(method=method.decode("latin-1"), path=path))
         return self._agent.request(method, uri, headers, bodyProducer)

@@ -52,6 +52,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
                 " belong to no cluster"),
     "machines": ("svcd.cli.machines:machines", "machines of embedded clouds that run on this"
                  " system, also without a daemon"),
+    "fake": ("svcd.cli.fake:command", "serve a fake svcd in memory, for tests in any language"),
     "demo": ("svcd.cli.demo:command", "create a cluster on this machine, run jobs on it, delete"
              " it"),
 }  # fmt: skip

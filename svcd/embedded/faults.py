@@ -47,9 +47,38 @@ class Effect(enum.StrEnum):
     LATE = "late"  # the same, also if the caller has gone (machines, probes: DELAY)
 
 
+def _place(text: str) -> str:
+    return _known(text, PLACES, "where", "places")
+
+
+def _effect(text: str) -> Effect:
+    return Effect(_known(text, list(Effect), "effect", "effects"))
+
+
+def _known(text: str, known: Sequence[str], field_name: str, plural: str) -> str:
+    if text in known:
+        return text
+    near = nearest(str(text), known)
+    hint = f"did you mean {near}? " if near else ""
+    raise ValueError(
+        f"a fault rule cannot have {field_name}={text[:80]!r}: {hint}"
+        f"known {plural} are {', '.join(known)}"
+    )
+
+
+def _expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(
+            f"a fault rule cannot have path={text[:80]!r}: it is no regular expression: {error}"
+        ) from None
+    return text
+
+
 @frozen(kw_only=True)
 class FaultRule:
-    """One rule.
+    """One rule. Raises ValueError for a place, effect or path that cannot be.
 
     where: one of PLACES.
     method: HTTP method in capitals; "" is any.
@@ -60,12 +89,12 @@ class FaultRule:
     status, body, headers: the answer of Effect.ANSWER; body also of Effect.GARBAGE.
     """
 
-    where: str
+    where: str = field(converter=_place)
     method: str = ""
-    path: str = ""
+    path: str = field(default="", converter=_expression)
     times: int | None = None
     after: int = 0
-    effect: Effect = field(default=Effect.ANSWER, converter=Effect)
+    effect: Effect = field(default=Effect.ANSWER, converter=_effect)
     status: int = 500
     body: str = ""
     headers: Mapping[str, str] = field(factory=dict)
@@ -120,16 +149,9 @@ class Faults:
     def add(self, rule: FaultRule | None = None, /, **fields: Any) -> Handle:
         """Add `rule`, or a rule made of `fields`, after the rules in force.
 
-        Raises ValueError for a place that is none of PLACES, and re.error for a bad `path`.
+        Raises ValueError as FaultRule does.
         """
         rule = rule or FaultRule(**fields)
-        if rule.where not in PLACES:
-            near = nearest(rule.where, PLACES)
-            hint = f"did you mean {near}? " if near else ""
-            raise ValueError(
-                f"a fault rule cannot have where={rule.where[:80]!r}: {hint}"
-                f"known places are {', '.join(PLACES)}"
-            )
         handle = Handle(rule, self._live)
         self._live.append(handle)
         return handle

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+from twisted.internet.interfaces import IReactorTime
 
 from svcd.model.requests import Limits
 from svcd.resources._addresses import Addresses
@@ -28,6 +31,7 @@ from svcd.resources.plugins import Plugins
 from svcd.resources.system import System, Telemetry
 from svcd.resources.watch import Watch
 from svcd.runtime.same_origin import SameOrigin
+from svcd.web.routing import HasRoutes
 
 __all__ = ["ApiServices", "ApiSite", "Needs", "Rest", "build", "policy"]
 
@@ -64,27 +68,36 @@ def policy() -> Sequence[tuple[str, str, Needs]]:
     return list(rows_of((Rest, *FAMILIES)))
 
 
-def build(services: ApiServices) -> tuple[Rest, ApiSite]:
+def build(
+    services: ApiServices, more: Iterable[HasRoutes] = (), clock: IReactorTime | None = None
+) -> tuple[Rest, ApiSite]:
     """The API as a leaf resource (for in-memory agents) and as a site (for listening).
 
     With `server.admin_listen` the metrics are not a part of it, see `build_admin`; without
-    `console.enabled` the console is not.
+    `console.enabled` the console is not. more: further resources. clock: that of the connections
+    when it is another than that of the services.
     """
     server = services.settings.server
     left_out: list[type] = [Telemetry] if server.admin_listen else []
     if not services.settings.console.enabled:
         left_out += [Console, ConsoleLogin]
-    families = [family for family in FAMILIES if family not in left_out]
-    return _built(services, families, server.listen)
+    resources: list[Any] = [family(services) for family in FAMILIES if family not in left_out]
+    return _built(services, [*resources, *more], server.listen, clock)
 
 
 def build_admin(services: ApiServices) -> ApiSite:
     """The site of `server.admin_listen`: health and metrics."""
-    return _built(services, (System, Telemetry), services.settings.server.admin_listen)[1]
+    resources = (System(services), Telemetry(services))
+    return _built(services, resources, services.settings.server.admin_listen)[1]
 
 
-def _built(services: ApiServices, families: Iterable[type], listens: str) -> tuple[Rest, ApiSite]:
-    """The resource and the site of `families`, which listens at `listens`.
+def _built(
+    services: ApiServices,
+    resources: Iterable[HasRoutes],
+    listens: str,
+    clock: IReactorTime | None = None,
+) -> tuple[Rest, ApiSite]:
+    """The resource and the site of `resources`, which listens at `listens`.
 
     Only the site has the parts that need a connection: deadlines of header and body, limits before
     the body arrives, streaming of uploads, draining.
@@ -112,11 +125,11 @@ def _built(services: ApiServices, families: Iterable[type], listens: str) -> tup
                 "login": _LOGIN_BYTES,
             },
         ),
-        [family(services) for family in families],
+        resources,
     )
     site = ApiSite(
         rest,
-        services.clock,
+        clock or services.clock,
         header_deadline_s=server.header_deadline_s,
         min_body_rate_bytes=server.min_body_rate_bytes,
         idle_timeout_s=server.idle_timeout_s,

@@ -57,6 +57,7 @@ VARIABLES: Final[Mapping[str, str]] = {
     "job_id": "id of the job",
     "job_type": "type of the job",
     "plugin_name": "name of the plugin",
+    "rule_id": "id of the fault",
     "template_id": "id of the template",
     "template_name": "name of the new template",
     "version": "version of the plugin",

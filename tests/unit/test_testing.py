@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import httpx
 from twisted.internet import reactor as global_reactor  # noqa: TID251 - must stay untouched
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionRefusedError
@@ -79,6 +80,36 @@ class ContractTests(FakeServiceMixin, SynchronousTestCase):
         dumps = [list(each._connection.iterdump()) for each in (scripts, copied)]
         self.assertEqual(*dumps)
         self.assertGreater(len(dumps[0]), 60)
+
+    def test_until_moves_time_to_the_first_true_result(self) -> None:
+        """And no further; in vain it moves it by all its seconds, and says so."""
+        service = self.fake_service()
+        fired: list[float] = []
+        begin = service.clock.seconds()
+        service.clock.callLater(7, lambda: fired.append(service.clock.seconds() - begin))
+        service.clock.callLater(9, fired.append, 9.0)
+        self.assertEqual(service.until(lambda: fired[:1]), [7.0])
+        self.assertEqual(service.clock.seconds() - begin, 7)
+        with self.assertRaisesRegex(RuntimeError, "not done within 60 virtual seconds"):
+            service.until(lambda: False, seconds=60)
+        self.assertEqual(service.clock.seconds() - begin, 67)
+
+    def test_requests_and_httpx_reach_it(self) -> None:
+        """With method, query, headers and body; their answers are those of `call`."""
+        service = self.fake_service()
+        body = {"name": "n", "type": "hdfs", "url": "hdfs:///in"}
+        sources = f"/v1.1/{service.tenant}/data-sources"
+        with service.session() as session:
+            made = session.post(service.url + sources, json=body, headers={"X-Request-Id": "one"})
+            self.assertEqual((made.status_code, made.headers["X-Request-Id"]), (202, "one"))
+            found = session.get(service.url + sources, params={"url": "hdfs:///in"}).json()
+            (row,) = found["data_sources"]
+            self.assertEqual(row["id"], made.json()["data_source"]["id"])
+            self.assertEqual(session.get(service.cloud_url + "/identity/v3").status_code, 200)
+        with httpx.Client(transport=service.transport(), base_url=service.url) as client:
+            self.assertEqual(client.get(sources, params={"url": "hdfs:///in"}).json(), found)
+            self.assertEqual(client.post(sources, json=body).status_code, 400)
+            self.assertEqual(client.get("/v1.1/demo/jobs/none").status_code, 404)
 
     def test_data_is_sent_as_it_is(self) -> None:
         """Bytes and texts alike; they come back byte by byte. 204 has no JSON."""

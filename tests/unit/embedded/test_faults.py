@@ -41,8 +41,20 @@ class FaultsTests(SynchronousTestCase):
             " are identity, compute, image, network, volume, object-store, engine, hdfs, yarn, ssh,"
             " probe, store",
         )
-        self.assertRaises(ValueError, self.faults.add, FaultRule(where=""))
+        self.assertRaises(ValueError, FaultRule, where="")
         self.assertEqual(self.faults.rules(), [])
+
+    def test_an_effect_and_a_path_that_cannot_be_are_refused(self) -> None:
+        """With the nearest effect, and with the place of the fault in the expression."""
+        with self.assertRaises(ValueError) as raised:
+            self.faults.add(where="compute", effect="timeout_befor")
+        self.assertIn(
+            "cannot have effect='timeout_befor': did you mean timeout_before? known effects are",
+            str(raised.exception),
+        )
+        with self.assertRaises(ValueError) as raised:
+            self.faults.add(where="compute", path="/servers(")
+        self.assertIn("path='/servers(': it is no regular expression", str(raised.exception))
 
     def test_a_listener_hears_every_call_and_may_answer(self) -> None:
         """Before the rules, which do not count what it took."""
