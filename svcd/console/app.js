@@ -4,6 +4,7 @@ import { useEffect, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { endToken, get, onRefusal } from "./api.js";
 import { Cluster } from "./cluster.js";
+import { Clusters } from "./clusters.js";
 import { Events } from "./events.js";
 import { Home } from "./home.js";
 import { Images } from "./images.js";
@@ -19,9 +20,9 @@ import { begin, expire, isOpen, logout, remaining, session } from "./session.js"
 import { plain } from "./text.js";
 import { close, onLeaving, open, renew, store, useStore } from "./store.js";
 
-const HOME = "clusters";
 const VIEWS = [
-  [HOME, "Home"],
+  ["", "Home"],
+  ["clusters", "Clusters"],
   ["runs", "Runs"],
   ["jobs", "Jobs"],
   ["events", "Events"],
@@ -37,9 +38,10 @@ function NotFound() {
 }
 
 function View({ route }) {
-  const [view = "clusters", id] = route.parts;
+  const [view = "", id] = route.parts;
+  if (!view) return html`<${Home} />`;
   if (view === "clusters" && id) return html`<${Cluster} key=${id} id=${id} query=${route.query} />`;
-  if (view === "clusters") return html`<${Home} query=${route.query} />`;
+  if (view === "clusters") return html`<${Clusters} query=${route.query} />`;
   if (view === "runs" && id) return html`<${Run} key=${id} id=${id} query=${route.query} />`;
   if (view === "runs") return html`<${Runs} query=${route.query} />`;
   if (view === "events") return html`<${Events} query=${route.query} />`;
@@ -115,7 +117,7 @@ function skip(event) {
 // at: the view that is shown.
 const Bar = ({ at, leave }) => html`
   <nav aria-label="Views">${VIEWS.map(([view, name]) => html`
-    <a key=${view} href=${to(view === HOME ? [] : [view])} aria-current=${at === view ? "page" : undefined}>${name}</a>`)}
+    <a key=${view} href=${to(view ? [view] : [])} aria-current=${at === view ? "page" : undefined}>${name}</a>`)}
   </nav>
   <div class="push who-where">
     <${Live} />
@@ -179,7 +181,7 @@ function App() {
     <a class="skip" href="#main" onClick=${skip}>To the content</a>
     <header class="bar-top">
       <a class="brand" href=${to([])}><img src="/console/icon.svg" alt="" width="24" height="24" />svcd</a>
-      ${ready && html`<${Bar} at=${route.parts[0] ?? HOME} leave=${leave} />`}
+      ${ready && html`<${Bar} at=${route.parts[0] ?? ""} leave=${leave} />`}
     </header>
     <main id="main" tabindex="-1">${ready
       ? html`<${Ending} again=${() => ask("soon")} /><${Notices} /><${Told} key=${place} />${shown}`

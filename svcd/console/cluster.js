@@ -183,13 +183,13 @@ export function Cluster({ id, query }) {
   }, [id, isKnown]);
   useTick(cluster && isBusy(cluster) ? 500 : 30_000);
   useTitle(cluster?.name ?? "Cluster");
-  if (!cluster) return loaded && html`<${Missing} what="cluster" list=${[]} id=${id} />`;
+  if (!cluster) return loaded && html`<${Missing} what="cluster" list=${["clusters"]} id=${id} />`;
   const wrong = isUnwell(cluster) ? cluster.status_description : (story?.ailing ?? "");
   const runs = newestFirst([...executions.values()].filter((each) => each.cluster_id === id)).slice(0, RUNS);
   const ill = named(wrong);
   const Ask = QUESTIONS[question];
   return html`
-    <${Title} list=${[]} all="Clusters" name=${cluster.name} facts=${html`<${Facts} cluster=${cluster} />`}>
+    <${Title} list=${["clusters"]} all="Clusters" name=${cluster.name} facts=${html`<${Facts} cluster=${cluster} />`}>
       <${Buttons} cluster=${cluster} ask=${ask} />
     <//>
     ${cluster.description && html`<p dir="auto">${plain(cluster.description)}</p>`}

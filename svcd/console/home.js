@@ -1,9 +1,10 @@
 // Home: what needs attention, the clusters, and the jobs that run.
 import { useEffect, useState } from "./hooks.js";
-import { drawnOnce, html } from "./html.js";
-import { newCluster, newRun } from "./commands.js";
+import { html } from "./html.js";
+import { FewClusters } from "./clusters.js";
+import { newRun } from "./commands.js";
 import { missing, quotas, readOffer } from "./offer.js";
-import { Command, Empty, Lines, Link, Name, Search, Section, State, Table, Time, useTick, useTitle } from "./parts.js";
+import { Command, Empty, Lines, Link, Name, Section, State, Table, Time, useTick, useTitle } from "./parts.js";
 import {
   created,
   hasEnded,
@@ -20,12 +21,11 @@ import {
 import { to } from "./route.js";
 import { useStore } from "./store.js";
 import { count, firstLine, plain } from "./text.js";
-import { ago, duration, moment, now } from "./time.js";
+import { duration, moment, now } from "./time.js";
 
 const RECENT_MS = 24 * 3600_000;
 const MOST = 8; // rows of the list of what needs attention
 const ROWS = 200; // rows of a table
-const FEW = 5; // clusters; with more the list can be searched
 const LONGEST = 400; // characters of a reason
 const SETTLED_MS = 2000; // without a change of the machines, then the quotas are read again
 
@@ -86,7 +86,8 @@ function Attention({ rows }) {
       ${rows.slice(0, MOST).map((each) => html`<${Card} key=${each.href ?? each.key} card=${each} />`)}
     </ul>
     ${rows.length > MOST && html`<p class="faint">
-      and ${others}: see the clusters below, and <a href=${to(["runs"], { status: "failed" })}>the runs that failed</a>.
+      and ${others}: see <a href=${to(["clusters"], { status: "unwell" })}>the clusters that need attention</a>
+      and <a href=${to(["runs"], { status: "failed" })}>the runs that failed</a>.
     </p>`}
   <//>`;
 }
@@ -130,15 +131,6 @@ const Quota = ({ known, title, faults, read }) => html`
     </div>`}
   <//>`;
 
-const ClusterRow = drawnOnce((cluster) => html`<tr key=${cluster.id}>
-  <th scope="row"><${Link} view="clusters" id=${cluster.id} name=${cluster.name} /></th>
-  <td><${State} word=${cluster.status} of=${isUnwell(cluster) && cluster.status !== "Error" ? "unwell" : undefined} /></td>
-  <td class="amount">${size(cluster)}</td>
-  <td class="wide">${plain(cluster.plugin_name)} ${plain(cluster.engine_version)}</td>
-  <td class="wide"><${Time} at=${cluster.created_at} /></td>
-</tr>`);
-const CLUSTER = { Name: "", Status: "", Machines: "amount", Plugin: "wide", Created: "wide" };
-
 // A text that changes when machines come or go.
 const machinesStamp = (clusters) => clusters.map((each) => `${each.status}${size(each)}`).join();
 
@@ -161,29 +153,6 @@ export function Progress({ run }) {
     <span class="amount">${Math.round(part * 100)} %</span>`;
 }
 
-function Clusters({ clusters, query }) {
-  const wanted = (query.q ?? "").toLowerCase();
-  const fits = ({ name, status: word }) => name.toLowerCase().includes(wanted) || word.toLowerCase() === wanted;
-  const shown = clusters.filter(fits);
-  const table = html`
-    <${Table} columns=${CLUSTER}>${shown.slice(0, ROWS).map((each) => ClusterRow(each, ago(created(each))))}<//>
-    ${!shown.length && html`<p class="faint">No cluster has this name or status.</p>`}
-    ${shown.length > ROWS && html`
-      <p class="faint">The newest ${ROWS} of ${shown.length}: type a part of the name to find others.</p>`}`;
-  const none = html`
-    <${Empty} title="No clusters yet">
-      <p><a href=${to(["launch"])}>Create one here</a> or with the command line; it appears as it is built.</p>
-      <${Command} text=${newCluster} />
-    <//>`;
-  const side = html`
-    <a class="button" href=${to(["launch"])}>New cluster</a>
-    ${clusters.length > FEW && html`
-      <${Search} class="push" text="Find by name or status" say="Find clusters" of="q" query=${query} />`}`;
-  return html`<${Section} id="clusters" title="Clusters" number=${clusters.length} side=${side}>
-    ${clusters.length ? table : none}
-  <//>`;
-}
-
 function Running({ runs, running, hasClusters }) {
   const none = html`
     <${Empty} title="No job runs">
@@ -197,7 +166,7 @@ function Running({ runs, running, hasClusters }) {
   <//>`;
 }
 
-export function Home({ query }) {
+export function Home() {
   const { cluster, job_execution: executions, job } = useStore();
   const clusters = newestFirst(cluster.values());
   const runs = newestFirst(executions.values()).map((run) => ({
@@ -216,6 +185,6 @@ export function Home({ query }) {
   return html`<h1 class="unseen">Home</h1>
     ${rows.length ? html`<${Attention} rows=${rows} />` : well}
     <${Quota} ...${offer} />
-    <${Clusters} clusters=${clusters} query=${query} />
+    <${FewClusters} clusters=${clusters} />
     <${Running} runs=${runs} running=${running} hasClusters=${clusters.length > 0} />`;
 }

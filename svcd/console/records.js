@@ -47,6 +47,14 @@ function isOlder(a, b) {
 }
 export const newestFirst = (rows) => [...rows].sort((a, b) => (isOlder(a, b) ? 1 : -1));
 
+const ID_PART = 4; // characters: fewer begin too many ids
+
+// Whether a text is a part of the name or the beginning of the id.
+export function matches(text, name, id) {
+  const wanted = text.trim().toLowerCase();
+  return name.toLowerCase().includes(wanted) || (wanted.length >= ID_PART && id.startsWith(wanted));
+}
+
 // The clusters that a filter offers.
 export function clusterChoices(clusters) {
   const newest = newestFirst(clusters.values()).slice(0, 200);

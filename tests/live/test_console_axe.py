@@ -70,6 +70,7 @@ class ViewTests(AxeCase):
         ids = self.seed()
         views = {
             "": "Needs attention",
+            "clusters": "New cluster",
             f"clusters/{ids['cluster']}": "Longest path",
             f"clusters/{ids['poor']}": "This cluster failed",
             "runs": "Newest at the right",

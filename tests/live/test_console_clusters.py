@@ -255,6 +255,48 @@ class ChoiceTests(ConsoleCase):
         )
 
 
+class ListTests(ConsoleCase):
+    @walk()
+    def test_the_few_clusters_of_home_and_all_of_them(self, page: Any) -> None:
+        """Home has those that need attention first; filters are in the address of the list."""
+        self.svcd.faults.add(FaultRule(where="compute", method="POST", path="servers", status=403))
+        self.make(name="poor")
+        self.in_reactor(lambda: self.svcd.advance(30))
+        self.in_reactor(self.svcd.faults.clear)
+        for number in range(9):
+            self.make(name=f"etl-{number}")
+        page.goto("/console/")
+        page.locator("h2", has_text="Clusters 10").wait_for()
+        names = page.locator("tbody th")
+        newest = [f"etl-{number}" for number in range(8, 1, -1)]
+        self.in_reactor(lambda: self.svcd.advance(60))
+        page.locator(".state.good").nth(6).wait_for()
+        self.assertEqual(names.all_inner_texts(), ["poor", *newest])
+        page.get_by_role("link", name="All clusters").click()
+        page.locator("h1", has_text="Clusters 10").wait_for()
+        self.assertEqual(page.title(), "Clusters · svcd")
+        here = page.get_by_role("navigation").locator("[aria-current]")
+        self.assertEqual(here.all_inner_texts(), ["Clusters"])
+        status = page.get_by_label("Status")
+        self.assertEqual(
+            status.locator("option").all_inner_texts(),
+            ["all", "needs attention", "is changing", "Active", "Error"],
+        )
+        status.select_option("needs attention")
+        page.locator("h1", has_text="Clusters 1").wait_for()
+        self.assertEqual(names.all_inner_texts(), ["poor"])
+        page.get_by_label("Find a cluster").fill("ETL")
+        page.get_by_text("No cluster fits the filters").wait_for()
+        status.select_option("Active")
+        page.locator("h1", has_text="Clusters 9").wait_for()
+        page.reload()
+        page.locator("h1", has_text="Clusters 9").wait_for()
+        page.get_by_role("link", name="etl-3").click()
+        page.locator("h1", has_text="etl-3").wait_for()
+        page.locator(".crumbs").get_by_role("link", name="Clusters").click()
+        page.locator("h1", has_text="Clusters 10").wait_for()
+
+
 class HealthTests(ConsoleCase):
     settings = {"provisioning.health_poll_s": "20", "embedded.boot_s": "30"}
 

@@ -88,6 +88,7 @@ class TextTests(ConsoleCase):
         self.poison(page)
         views = {
             "": ".table",
+            "clusters": ".table",
             f"clusters/{cluster}": ".gantt",
             "runs": ".grid",
             f"runs/{run}": ".log",
