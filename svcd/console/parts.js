@@ -81,12 +81,24 @@ export function Section({ id, title, number, side, children, ...more }) {
   </section>`;
 }
 
+// A click on a row opens what its link does; with Ctrl or Cmd, or the middle button, in a new tab. One that ends the
+// selection of a text does not, and keys have the link itself.
+function openRow(event) {
+  const link = event.target.closest("tr")?.querySelector("th a");
+  const { type, button, ctrlKey, metaKey, target } = event;
+  if (!link || target.closest("a, button") || button > 1 || !getSelection().isCollapsed) return;
+  if (type === "mousedown") {
+    if (button) event.preventDefault(); // else the middle button scrolls
+  } else if (button || ctrlKey || metaKey) window.open(link.href);
+  else link.click();
+}
+
 // A table that scrolls by itself. columns: title -> class of its cells; "unseen" for a title that is only read aloud.
 export const Table = ({ columns, children }) => html`
   <div class="table">
     <table>
       <thead><tr>${Object.entries(columns).map(Column)}</tr></thead>
-      <tbody>${children}</tbody>
+      <tbody onMouseDown=${openRow} onClick=${openRow} onAuxClick=${openRow}>${children}</tbody>
     </table>
   </div>`;
 

@@ -296,6 +296,47 @@ class ListTests(ConsoleCase):
         page.locator(".crumbs").get_by_role("link", name="Clusters").click()
         page.locator("h1", has_text="Clusters 10").wait_for()
 
+    @walk()
+    def test_a_row_opens_by_a_click_anywhere(self, page: Any) -> None:
+        """As its link does; not when its text is selected, nor for what is pressed in it."""
+        cluster, job = self.active(name="etl"), self.job("report")
+        self.active(name="other")
+        run = self.run_job(job, cluster)
+        self.in_reactor(lambda: self.svcd.advance(30))
+        place = "location.hash"
+        page.goto("/console/#/clusters")
+        plugin = page.get_by_role("row", name="etl").get_by_text("fake 0.1")
+        box = plugin.bounding_box()
+        end = page.get_by_role("row", name="other").get_by_text("fake 0.1").bounding_box()
+        across, middle = box["x"] + 2, box["y"] + 20
+        for to in ((across + 50, middle), (end["x"] + 30, end["y"] + 20)):
+            page.mouse.move(across, middle)
+            page.mouse.down()
+            page.mouse.move(*to, steps=5)
+            page.mouse.up()
+            self.assertNotEqual(page.evaluate("getSelection().toString()"), "")
+        self.assertEqual(page.evaluate(place), "#/clusters")
+        for options in ({"modifiers": ["ControlOrMeta"]}, {"button": "middle"}):
+            with page.context.expect_page() as opened:
+                plugin.click(**options)
+            opened.value.locator("h1", has_text="etl").wait_for()
+            opened.value.close()
+        plugin.click(button="right")
+        self.assertEqual(page.evaluate(place), "#/clusters")
+        plugin.click()
+        page.locator("h1", has_text="etl").wait_for()
+        page.get_by_role("row", name="master-001").click(position={"x": 4, "y": 4})
+        self.assertEqual(page.evaluate(place), f"#/clusters/{cluster}")
+        page.go_back()
+        page.locator("h1", has_text="Clusters 2").wait_for()
+        page.goto("/console/#/runs")
+        page.get_by_role("row", name="report").get_by_text("SUCCEEDED").click()
+        page.locator("h1", has_text="report").wait_for()
+        self.assertEqual(page.evaluate(place), f"#/runs/{run}")
+        page.goto("/console/#/jobs?show=binaries")
+        page.get_by_role("button", name="Delete report.pig").click()
+        page.get_by_role("dialog").wait_for()
+
 
 class HealthTests(ConsoleCase):
     settings = {"provisioning.health_poll_s": "20", "embedded.boot_s": "30"}
