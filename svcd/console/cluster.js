@@ -104,7 +104,7 @@ const Links = ({ info, cluster }) => html`<${Section} id="links" title="Links">
       <div key=${service + name}>
         <dt>${plain(service)} <span class="faint">${plain(name)}</span></dt>
         <dd>${address.startsWith("sc:")
-          ? html`<${Command} text=${tunnel(cluster, service)} />`
+          ? html`<${Command} open text=${tunnel(cluster, service)} />`
           : html`<${Outside} address=${address} />`}</dd>
       </div>`))}
   </dl>

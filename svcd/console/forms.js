@@ -136,9 +136,8 @@ export function Form({ name, title, first, fields, verb, act, done, check, comma
     ${faults[""] && html`<${Problem} title="Not done"><${Lines} text=${faults[""].join("\n")} /><//>`}
     ${Object.keys(faults).some(Boolean) && html`<p class="fault" role="alert">Not done: see the marked fields.</p>`}
     ${plan}
-    <p class="faint">The same as a command:</p>
-    <${Command} text=${command(values)} />
     <div class="buttons">
+      <${Command} text=${command(values)} />
       ${check && html`<button type="button" disabled=${busy} onClick=${send(check, setPlan)}>Check only</button>`}
       <button type="submit" class="primary" disabled=${busy}>${busy ? "Sending…" : verb}</button>
     </div>

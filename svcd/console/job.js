@@ -91,7 +91,7 @@ const UPLOAD =
 const LocalInput = ({ command }) => html`<details>
   <summary>Use a file of your computer</summary>
   <p>${UPLOAD}</p>
-  <${Command} text=${command} />
+  <${Command} open text=${command} />
 </details>`;
 
 function useHints(type) {

@@ -121,7 +121,6 @@ function NewJob({ like }) {
 const NewBinary = () => html`<section class="sheet">
   <h2>New binaries</h2>
   <${Drop} done=${() => {}} />
-  <p class="faint">The same as a command:</p>
   <${Command} text=${commands.addBinary("FILE", "FILE")} />
 </section>`;
 

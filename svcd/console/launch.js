@@ -118,7 +118,7 @@ function Planned({ body }) {
     <${Plan} method="POST" address=${address} body=${body} />
     <details>
       <summary>The request</summary>
-      <${Command} text=${createRequest(location.origin + address, body)} />
+      <${Command} open text=${createRequest(location.origin + address, body)} />
     </details>`;
 }
 

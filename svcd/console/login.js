@@ -149,7 +149,7 @@ export function Login({ done, reason }) {
     ${mode !== "password" && field("project", "Project id", { autofocus: true })}
     ${mode === "token" && html`${field("token", "Token", { type: "password" })}
       <p class="faint">Paste a token, or all that this command prints. It stays in this tab.</p>
-      <${Command} text=${ISSUE} />`}
+      <${Command} open text=${ISSUE} />`}
     <${Refusal} of=${faults[""]} />
     <div class="buttons">
       ${projects && html`<button type="button" onClick=${() => choose(null)}>Back</button>`}
@@ -186,7 +186,7 @@ export function Again({ ended, done, close, leave }) {
         </p>
         ${field(mode, label, { type: "password", autocomplete, autofocus: true })}
         <${Fault} of=${faults.project} />
-        ${mode === "token" && html`<${Command} text=${ISSUE} />`}
+        ${mode === "token" && html`<${Command} open text=${ISSUE} />`}
         <${Refusal} of=${faults[""]} />
         <div class="buttons">
           <button type="button" onClick=${leave}>Log out</button>

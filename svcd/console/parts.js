@@ -39,21 +39,27 @@ export function Outside({ address }) {
   return html`<a href=${href} target="_blank" rel="noopener noreferrer">${text}</a>`;
 }
 
-// The command that does the same as the page.
-export function Command({ text }) {
-  const [copied, set] = useState(false);
+// The command that does the same as the page, behind a button. open: in view, for the page cannot do the same.
+export function Command({ text, open }) {
+  const [said, say] = useState("");
+  const code = useRef(null);
   const copy = async () => {
-    await navigator.clipboard.writeText(text);
-    set(true);
-    setTimeout(() => set(false), 1500);
+    try {
+      await navigator.clipboard.writeText(text);
+      say("Copied");
+    } catch {
+      getSelection().selectAllChildren(code.current); // the browser refuses, or the page is not encrypted
+      say("Selected");
+    }
+    setTimeout(() => say(""), 1500);
   };
-  return html`<div class="command">
-    <code tabindex="0">${text}</code>
-    ${navigator.clipboard && html`
-      <button type="button" class="small" onClick=${copy} aria-label="Copy the command">
-        ${copied ? "Copied" : "Copy"}
-      </button>`}
+  const command = html`<div class="command">
+    <code tabindex="0" ref=${code}>${text}</code>
+    <button type="button" class="small" onClick=${copy}>${said || "Copy"}<span class="unseen"> the command</span></button>
+    <span class="unseen" role="status">${said}</span>
   </div>`;
+  if (open) return command;
+  return html`<details class="cli"><summary>CLI<span class="unseen"> command that does the same</span></summary>${command}</details>`;
 }
 
 function Column([title, side]) {
@@ -210,9 +216,8 @@ export function Question({ title, verb, danger, confirm = "", command, act, clos
             autocomplete="off" spellcheck=${false} autofocus />
         </label>`}
       ${fault && html`<${Problem} title="Not done"><${Lines} text=${fault} /><//>`}
-      <p class="faint">The same as a command:</p>
-      <${Command} text=${command} />
       <div class="buttons">
+        <${Command} text=${command} />
         <button type="button" onClick=${close}>Keep things as they are</button>
         <button type="submit" class=${danger ? "danger" : "primary"} disabled=${Boolean(asked) || busy || !ready}>
           ${busy ? "Sending…" : verb}

@@ -63,7 +63,8 @@ class ClusterTests(ConsoleCase):
         dialog.get_by_text("the quota of the project is too small").wait_for()
         dialog.get_by_label("worker").fill("2")
         dialog.get_by_text("Delete 1 machine").wait_for()
-        self.assertIn("svcd cluster scale etl worker=2", dialog.inner_text())
+        command = dialog.locator(".cli code").text_content()
+        self.assertEqual(command, "svcd cluster scale etl worker=2")
         act = dialog.get_by_role("button", name="Change the size")
         self.assertTrue(act.is_disabled())
         dialog.get_by_label("Type etl").fill("etl")
@@ -155,11 +156,10 @@ class LaunchTests(ConsoleCase):
         self.assertIn("etl-master-001, etl-worker-001, etl-worker-002", plan)
         self.assertIn("Machines\t3\t200\t197", plan)
         self.assertIn("Memory, GiB\t6\t1,600\t1,594", plan)
-        main = page.locator("main").inner_text()
-        self.assertIn(
+        self.assertEqual(
+            page.locator(".sheet > .buttons .cli code").text_content(),
             "svcd cluster create etl --plugin fake --plugin-version 0.1 --workers 2 --flavor 2"
             f" --image {self.svcd.image_id} --keypair demo --set HDFS.dfs.replication=2",
-            main,
         )
         page.get_by_text("The request", exact=True).click()
         request = page.locator("details[open] code").inner_text()
@@ -203,11 +203,11 @@ class LaunchTests(ConsoleCase):
         page.get_by_label("Description").fill(HOSTILE)
         page.get_by_label("Made of").select_option("Template small")
         page.get_by_text("Create 1 machine").wait_for()
-        command = page.locator(".sheet > .command")
-        self.assertIn(f"--template {made} ", command.inner_text())
+        command = page.locator(".sheet > .buttons .cli code")
+        self.assertIn(f"--template {made} ", command.text_content())
         page.get_by_role("textbox", name="Machines").fill("3")
         page.get_by_text("exactly 1 namenode").wait_for()
-        self.assertIn("svcd cluster create -f - <<'END'", command.inner_text())
+        self.assertIn("svcd cluster create -f - <<'END'", command.text_content())
         page.get_by_role("textbox", name="Machines").fill("1")
         page.get_by_role("button", name="Add a group").click()
         page.get_by_label("Name of the group").nth(1).fill("more")
@@ -536,7 +536,7 @@ class ImageTests(ConsoleCase):
         page.get_by_label("Tags").fill("vanilla 3.5.0")
         self.assertIn(
             f"svcd image register {self.svcd.image_id} --user '0 x' --tag vanilla --tag 3.5.0",
-            page.locator("main").inner_text(),
+            page.locator(".sheet > .buttons .cli code").first.text_content(),
         )
         page.keyboard.press("Enter")
         page.locator(".field", has_text="Login").get_by_text("a login name").wait_for()
@@ -552,7 +552,7 @@ class ImageTests(ConsoleCase):
         page.get_by_label("Tags").fill("3.5.0")
         self.assertIn(
             f"&& svcd image untag {self.svcd.image_id} vanilla",
-            page.locator("main").inner_text(),
+            page.locator(".sheet > .buttons .cli code").first.text_content(),
         )
         page.keyboard.press("Enter")
         row.get_by_text("lacks vanilla").wait_for()

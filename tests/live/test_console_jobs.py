@@ -67,7 +67,8 @@ class JobsTests(ConsoleCase):
         page.get_by_label("Type").select_option("hdfs")
         page.get_by_label("URL").fill("hdfs:///in")
         page.get_by_label("Description").fill(HOSTILE)
-        self.assertIn("svcd source add in hdfs:///in", page.locator("main").inner_text())
+        command = page.locator(".sheet > .buttons .cli code").text_content()
+        self.assertTrue(command.startswith("svcd source add in hdfs:///in --description"))
         page.get_by_role("button", name="Create the data source").dblclick()
         page.get_by_role("row", name="in hdfs hdfs:///in").wait_for()
         self.assertEqual(writes, ["POST"] * 3)
@@ -86,7 +87,9 @@ class JobsTests(ConsoleCase):
         page.get_by_text("svcd takes at most 1000 bytes").wait_for()
         page.get_by_text("Uploaded").wait_for()
         self.assertTrue(mains.get_by_label("report.pig").first.is_checked())
-        self.assertIn('"mains":["report.pig"]', page.locator("main").inner_text())
+        self.assertIn(
+            '"mains":["report.pig"]', page.locator(".sheet > .buttons .cli code").text_content()
+        )
         (binary,) = self.call("GET", "/job-binaries").json["binaries"]
         self.assertEqual(binary["file_name"], "_report.pig")
         page.get_by_role("button", name="Create the job").dblclick()
@@ -113,7 +116,7 @@ class JobsTests(ConsoleCase):
             "svcd run _report.pig --on etl --type Pig --input hdfs:///in --output"
             " hdfs:///out -c dfs.replication=1 -p DAY=1=2 -p A="
         )
-        self.assertIn(command, page.locator("main").inner_text())
+        self.assertEqual(page.locator(".sheet > .buttons .cli code").text_content(), command)
         page.get_by_role("button", name="Run the job").dblclick()
         page.locator(".facts", has_text="on etl").wait_for()
         (run,) = self.call("GET", "/job-executions").json["job_executions"]
@@ -209,10 +212,10 @@ class JobsTests(ConsoleCase):
         for name, kept in (("report.pig", 3), (other, 2), ("dropped.pig", 1)):
             page.get_by_role("button", name=f"Delete {name}").click()
             dialog.get_by_label(f"Type {name}").fill(name)
-            self.assertIn(f"svcd binary rm {name}", dialog.inner_text())
+            self.assertEqual(dialog.locator(".cli code").text_content(), f"svcd binary rm {name}")
             dialog.get_by_role("button", name="Delete the binary").click()
             if kept == 3:
-                dialog.get_by_text("report").last.wait_for()
+                dialog.get_by_role("alert").filter(has_text="report").wait_for()
                 page.keyboard.press("Escape")
             dialog.wait_for(state="hidden")
             data = self.call("GET", "/job-binary-internals").json["binaries"]
