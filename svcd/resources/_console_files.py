@@ -5,8 +5,9 @@ connections and asks for each. Compressed together they are a quarter smaller, t
 loads `all.js` and `all.css`, which the daemon makes of the files for the first browser. The single
 files are served as they are. Nothing is translated: each module becomes a function that returns its
 exports, in the order of the imports. `joined` knows the forms of import and export that the modules
-use, and refuses others. Lines lose their indentation, and lines of comment go; a template that htm
-does not read has one line.
+use, and refuses others. Lines lose their indentation, and comments go: those on a line of their
+own, and those behind the code of a line that hold no quote and no tag. A template that htm does not
+read has one line.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ _LISTED: Final = re.compile(r"\bexport\s*\{([^}]*)\};?\s*$")
 _DEFAULT: Final = re.compile(r"\bexport default ")
 _STYLE_BLANKS: Final = re.compile(r"\s*([{};,])\s*|(?<=:) ")
 _STYLE_COMMENT: Final = re.compile(r"/\*.*?\*/\n*", re.DOTALL)
+_NAMES_BLANKS: Final = re.compile(r"\s*([{},])\s*")
 _LINE_START: Final = re.compile(r"^\s*(?://.*\n)?", re.MULTILINE)
+_LINE_END: Final = re.compile(r"""(?<=[][(){},;]) //[^"'`<\n]*$""", re.MULTILINE)
 _LEFT: Final = re.compile(r"^\s*(?:import|export)\b", re.MULTILINE)
 
 
@@ -156,7 +159,7 @@ def _wrapped(name: str, text: str) -> str:
     if left is not None:
         raise ValueError(f"{name}: unknown form: {text[left.start() : left.start() + 80]!r}")
     if is_own:
-        text = _LINE_START.sub("", text)
+        text = _LINE_START.sub("", _LINE_END.sub("", text))
     if name == ENTRY:
         return f"{{\n{text}}}\n"
     end = f"return{{{','.join(exports)}}}"
@@ -166,7 +169,8 @@ def _wrapped(name: str, text: str) -> str:
 def _imported(match: re.Match[str]) -> str:
     names, source = match[1], _variable(match[2])
     if names.startswith("{"):
-        return f"const {re.sub(r' as ', ': ', names)} = {source};"
+        tight = _NAMES_BLANKS.sub(r"\1", names).replace(" as ", ":")
+        return f"const{tight}={source};"
     if names.startswith("* as "):
         return f"const {names.removeprefix('* as ')} = {source};"
     return f"const {{ default: {names} }} = {source};"

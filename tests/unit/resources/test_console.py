@@ -212,7 +212,8 @@ class JoinedTests(SynchronousTestCase):
         modules = {
             "app.js": 'import {\n  a as b,\n} from "./one.js";\n'
             'import * as two from "./two.js";\nb(two); // calls it\n'
-            'if (b) {\n  // twice\n  b("https://a // b"); // "again"\n}\n',
+            'if (b) {\n  // twice\n  b("https://a // b"); // "again"\n}\n'
+            "html`<p>so // or</p>`;\n",
             "two.js": '// says hello\nimport one from "./one.js";\nexport const c = 1;\n'
             "export async function d() {}\nexport class E {}\nfunction f() {}\n",
             "one.js": "var n=1;export default function(){}export{n as a,n as z};",
@@ -225,8 +226,8 @@ class JoinedTests(SynchronousTestCase):
             "const $two=(()=>{\nconst { default: one } = $one;\nconst c = 1;\n"
             "async function d() {}\nclass E {}\nfunction f() {}\n\n"
             "return{c,d,E}})();\n"
-            "{\nconst {\na: b,\n} = $one;\nconst two = $two;\nb(two); // calls it\n"
-            'if (b) {\nb("https://a // b"); // "again"\n}\n}\n',
+            "{\nconst{a:b,}=$one;\nconst two = $two;\nb(two);\n"
+            'if (b) {\nb("https://a // b"); // "again"\n}\nhtml`<p>so // or</p>`;\n}\n',
         )
 
     def test_what_it_does_not_know_is_refused(self) -> None:
