@@ -24,7 +24,7 @@ import {
   useTick,
   useTitle,
 } from "./parts.js";
-import { isBusy, isUnwell, jobName, named, newestFirst, outcome, size, status, stepTitle } from "./records.js";
+import { isBusy, isUnwell, jobName, named, newestFirst, outcome, size, stepTitle } from "./records.js";
 import { filter, to } from "./route.js";
 import { openEvents, useStore } from "./store.js";
 import { useStory } from "./story.js";
@@ -115,7 +115,7 @@ function Runs({ runs, jobs, cluster }) {
   return html`<${Section} id="runs" title="Newest runs" side=${all}>
     <ul class="plain">${runs.map((run) => html`
       <li key=${run.id}>
-        <${State} word=${status(run)} of=${outcome(run)} />${" "}
+        <${State} word=${outcome(run)} />${" "}
         <${Link} view="runs" id=${run.id} name=${jobName(jobs, run)} />${" "}
         <span class="faint"><${Time} at=${run.created_at} /></span>
       </li>`)}

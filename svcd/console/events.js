@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { Empty, Filter, Lines, Link, Name, Search, State, Time, useTick, useTitle } from "./parts.js";
-import { clusterChoices, jobName, outcome, status, stepTitle } from "./records.js";
+import { clusterChoices, jobName, outcome, stepTitle } from "./records.js";
 import { filter } from "./route.js";
 import { openAll, store, useStore } from "./store.js";
 import { plain } from "./text.js";
@@ -13,14 +13,14 @@ const ROWS = 500;
 const CLUSTERS = 100; // whose events are read at once; the button reads those of more
 const PAUSE_MS = 200; // between drawings of a long list
 const KINDS = [["", "everything"], ["clusters", "clusters"], ["runs", "runs"]];
-const FAILED = ["failed", "retry", "Error", "FAILED"];
+const FAILED = ["failed", "retry", "Error", "Failed", "Killed"];
 
 const derived = new WeakMap(); // a run as it was -> its events
 
 function eventsOf(run) {
   if (!derived.has(run)) {
-    const end = { of: outcome(run), ...run.info?.failure, step: "" };
-    const marks = [["accepted", run.created_at], ["started", run.start_time], [status(run), run.end_time, end]];
+    const end = { ...run.info?.failure, step: "" };
+    const marks = [["accepted", run.created_at], ["started", run.start_time], [outcome(run), run.end_time, end]];
     const begin = moment(run.created_at); // the other times have whole seconds
     const draw = ([word, at, more], number) => ({
       key: run.id + word,
@@ -49,7 +49,7 @@ export function passing({ cluster, kind, failed, q = "" }) {
   const text = q.toLowerCase();
   const found = [];
   const add = (each, id) => {
-    if ((failed && !FAILED.includes(each.of ?? each.outcome)) || (cluster && cluster !== id)) return;
+    if ((failed && !FAILED.includes(each.outcome)) || (cluster && cluster !== id)) return;
     if (text && !wordsOf(each, id).includes(text)) return;
     each.ms ??= moment(each.at) ?? 0;
     each.cluster_id ??= id;
@@ -72,11 +72,11 @@ export const EventText = ({ event }) => html`
   ${event.text && html`<${Lines} text=${event.text} />`}`;
 
 function Row({ event }) {
-  const { at, of, outcome: word, run, cluster_id: id } = event;
+  const { at, outcome: word, run, cluster_id: id } = event;
   const cluster = store.cluster.get(id)?.name;
   return html`<li>
     <span class="faint"><${Time} at=${at} /></span>
-    <${State} word=${word} of=${of} />
+    <${State} word=${word} />
     <span>
       ${run && html`<${Link} view="runs" id=${run.id} name=${jobName(store.job, run)} /> on `}
       ${cluster

@@ -8,8 +8,10 @@ import { Command, Empty, Lines, Link, Name, Section, State, Table, Time, useTick
 import {
   created,
   hasEnded,
+  hasFailed,
   isBusy,
   isUnwell,
+  isWithin,
   jobName,
   length,
   newestFirst,
@@ -42,7 +44,7 @@ function cardOfRun(run, name) {
   const { failure, waiting } = run.info;
   const card = { href: to(["runs", run.id]), name, kind: "run", text: trouble(run) };
   if (waiting && !failure) return { ...card, rank: 2, word: "waits", of: "waiting", at: waiting.since };
-  return { ...card, rank: 0, word: status(run), of: outcome(run), at: run.end_time ?? run.created_at };
+  return { ...card, rank: 0, word: outcome(run), at: run.end_time ?? run.created_at };
 }
 
 // Quotas that soon refuse a new cluster. They lead nowhere: svcd cannot change them.
@@ -136,7 +138,7 @@ const machinesStamp = (clusters) => clusters.map((each) => `${each.status}${size
 
 const RunRow = ({ run, name, cluster }) => html`<tr key=${run.id}>
   <th scope="row"><${Link} view="runs" id=${run.id} name=${name} /></th>
-  <td><${State} word=${status(run)} /></td>
+  <td><${State} word=${outcome(run)} /></td>
   <td><${Progress} run=${run} /></td>
   <td class="wide">${cluster
     ? html`<${Link} view="clusters" id=${cluster.id} name=${cluster.name} />`
@@ -160,7 +162,10 @@ function Running({ runs, running, hasClusters }) {
         <p>Run one of the <a href=${to(["jobs"])}>jobs</a>, or start one with the command line.</p>
         <${Command} text=${newRun} />`}
     <//>`;
-  const all = runs.length > 0 && html`<a class="push" href=${to(["runs"])}>All runs</a>`;
+  const failed = runs.filter(({ run }) => hasFailed(run) && isWithin(run, 24, now())).length;
+  const all = runs.length > 0 && html`
+    ${failed > 0 && html`<a href=${to(["runs"], { status: "failed", hours: 24 })}>${failed} failed in 24 hours</a>`}
+    <a class="push" href=${to(["runs"])}>All runs</a>`;
   return html`<${Section} id="running" title="Running jobs" number=${running.length} side=${all}>
     ${running.length ? html`<${Table} columns=${RUN}>${running.slice(0, ROWS).map(RunRow)}<//>` : none}
   <//>`;

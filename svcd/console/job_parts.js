@@ -3,7 +3,7 @@ import { html } from "./html.js";
 import { call, path, send } from "./api.js";
 import * as commands from "./commands.js";
 import { Cut, Name, Question, State, Time } from "./parts.js";
-import { outcome, status } from "./records.js";
+import { outcome } from "./records.js";
 import { to } from "./route.js";
 import { keep } from "./store.js";
 import { plain } from "./text.js";
@@ -16,7 +16,7 @@ export const Long = ({ text }) => html`<code><${Cut} text=${text} most=${90} /><
 export function Last({ run }) {
   if (!run) return html`<span class="faint">never</span>`;
   return html`
-    <a href=${to(["runs", run.id])}><${State} word=${status(run)} of=${outcome(run)} /></a>${" "}
+    <a href=${to(["runs", run.id])}><${State} word=${outcome(run)} /></a>${" "}
     <span class="faint wide"><${Time} at=${run.created_at} /></span>`;
 }
 

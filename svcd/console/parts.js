@@ -2,16 +2,17 @@
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { newKey, nextKey } from "./api.js";
+import { shortId } from "./records.js";
 import { filter, to } from "./route.js";
 import { store } from "./store.js";
 import { pageAddress, plain } from "./text.js";
 import { ago, full, moment } from "./time.js";
 
 const TONES = {
-  Active: "good", SUCCEEDED: "good", ACTIVE: "good", done: "good",
-  Error: "bad", FAILED: "bad", ERROR: "bad", failed: "bad", DELETED: "bad", SHUTOFF: "bad",
-  Pending: "wait", SUSPENDED: "wait", retry: "wait", waiting: "wait", unwell: "wait",
-  KILLED: "off", Deleting: "off", accepted: "off", started: "off",
+  Active: "good", Succeeded: "good", ACTIVE: "good", done: "good",
+  Error: "bad", Failed: "bad", Killed: "bad", ERROR: "bad", failed: "bad", DELETED: "bad", SHUTOFF: "bad",
+  Pending: "wait", Suspended: "wait", retry: "wait", waiting: "wait", unwell: "wait",
+  Cancelled: "off", Deleting: "off", accepted: "off", started: "off",
 };
 export const tone = (word) => TONES[word] ?? "busy";
 
@@ -21,6 +22,9 @@ export const State = ({ word, of }) =>
 
 // A name of others: its direction of writing does not change what stands beside it.
 export const Name = ({ children }) => html`<bdi class="name">${plain(children)}</bdi>`;
+
+// A run's short number: the beginning of its id, which commands and filters accept.
+export const Id = ({ run }) => html`<code class="faint" title=${plain(run.id)}>${plain(shortId(run))}</code>`;
 
 // The link to the page of a record.
 export const Link = ({ view, id, name }) => html`<a href=${to([view, id])}><${Name}>${name}<//></a>`;

@@ -24,9 +24,24 @@ export function size(cluster) {
 // The name of a run's job. jobs: by their ids.
 export const jobName = (jobs, run) => jobs.get(run.job_id)?.name ?? "deleted job";
 
+// The beginning of a run's id: short, and commands accept it.
+export const shortId = (run) => run.id.slice(0, 8);
+
 export const status = (run) => run.info?.status ?? "Pending";
-// The word whose tone a run's status has: the engine also calls a job KILLED that failed by itself.
-export const outcome = (run) => (run.info?.failure ? "FAILED" : status(run));
+const WORDS = { PREP: "Preparing", RUNNING: "Running", SUSPENDED: "Suspended", SUCCEEDED: "Succeeded", FAILED: "Failed" };
+const BY_OTHERS = ["KILLED_ELSEWHERE", "CLUSTER_GONE"];
+// A run's status in words of people: the engine says KILLED for a program that failed, too. As the commands have it.
+export function outcome(run) {
+  const word = status(run);
+  if (word !== "KILLED") return WORDS[word] ?? word;
+  const { failure } = run.info;
+  if (!failure) return "Cancelled";
+  return BY_OTHERS.includes(failure.code) ? "Killed" : "Failed";
+}
+// Whether a run failed, by any cause.
+export const hasFailed = (run) => ["Failed", "Killed"].includes(outcome(run));
+// Whether a run ended, or else began, within so many hours.
+export const isWithin = (run, hours, now) => (moment(run.end_time) ?? created(run)) > now - hours * 3600_000;
 // The step of an event as a deed: `wait for Oozie` where the API has `Oozie`.
 export function stepTitle({ step, kind }) {
   return kind === "wait" && !step.startsWith("wait ") ? `wait for ${step}` : step;
@@ -66,5 +81,5 @@ export function trouble(run) {
   const { failure, waiting } = run.info ?? {};
   if (failure) return `${failure.code}: ${firstLine(failure.text)}`;
   if (waiting) return firstLine(waiting.text);
-  return status(run) === "FAILED" ? "failed" : "";
+  return status(run) === "FAILED" ? "the engine gives no reason" : "";
 }

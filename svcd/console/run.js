@@ -8,6 +8,7 @@ import { Log } from "./log.js";
 import {
   Command,
   Cut,
+  Id,
   Lines,
   Link,
   Missing,
@@ -24,7 +25,7 @@ import {
   useTitle,
   Values,
 } from "./parts.js";
-import { hasEnded, jobName, length, outcome, status } from "./records.js";
+import { hasEnded, jobName, length, outcome, shortId, status } from "./records.js";
 import { to } from "./route.js";
 import { keep, store, useStore } from "./store.js";
 import { useStory } from "./story.js";
@@ -86,7 +87,7 @@ function Phases({ run, waits }) {
   return html`<ol class="phases-line">
     <${Phase} name="Accepted" at=${created} until=${started ?? ended ?? now()} on=${!isRunning && !over} look="" />
     <${Phase} name=${running} at=${started} until=${ended ?? now()} on=${isRunning && ended === null && !over} look="" />
-    <${Phase} name=${over ? status(run) : "Ended"} at=${ended} look=${look} />
+    <${Phase} name=${over ? outcome(run) : "Ended"} at=${ended} look=${look} />
   </ol>`;
 }
 
@@ -139,13 +140,14 @@ const Waiting = ({ work: { since, until, wait } }) => html`<div class="notice" r
 </div>`;
 
 const Facts = ({ run, job, cluster }) => html`
-  <${State} word=${status(run)} of=${outcome(run)} />
+  <${State} word=${outcome(run)} />
   ${job && html`<span>${plain(job.type)} <a href=${to(["jobs", job.id])}>job</a></span>`}
   <span>
     on ${cluster ? html`<${Link} view="clusters" id=${cluster.id} name=${cluster.name} />` : "a cluster that is gone"}
   </span>
   <span>${duration(length(run, now()))}</span>
-  <span>accepted <${Time} at=${run.created_at} /></span>`;
+  <span>accepted <${Time} at=${run.created_at} /></span>
+  <span>run <${Id} run=${run} /></span>`;
 
 // Why a run cannot be repeated; "" when it can.
 function obstacle(run, job, cluster) {
@@ -182,7 +184,7 @@ export function Run({ id, query }) {
   const mark = run ? JSON.stringify([run.info, run.start_time, run.end_time]) : null;
   const story = useStory(path("job-executions", id, "story"), run && status(run), mark);
   const job = run && jobs.get(run.job_id);
-  useTitle(job?.name ?? "Run");
+  useTitle(run ? `${outcome(run)}: ${jobName(jobs, run)} ${shortId(run)}` : "Run");
   if (!run) return loaded && html`<${Missing} what="run" list=${["runs"]} id=${id} />`;
   const cluster = clusters.get(run.cluster_id);
   const { failure, work, steps } = story ?? { steps: [] };

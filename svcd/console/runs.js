@@ -1,8 +1,19 @@
 // The runs of all jobs: a row for each job, a bar for each run, as tall as it was long.
 import { html } from "./html.js";
 import { newRun } from "./commands.js";
-import { Command, Empty, Filter, Link, Name, Search, State, Table, Time, tone, useTick, useTitle } from "./parts.js";
-import { clusterChoices, hasEnded, jobName, length, newestFirst, outcome, status } from "./records.js";
+import { Command, Empty, Filter, Id, Link, Name, Search, State, Table, Time, tone, useTick, useTitle } from "./parts.js";
+import {
+  clusterChoices,
+  hasEnded,
+  hasFailed,
+  isWithin,
+  jobName,
+  length,
+  newestFirst,
+  outcome,
+  status,
+  trouble,
+} from "./records.js";
 import { filter, to } from "./route.js";
 import { useStore } from "./store.js";
 import { plain } from "./text.js";
@@ -11,15 +22,17 @@ import { duration, full, moment, now } from "./time.js";
 const BARS = 40; // runs of a job in the grid
 const ROWS = 100; // runs in the table
 const JOBS = 50;
-const STATUSES = ["Pending", "PREP", "RUNNING", "SUSPENDED", "SUCCEEDED", "KILLED", "FAILED"];
-const CHOICES = [["", "all"], ["failed", "failed, by any cause"], ...STATUSES.map((each) => [each, each])];
+const REASON = 300; // characters of a reason
+const WORDS = ["Pending", "Preparing", "Running", "Suspended", "Succeeded", "Cancelled"];
+const CHOICES = [["", "all"], ["failed", "Failed"], ...WORDS.map((word) => [word.toLowerCase(), word])];
+const TIMES = [["", "ever"], ["24", "24 hours"], ["168", "7 days"]];
 
 // The runs of one job, oldest first.
 function Bars({ runs }) {
   const lengths = runs.map((run) => length(run, now()));
   const longest = Math.max(1, ...lengths);
   return html`<div class="runs">${runs.map((run, at) => {
-    const label = `${status(run)}, ${full(moment(run.created_at))}, ${duration(lengths[at])}`;
+    const label = `${outcome(run)}, ${full(moment(run.created_at))}, ${duration(lengths[at])}`;
     const height = `${Math.max(12, (lengths[at] / longest) * 100)}%`;
     return html`
       <a key=${run.id} class=${`run ${tone(outcome(run))}`} href=${to(["runs", run.id])} title=${label} aria-label=${label}>
@@ -39,7 +52,10 @@ function Grid({ runs, jobs }) {
         <${Bars} runs=${own.slice(0, BARS).reverse()} />
       </div>`)}
     </div>
-    <p class="faint">Newest at the right. The height is the duration, within a job.</p>`;
+    <p class="faint">
+      Newest at the right. The height is the duration, within a job. A thick top: failed; hollow: cancelled; striped: not
+      ended.
+    </p>`;
 }
 
 function grouped(runs) {
@@ -49,15 +65,23 @@ function grouped(runs) {
 }
 
 // Whether a run passes the filters of the view.
-function passes(run, jobs, { status: word, cluster, q = "" }) {
-  const isWord = word === "failed" ? outcome(run) === "FAILED" : status(run) === word;
+function passes(run, jobs, { status: word, hours, cluster, q = "" }) {
+  const isWord = word === "failed" ? hasFailed(run) : [status(run), outcome(run).toLowerCase()].includes(word);
   if ((word && !isWord) || (cluster && run.cluster_id !== cluster)) return false;
-  return !q || (jobs.get(run.job_id)?.name ?? "").toLowerCase().includes(q.toLowerCase());
+  if (hours && !isWithin(run, hours, now())) return false;
+  const text = q.toLowerCase();
+  return !q || run.id.startsWith(text) || (jobs.get(run.job_id)?.name ?? "").toLowerCase().includes(text);
+}
+
+// Why a run failed or waits, in one line.
+function Reason({ run }) {
+  const text = plain(trouble(run).slice(0, REASON));
+  return text && html`<div class="reason faint" dir="auto" title=${text}>${text}</div>`;
 }
 
 const Row = ({ run, name, cluster }) => html`<tr>
-  <th scope="row"><${Link} view="runs" id=${run.id} name=${name} /></th>
-  <td><${State} word=${status(run)} of=${outcome(run)} /></td>
+  <th scope="row"><${Link} view="runs" id=${run.id} name=${name} /> <${Id} run=${run} /></th>
+  <td><${State} word=${outcome(run)} /><${Reason} run=${run} /></td>
   <td><${Time} at=${run.created_at} /></td>
   <td class="wide amount">${duration(length(run, now()))}</td>
   <td class="wide">${cluster
@@ -91,10 +115,13 @@ export function Runs({ query }) {
   useTick(runs.some((run) => !hasEnded(run)) ? 1000 : 30_000);
   useTitle("Runs");
   const choose = (name) => (e) => filter({ [name]: e.target.value }, true);
+  const isOther = query.status && !CHOICES.some(([value]) => value === query.status); // the engine's word
+  const statuses = isOther ? [...CHOICES, [query.status, query.status]] : CHOICES;
   const shown = () => html`
     <form class="filters" onSubmit=${(e) => e.preventDefault()}>
-      <${Search} text="Find a job" say="Find a job by name" of="q" query=${query} />
-      <${Filter} label="Status" value=${query.status} rows=${CHOICES} choose=${choose("status")} />
+      <${Search} text="Find a job or run" say="Find a job by name, or a run by id" of="q" query=${query} />
+      <${Filter} label="Status" value=${query.status} rows=${statuses} choose=${choose("status")} />
+      <${Filter} label="Within" value=${query.hours} rows=${TIMES} choose=${choose("hours")} />
       <${Filter} label="Cluster" value=${query.cluster} rows=${clusterChoices(clusters)} choose=${choose("cluster")} />
     </form>
     <${List} runs=${runs} jobs=${jobs} clusters=${clusters} />`;

@@ -167,7 +167,7 @@ class JobsTests(ConsoleCase):
         cards = page.locator(".card")
         page.locator(".card", has_text="QUOTA").wait_for()
         self.assertEqual(
-            [each.split("\n")[0] for each in cards.all_inner_texts()], ["Error", "KILLED"]
+            [each.split("\n")[0] for each in cards.all_inner_texts()], ["Error", "Failed"]
         )
         self.assertEqual(page.locator("main b").count(), 0)
         page.locator(".card", has_text="QUOTA").click()
@@ -193,7 +193,7 @@ class JobsTests(ConsoleCase):
         page.reload()
         page.get_by_text("the engine is away").wait_for()
         heads = [each.split("\n")[0] for each in cards.all_inner_texts()]
-        self.assertEqual(heads, ["KILLED", "waits"])
+        self.assertEqual(heads, ["Failed", "waits"])
         self.assertEqual(page.locator(".card.wait .state.wait").count(), 1)
 
     @walk()
@@ -313,7 +313,7 @@ class RunTests(ConsoleCase):
         page.locator(".facts", has_text="RUNNING").wait_for()
         page.get_by_role("button", name="Cancel", exact=True).click()
         page.get_by_role("button", name="Cancel the run").dblclick()
-        page.locator(".facts", has_text="KILLED").wait_for()
+        page.locator(".facts", has_text="Cancelled").wait_for()
         page.wait_for_timeout(2500)  # the page asks after changes of the run only
         for run in (failed, slow):
             self.assertLess(sum(run in url for url in asked), 5)
@@ -324,7 +324,19 @@ class RunTests(ConsoleCase):
         page.get_by_role("navigation").get_by_role("link", name="Runs").click()
         page.locator("h1", has_text="Runs 3").wait_for()
         self.assertEqual(page.locator(".run").count(), 3)
-        page.get_by_label("Status").select_option("KILLED")
-        page.locator("h1", has_text="Runs 2").wait_for()
+        page.get_by_label("Status").select_option("Cancelled")
+        page.locator("h1", has_text="Runs 1").wait_for()
+        page.get_by_label("Status").select_option("Failed")
+        page.locator("tr", has_text="ERROR 1: <b onclick").get_by_text(failed[:8]).wait_for()
+        self.assertEqual(page.locator("tbody tr").count(), 1)
         page.reload()
+        page.locator("h1", has_text="Runs 1").wait_for()
+        page.goto("/console/#/runs?status=KILLED")  # a link to the engine's word
         page.locator("h1", has_text="Runs 2").wait_for()
+        page.get_by_label("Find a job").fill(slow[:8])
+        page.locator("h1", has_text="Runs 1").wait_for()
+        page.goto("/console/")
+        page.get_by_role("link", name="1 failed in 24 hours").click()
+        page.locator("tr", has_text=failed[:8]).wait_for()
+        self.assertEqual(page.get_by_label("Within").input_value(), "24")
+        self.assertEqual(page.locator("tbody tr").count(), 1)

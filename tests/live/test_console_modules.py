@@ -56,6 +56,22 @@ GROUPS = [
     {"name": "b", "count": "x", "flavor_id": "9", "node_processes": []},
 ]
 TYPED_GROUPS = [{**GROUPS[0], "count": "2", "floating_ip_pool": ""}, GROUPS[1]]
+
+
+def _run(status: str | None, code: str = "") -> Mapping[str, object]:
+    failure = {"failure": {"code": code, "text": "first\nsecond"}} if code else {}
+    return {"info": {"status": status, **failure} if status else None}
+
+
+ENDS = [
+    _run("SUCCEEDED"),
+    _run("FAILED"),
+    _run("KILLED"),
+    _run("KILLED", "EXIT_CODE"),
+    _run("KILLED", "KILLED_ELSEWHERE"),
+    _run("KILLED", "CLUSTER_GONE"),
+]
+GOING_ON = [_run(None), _run("PREP"), _run("RUNNING"), _run("SUSPENDED"), _run("NEW")]
 TOKEN = '{"id": "t", "project_id": "p", "expires": "2026-01-01T00:00:05+0000"}'
 WRONG = "$.user: expected 1 character\n$.password: missing\n$.x: unknown"
 
@@ -102,6 +118,30 @@ DECISIONS: Sequence[tuple[str, str, object]] = (
             9000,
             False,
         ],
+    ),
+    (
+        "records",
+        f"{json.dumps(ENDS)}.map((run) => [m.outcome(run), m.hasFailed(run), m.trouble(run)])",
+        [
+            ["Succeeded", False, ""],
+            ["Failed", True, "the engine gives no reason"],
+            ["Cancelled", False, ""],
+            ["Failed", True, "EXIT_CODE: first"],
+            ["Killed", True, "KILLED_ELSEWHERE: first"],
+            ["Killed", True, "CLUSTER_GONE: first"],
+        ],
+    ),
+    (
+        "records",
+        f"{json.dumps(GOING_ON)}.map(m.outcome)",
+        ["Pending", "Preparing", "Running", "Suspended", "NEW"],
+    ),
+    (  # by the end, else by the begin
+        "records",
+        "[['2026-01-02 00:00:00', 24], [null, 24], [null, 49]].map(([end_time, hours]) =>"
+        " m.isWithin({ end_time, created_at: '2026-01-01 00:00:00' }, hours,"
+        " Date.UTC(2026, 0, 2, 23)))",
+        [True, False, True],
     ),
     ("gantt", "m.marks(9000, 5)", [0, 2000, 4000, 6000, 8000]),
     (
