@@ -12,7 +12,7 @@ export function scaleCluster(cluster, sizes) {
   const groups = sizes.map(({ name, count }) => ` ${quoted(name)}=${count}`);
   return `svcd cluster scale ${quoted(cluster.name)}${groups.join("")}`;
 }
-export const tunnel = (name, part) => `svcd tunnel ${quoted(name)} ${quoted(part)}`;
+export const tunnel = (name, part) => `svcd tunnel ${quoted(name)}${part ? ` ${quoted(part)}` : ""}`;
 
 export const newRun = "svcd run FILE --on CLUSTER";
 export const why = (id) => `svcd why ${id}`;

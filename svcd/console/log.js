@@ -1,37 +1,41 @@
 // The log of a run: read from where the page stopped, followed while the run goes on. The daemon leaves out the lines
-// that no program of the job has written, unless the user wants everything.
-import { useEffect, useMemo, useRef, useState } from "./hooks.js";
+// that no program of the job has written, unless the user wants everything or the programs have written nothing.
+import { useEffect, useMemo, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { path, send } from "./api.js";
-import { Search, Section } from "./parts.js";
-import { filter } from "./route.js";
-import { count, plain, withoutColours } from "./text.js";
+import { readLog } from "./commands.js";
+import { LogLines } from "./log_lines.js";
+import { firstError, GAP, isSilent, longer, matches, NO_LINES, patternOf } from "./log_text.js";
+import { Command, Search, Section } from "./parts.js";
+import { filter, here } from "./route.js";
+import { count, plain } from "./text.js";
 
 const WAIT_S = 20;
 const PAUSE_MS = 2000; // after an answer without text that came at once, and after a failure
-const LINES = 5000; // the newest ones are drawn
-const LONGEST = 2000; // characters of a line that are drawn
-const KEPT = 4_000_000; // characters
-const NOTHING = { text: "", leftOut: 0, offset: 0 };
+const URL_MS = 60_000; // until the browser has surely begun to save a file
+const READING = "Reading the log…";
+const OTHERS = "Oozie, Hadoop, Pig, Spark and Java";
+const NOTHING = { text: NO_LINES, leftOut: 0, offset: 0, isRead: false, complete: false, gap: false };
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+const addressOf = (id, all, offset) => `${path("job-executions", id, "log")}?programs=${!all}&offset=${offset}`;
 
-// Follow the log of `id` until it is complete. all: also the lines of no program. take(text, leftOut, offset): what is
-// new, the number of lines that were left out of it, and its end. tell(text): why nothing comes, or "".
+// Follow the log of `id` until it is complete. all: also the lines of no program. take(text, more): what is new.
+// tell(text): why nothing comes, or "".
 async function follow(id, all, signal, take, tell) {
   let offset = 0;
   for (;;) {
     const began = performance.now();
     try {
-      const query = `offset=${offset}&programs=${!all}&wait=${offset ? WAIT_S : 0}`;
-      const response = await send("GET", `${path("job-executions", id, "log")}?${query}`, { signal });
+      const response = await send("GET", `${addressOf(id, all, offset)}&wait=${offset ? WAIT_S : 0}`, { signal });
       const text = await response.text();
-      const header = (name) => Number(response.headers.get(name));
+      const header = (name) => response.headers.get(`X-Log-${name}`);
       const before = offset;
-      offset = header("X-Log-Offset");
-      take(text, header("X-Log-Left-Out"), offset);
+      offset = Number(header("Offset"));
+      const complete = header("Complete") === "true";
+      take(text, { offset, leftOut: Number(header("Left-Out")), complete, gap: header("Gap") === "true" });
       tell("");
-      if (response.headers.get("X-Log-Complete") === "true") return;
+      if (complete) return;
       if (offset === before && performance.now() - began < PAUSE_MS) await pause();
     } catch (error) {
       if (signal.aborted) return;
@@ -42,59 +46,115 @@ async function follow(id, all, signal, take, tell) {
   }
 }
 
-function drawLine(line) {
-  const rest = line.length > LONGEST ? ` … (${line.length} characters)` : "";
-  return `${plain(line.slice(0, LONGEST))}${rest}\n`;
+// Let the browser save all that svcd keeps of a log.
+async function download(address, name) {
+  const response = await send("GET", address);
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await response.blob());
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), URL_MS);
 }
 
-// The lines that have the text `wanted`: how many of all, and the last ones as they are drawn.
-function search(text, wanted) {
-  const lines = withoutColours(text).replace(/\n$/, "").split("\n");
-  const found = wanted ? lines.filter((each) => each.toLowerCase().includes(wanted)) : lines;
-  return { all: lines.length, found: found.length, drawn: found.slice(-LINES).map(drawLine).join("") };
-}
-
-export function Log({ id, ended, query }) {
-  const [{ text, leftOut, offset }, set] = useState(NOTHING);
-  const [fault, setFault] = useState("");
-  const [following, setFollowing] = useState(true);
-  const box = useRef(null);
+function useLog(id, all, setFault) {
+  const [log, set] = useState(NOTHING);
   useEffect(() => {
     const abort = new AbortController();
     set(NOTHING);
-    const take = (part, without, end) =>
-      set((before) => ({ text: (before.text + part).slice(-KEPT), leftOut: before.leftOut + without, offset: end }));
-    follow(id, Boolean(query.all), abort.signal, take, setFault);
+    const take = (text, { leftOut, ...more }) => set((before) => ({
+      ...more,
+      text: text ? longer(before.text, text) : before.text,
+      leftOut: before.leftOut + leftOut,
+      isRead: true,
+    }));
+    follow(id, all, abort.signal, take, setFault);
     return () => abort.abort();
-  }, [id, query.all]);
-  useEffect(() => {
-    if (following && box.current) box.current.scrollTop = box.current.scrollHeight;
-  }, [text, following]);
-  const wanted = (query.find ?? "").toLowerCase();
-  const { all, found, drawn } = useMemo(() => search(text, wanted), [text, wanted]);
-  const atEnd = () => {
-    const { scrollTop, scrollHeight, clientHeight } = box.current;
-    setFollowing(scrollHeight - scrollTop - clientHeight < 40);
+  }, [id, all]);
+  return log;
+}
+
+const press = (text, act, label) => html`
+  <button type="button" class="small" aria-label=${label} onClick=${act}>${text}</button>`;
+const check = (text, value, change) => html`
+  <label class="check"><input type="checkbox" checked=${value} onChange=${(e) => change(e.target.checked)} /> ${text}</label>`;
+
+// The indexes of the lines that have the text to find, which of them is the present one, and the index of the marked
+// line, -1 for none. wanted: the number of the line that the address has.
+function useMarked(lines, first, wanted, pattern) {
+  const at = useMemo(() => matches(lines, pattern), [lines, pattern]);
+  const now = Math.max(0, at.findIndex((index) => first + index >= wanted));
+  const target = at.length ? at[now] : wanted - first;
+  return { at, now, marked: target in lines ? target : -1 };
+}
+
+// What is done with the lines that are shown. load: asks for all of them, and saves them.
+function Tools({ lines, first, marked, reason, load }) {
+  const [told, tell] = useState("");
+  const copy = async (text) => {
+    await navigator.clipboard.writeText(plain(text));
+    tell("Copied.");
   };
+  const showError = () => {
+    const error = firstError(lines, reason);
+    tell(error < 0 ? "No line looks like an error." : "");
+    if (error >= 0) filter({ find: "", line: first + error });
+  };
+  const save = () => {
+    tell(READING);
+    load().then(() => tell(""), ({ message }) => tell(`Not downloaded: ${message}`));
+  };
+  return html`<div class="heading faint">
+    ${press("First error", showError)}
+    ${navigator.clipboard && press("Copy", () => copy(lines.join("\n")))}
+    ${navigator.clipboard && marked >= 0 && press(`Copy line ${first + marked}`, () => copy(lines[marked]))}
+    ${press("Download", save)}
+    <span role="status">${plain(told)}</span>
+  </div>`;
+}
+
+// file: the name of a download. reason: of a failure.
+export function Log({ id, file, ended, query, reason = "" }) {
+  const [fault, setFault] = useState("");
+  const [engine, setEngine] = useState(false);
+  const [following, setFollowing] = useState(!query.line && !query.find);
+  const all = Boolean(query.all || engine);
+  const log = useLog(id, all, setFault);
+  const { lines: kept, first } = log.text;
+  const lines = useMemo(() => (kept.at(-1) ? kept : kept.slice(0, -1)), [kept]);
+  const wanted = Number(query.line) || 0;
+  const pattern = useMemo(() => patternOf(query.find), [query.find]);
+  const { at, now, marked } = useMarked(lines, first, wanted, pattern);
+  useEffect(() => {
+    if (log.complete && log.leftOut && isSilent(lines)) setEngine(true);
+  }, [log.complete]);
+  useEffect(() => {
+    if (marked >= 0) setFollowing(false);
+  }, [marked]);
+  const go = (by) => at.length && filter({ line: first + at[(now + by + at.length) % at.length] });
   const side = html`
-    <${Search} class="push" text="Find in the log" of="find" query=${query} />
-    <label class="check">
-      <input type="checkbox" checked=${Boolean(query.all)}
-        onChange=${(e) => filter({ all: e.target.checked ? "1" : "" })} /> Everything
-    </label>
-    <label class="check">
-      <input type="checkbox" checked=${following} onChange=${(e) => setFollowing(e.target.checked)} /> Follow
-    </label>`;
-  const lines = html`
-    ${wanted && html`<p class="faint">${found} of ${all} lines</p>`}
-    ${found > LINES && html`<p class="faint">The last ${LINES} of ${found} lines.</p>`}
-    <pre class="log" ref=${box} tabindex="0" aria-label="Log" dir="ltr" onScroll=${atEnd}>${drawn}</pre>`;
-  const soFar = ended ? "" : " so far";
-  const none = offset ? `The programs have written nothing${soFar}.` : `The log is empty${soFar}.`;
+    <${Search} class="push" text="Find in the log" of="find" query=${query}
+      onKeyDown=${(e) => e.key === "Enter" && go(e.shiftKey ? -1 : 1)} />
+    ${pattern && html`<span class="amount" role="status">${at.length && now + 1} of ${at.length}</span>
+      ${press("↑", () => go(-1), "Previous match")}${press("↓", () => go(1), "Next match")}`}
+    ${check("Everything", Boolean(query.all), (on) => filter({ all: on ? "1" : "", line: "" }))}
+    ${check("Follow", following, setFollowing)}
+    ${check("Wrap", !query.long, (on) => filter({ long: on ? "" : "1" }))}`;
+  const gap = first + (log.gap ? lines.findIndex((line) => line.startsWith(GAP)) : -1);
+  const notes = [
+    gap >= first && html`A part of the log is missing: see <a href=${here({ line: gap })}>line ${gap}</a>.`,
+    engine && !query.all && `The programs have written nothing: these are the lines of ${OTHERS}.`,
+    first > 1 && `This page no longer keeps lines 1 to ${first - 1}.`,
+    log.isRead && wanted >= first + lines.length && `There is no line ${wanted}.`,
+    !lines.length && !fault && (log.isRead ? `Nothing is written${ended ? "" : " so far"}.` : READING),
+    log.leftOut > 0 && `Left out: ${count(log.leftOut, "line")} of ${OTHERS}.`,
+  ];
   return html`<${Section} id="log" title="Log" side=${side}>
     ${fault && html`<p class="notice" role="status">The log cannot be read now: <bdi>${plain(fault)}</bdi></p>`}
-    ${text ? lines : !fault && html`<p class="faint">${none}</p>`}
-    ${leftOut > 0 && html`
-      <p class="faint">${count(leftOut, "line")} of Oozie, Hadoop, Pig, Spark and Java ${leftOut === 1 ? "is" : "are"} left out.</p>`}
+    ${lines.length > 0 && html`
+      <${LogLines} ...${{ lines, first, marked, pattern, following, wrap: !query.long, shown: query.find }}
+        setFollowing=${(isAtEnd) => setFollowing((before) => isAtEnd && (before || marked < 0))} />
+      <${Tools} ...${{ lines, first, marked, reason }} load=${() => download(addressOf(id, all, 0), file)} />`}
+    ${notes.map((note) => note && html`<p class="faint">${note}</p>`)}
+    <${Command} text=${readLog(id, { ended, all })} />
   <//>`;
 }

@@ -24,7 +24,7 @@ export const State = ({ word, of }) =>
 export const Name = ({ children }) => html`<bdi class="name">${plain(children)}</bdi>`;
 
 // A run's short number: the beginning of its id, which commands and filters accept.
-export const Id = ({ run }) => html`<code class="faint" title=${plain(run.id)}>${plain(shortId(run))}</code>`;
+export const Id = ({ run }) => html`<code class="faint">${plain(shortId(run))}</code>`;
 
 // The link to the page of a record.
 export const Link = ({ view, id, name }) => html`<a href=${to([view, id])}><${Name}>${name}<//></a>`;
@@ -36,11 +36,11 @@ export const Time = ({ at }) => {
 };
 
 // A link to another page, if its address is one; else its text.
-export function Outside({ address }) {
+export function Outside({ address, text = address }) {
   const href = pageAddress(address);
-  const text = html`<bdi>${plain(address)}</bdi>`;
-  if (!href) return html`<code>${text}</code>`;
-  return html`<a href=${href} target="_blank" rel="noopener noreferrer">${text}</a>`;
+  const shown = html`<bdi>${plain(text)}</bdi>`;
+  if (!href) return html`<code>${shown}</code>`;
+  return html`<a href=${href} target="_blank" rel="noopener noreferrer">${shown}</a>`;
 }
 
 // The command that does the same as the page, behind a button. open: in view, for the page cannot do the same.

@@ -21,10 +21,15 @@ export function to(parts, query = {}) {
   return `#/${parts.map(encodeURIComponent).join("/")}${end}`;
 }
 
+// The address of this view with other filters.
+export function here(changes) {
+  const { parts, query } = current();
+  return to(parts, { ...query, ...changes });
+}
+
 // Change filters of this view. A typed text makes no step for the back button.
 export function filter(changes, step = false) {
-  const { parts, query } = current();
-  const address = to(parts, { ...query, ...changes });
+  const address = here(changes);
   if (step) location.hash = address;
   else {
     history.replaceState(null, "", address);

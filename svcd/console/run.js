@@ -13,6 +13,7 @@ import {
   Link,
   Missing,
   Name,
+  Outside,
   Problem,
   Question,
   Section,
@@ -29,7 +30,7 @@ import { hasEnded, jobName, length, outcome, shortId, status } from "./records.j
 import { to } from "./route.js";
 import { keep, store, useStore } from "./store.js";
 import { useStory } from "./story.js";
-import { plain } from "./text.js";
+import { pageAddress, plain } from "./text.js";
 import { clock, duration, full, moment, now } from "./time.js";
 
 const MASK = "***";
@@ -111,17 +112,31 @@ function Data({ source }) {
   return html`<${Name}>${source.name}<//> <code class="faint"><${Cut} text=${source.url} most=${200} /></code>`;
 }
 
-const Step = ({ name, status, error_code: code, error_text: text }) => html`<tr>
-  <th scope="row">${plain(name)}</th>
+const Step = ({ name, status, external_id: application, page, error_code: code, error_text: text }) => html`<tr>
+  <th scope="row" class="name">${plain(name)} <${Outside} address=${page} text=${application} /></th>
   <td>${plain(status)}</td>
   <td dir="auto"><${Cut} text=${[code, text].filter(Boolean).join(": ") || "–"} /></td>
 </tr>`;
 
-const Steps = ({ steps }) => html`
+// The pages of the cluster at which runs are seen: [part, address] each.
+function pagesOf(cluster) {
+  const links = (part) => Object.values(cluster?.info[part] ?? {}).map((address) => [part, address]);
+  return ["YARN", "MapReduce", "Spark"].flatMap(links).filter(([, address]) => pageAddress(address));
+}
+
+const Pages = ({ pages, name }) => html`
+  <p class="facts">
+    Pages: ${pages.map(([text, address]) => html`<${Outside} ...${{ text, address }} />`)}
+    If your browser cannot reach them:
+  </p>
+  <${Command} text=${commands.tunnel(name)} />`;
+
+const Steps = ({ steps, cluster, pages = pagesOf(cluster) }) => html`
   <${Section} id="actions" title="Steps of the engine">
     <${Table} columns=${{ Step: "", Status: "", Error: "" }}>
       ${steps.map((step, at) => html`<${Step} key=${at} ...${step} />`)}
     <//>
+    ${pages.length > 0 && html`<${Pages} pages=${pages} name=${cluster.name} />`}
   <//>`;
 
 // What is missing or went wrong, and what to do.
@@ -184,7 +199,8 @@ export function Run({ id, query }) {
   const mark = run ? JSON.stringify([run.info, run.start_time, run.end_time]) : null;
   const story = useStory(path("job-executions", id, "story"), run && status(run), mark);
   const job = run && jobs.get(run.job_id);
-  useTitle(run ? `${outcome(run)}: ${jobName(jobs, run)} ${shortId(run)}` : "Run");
+  const name = run && jobName(jobs, run);
+  useTitle(run ? `${outcome(run)}: ${name} ${shortId(run)}` : "Run");
   if (!run) return loaded && html`<${Missing} what="run" list=${["runs"]} id=${id} />`;
   const cluster = clusters.get(run.cluster_id);
   const { failure, work, steps } = story ?? { steps: [] };
@@ -193,7 +209,7 @@ export function Run({ id, query }) {
   const Ask = QUESTIONS[question];
   const facts = html`<${Facts} run=${run} job=${job} cluster=${cluster} />`;
   return html`
-    <${Title} list=${["runs"]} all="Runs" name=${jobName(jobs, run)} facts=${facts}>
+    <${Title} list=${["runs"]} all="Runs" name=${name} facts=${facts}>
       ${!ended && html`<button type="button" class="danger" onClick=${() => ask("cancel")}>Cancel</button>`}
       <button type="button" disabled=${Boolean(why)} title=${why} onClick=${() => ask("rerun")}>Run again</button>
       ${job && html`<a class="button" href=${to(["jobs", job.id], { run: "1", like: id })}>Run with changes</a>`}
@@ -202,9 +218,8 @@ export function Run({ id, query }) {
     ${work?.wait && html`<${Waiting} work=${work} />`}
     <${Phases} run=${run} waits=${Boolean(work?.wait)} />
     ${!ended && run.progress !== null && html`<p class="progress"><${Progress} run=${run} /></p>`}
-    <${Log} id=${id} ended=${ended} query=${query} />
-    <${Command} text=${commands.readLog(run.id, { ended, all: query.all })} />
-    ${steps.length > 0 && html`<${Steps} steps=${steps} />`}
+    <${Log} key=${id} id=${id} file=${`${name}-${shortId(run)}.log`} ended=${ended} query=${query} reason=${failure?.text} />
+    ${steps.length > 0 && html`<${Steps} steps=${steps} cluster=${cluster} />`}
     <${Configuration} run=${run} sources=${sources} />
     ${Ask && html`<${Ask} run=${run} close=${() => ask("")} />`}`;
 }

@@ -25,7 +25,7 @@ const JOBS = 50;
 const REASON = 300; // characters of a reason
 const WORDS = ["Pending", "Preparing", "Running", "Suspended", "Succeeded", "Cancelled"];
 const CHOICES = [["", "all"], ["failed", "Failed"], ...WORDS.map((word) => [word.toLowerCase(), word])];
-const TIMES = [["", "ever"], ["24", "24 hours"], ["168", "7 days"]];
+const TIMES = [["", "ever"], ["24", "24 hours"]];
 
 // The runs of one job, oldest first.
 function Bars({ runs }) {
@@ -53,8 +53,7 @@ function Grid({ runs, jobs }) {
       </div>`)}
     </div>
     <p class="faint">
-      Newest at the right. The height is the duration, within a job. A thick top: failed; hollow: cancelled; striped: not
-      ended.
+      Newest at the right. The height is the duration, within a job. Thick top: failed; hollow: cancelled; striped: goes on.
     </p>`;
 }
 

@@ -143,6 +143,45 @@ DECISIONS: Sequence[tuple[str, str, object]] = (
         " Date.UTC(2026, 0, 2, 23)))",
         [True, False, True],
     ),
+    (  # a line that comes in two parts; no end of the last one
+        "log_text",
+        "['a\\nb', 'c\\n\\u001b[31md\\u001b[0m\\n'].reduce(m.longer, m.NO_LINES)",
+        {"lines": ["a", "bc", "d", ""], "first": 1, "size": 7},
+    ),
+    (  # the oldest lines go
+        "log_text",
+        "(({ lines, first }) => [lines.length, first])"
+        "(m.longer(m.NO_LINES, 'x'.repeat(999_999).concat('\\n').repeat(6)))",
+        [5, 3],
+    ),
+    (
+        "log_text",
+        "['A.b', '', '(\u00e9\u20ac-'].map((text) =>"
+        " m.matches(['xa.by', 'aXb', '(\u00c9\u20ac-'], m.patternOf(text)))",
+        [[0], [], [2]],
+    ),
+    (  # what the failure quotes; else what looks like an error; a short text is no quotation
+        "log_text",
+        "['first\\n the table is gone ', 'on', ''].map((reason) => m.firstError("
+        "['once', 'no errors', 'a.b.SomeException', 'x: the table is gone'], reason))",
+        [3, 2, 2],
+    ),
+    ("log_text", "m.firstError(['0 errors'], '')", -1),
+    (
+        "log_text",
+        "[[], ['==> job execution 1: KILLED <==', 'x'], ['==> a <==', 'x']].map(m.isSilent)",
+        [True, True, False],
+    ),
+    (
+        "log_text",
+        "[0, 2].map((columns) => [...m.rowsAbove(['', 'abc', 'x'], columns)])",
+        [[0, 1, 2, 3], [0, 1, 3, 4]],
+    ),
+    (
+        "log_text",
+        "[-9, 0, 1, 2, 3, 4, 9].map((row) => m.lineAt([0, 1, 3, 4], row))",
+        [0, 0, 1, 1, 2, 3, 3],
+    ),
     ("gantt", "m.marks(9000, 5)", [0, 2000, 4000, 6000, 8000]),
     (
         "request",
