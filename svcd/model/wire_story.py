@@ -35,7 +35,9 @@ class ClusterWork(View, frozen=True, kw_only=True):
 
     since: Annotated[str, means("begin of the status, UTC")]
     until: fields.Until | None
-    machines_done: Annotated[int, means("number of machines on which a step of the status is done")]
+    machines_done: Annotated[
+        int, means("number of machines on which a step of the status is done and whose server runs")
+    ]
     waits: Annotated[
         list[Event], means("newest event of the ten newest steps that have begun and not ended")
     ]
@@ -73,7 +75,12 @@ class StoryStep(View, frozen=True, kw_only=True):
     step: fields.Step
     kind: Annotated[StepKind, means("kind of the step: what sort of work it is")]
     machine: fields.MachineOrNone
-    outcome: Annotated[str, means("result of the attempt; `started` while it goes on")]
+    outcome: Annotated[
+        str,
+        means(
+            "result of the attempt; `started` while it goes on; `replaced`: svcd gave the server up"
+        ),
+    ]
     code: fields.Code
     text: fields.Words
     attempt: Annotated[int, means("number of the attempt, from 1; 0 without a count")]
@@ -96,12 +103,29 @@ class StoryPhase(View, frozen=True, kw_only=True):
     failed: Annotated[bool, means("whether the change failed in this status")]
 
 
+class StoryMachine(View, frozen=True, kw_only=True):
+    """A machine that a change works on."""
+
+    machine: fields.MachineName
+    group: Annotated[str, means("name of its group")]
+    done: Annotated[
+        bool,
+        means("whether its newest step is done; while the change goes on: one of this status"),
+    ]
+
+
 class StoryFault(View, frozen=True, kw_only=True):
     """A failure or a trouble in a change, once for each step and code."""
 
     step: fields.Step
     code: fields.Code
-    outcome: Annotated[str, means("`failed`, or `retry` for a step that svcd tried again")]
+    outcome: Annotated[
+        str,
+        means(
+            "`failed`, `retry` for a step that svcd tried again, `replaced` for a server that it"
+            " gave up"
+        ),
+    ]
     text: fields.Words
     times: Annotated[int, means("number of times")]
     machines: fields.MachineNames
@@ -114,6 +138,10 @@ class ChangeSteps(View, frozen=True, kw_only=True):
     began: Annotated[str, means("begin of the first step, UTC")]
     ended: Annotated[str | None, means("end of the last step, UTC; null while it goes on")]
     phases: Annotated[list[StoryPhase], means("statuses of the cluster, in their order")]
+    machines: Annotated[
+        list[StoryMachine],
+        means("machines with a step, or that will have one; in the order of their groups"),
+    ]
     steps: Annotated[list[StoryStep], means("attempts of all steps, in the order of their begins")]
     longest_path: Annotated[
         list[int],

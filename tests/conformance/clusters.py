@@ -79,6 +79,7 @@ STEPS = Only(
         "phases": list,
         "steps": list,
         "longest_path": Each(int),
+        "machines": list,
         "faults": list,
     }
 )

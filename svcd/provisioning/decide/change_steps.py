@@ -6,25 +6,32 @@ span is around those of its steps on machines.
 
 Note: waits for servers. Such a wait has one event, at its end. Until then the wait of a server
 begins with the end of the create call.
+
+Note: replacements. A server that svcd gave up while it waited for it has the event of its
+replacement. The story tells it as the end of that wait, and the next server waited for it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from svcd.model.cluster import RESTING, ClusterEvent, ClusterStatus, StepName
+from svcd.model.cluster import RESTING, Cluster, ClusterEvent, ClusterStatus, StepName
 from svcd.model.ids import Timestamp, seconds_of, timestamp
 from svcd.model.step_kind import StepKind, kind_of
 from svcd.model.wire import StepName as StepNameView
-from svcd.model.wire_story import ChangeSteps, StoryFault, StoryPhase, StoryStep
-from svcd.provisioning.decide.events import WAIT_FOR_SERVER
+from svcd.model.wire_story import ChangeSteps, StoryFault, StoryMachine, StoryPhase, StoryStep
+from svcd.provisioning.decide.events import REPLACE, WAIT_FOR_SERVER
+from svcd.provisioning.decide.lifecycle import SPAWNED, has_reached
 from svcd.provisioning.decide.steps import CreateServer
 
 _SAME_S: Final = 0.001
 """A step that begins within this time before the end of another one may have waited for it."""
+_REPLACED: Final = "replaced"
+"""The outcome of a wait for a server that svcd gave up."""
 
 
 @frozen(eq=False)
@@ -43,15 +50,16 @@ class _Attempt:
 
 
 def change_steps(
-    events: Sequence[ClusterEvent], generation: int, is_over: bool, now: float
+    cluster: Cluster, events: Sequence[ClusterEvent], generation: int, is_over: bool, now: float
 ) -> ChangeSteps | None:
     """The steps of the change `generation`; None when none of its events is kept.
 
     events: of the cluster, oldest first. is_over: the change has ended. now: epoch seconds.
     """
-    own = [e for e in events if e.generation == generation and kind_of(e.step) is not StepKind.JOB]
-    if not own:
+    kept = [e for e in events if e.generation == generation and kind_of(e.step) is not StepKind.JOB]
+    if not kept:
         return None
+    own = _with_replacements(kept)
     begin = seconds_of(own[0].at)
     ends = [seconds_of(e.ended or e.at) for e in own if kind_of(e.step) is not StepKind.HEALTH]
     last = max([begin, *ends])
@@ -61,16 +69,85 @@ def change_steps(
         attempts += _server_waits(attempts, end)
     path = _longest_path(attempts)
     on_path = frozenset(path)
+    phases = _phases(own, timestamp(last) if is_over else None)
     numbers = {attempt: number for number, attempt in enumerate(attempts)}
     return ChangeSteps(
         generation=generation,
         began=timestamp(min([begin, *(attempt.begin for attempt in attempts)])),
         ended=timestamp(last) if is_over else None,
-        phases=_phases(own, timestamp(last) if is_over else None),
+        phases=phases,
+        machines=_machines(cluster, attempts, None if is_over else phases),
         steps=[_step(attempt, attempt in on_path) for attempt in attempts],
         longest_path=[numbers[attempt] for attempt in path],
         faults=_faults(own),
     )
+
+
+def _with_replacements(events: Sequence[ClusterEvent]) -> Sequence[ClusterEvent]:
+    """`events` with the spans of the servers that svcd replaced."""
+    created: dict[str, ClusterEvent] = {}
+    """The create calls of servers that do not run yet, by their machine."""
+    replaced: dict[str, StepName] = {}
+    told = []
+    for event in events:
+        machine = event.machine
+        if event.step == CreateServer.words and event.outcome == "done":
+            event = evolve(event, waited_for=replaced.pop(machine, event.waited_for))
+            created[machine] = event
+        elif event.step == WAIT_FOR_SERVER:
+            created.pop(machine, None)
+        elif event.step == REPLACE:
+            create = created.pop(machine, None)
+            event = evolve(event, outcome=_REPLACED, began=event.at, ended=event.at)
+            if create is not None:
+                event = evolve(
+                    event,
+                    step=WAIT_FOR_SERVER,
+                    began=create.ended or create.at,
+                    waited_for=StepName(step=create.step, machine=machine),
+                )
+            replaced[machine] = StepName(step=event.step, machine=machine)
+        told.append(event)
+    return told
+
+
+def _machines(
+    cluster: Cluster, attempts: Sequence[_Attempt], phases: Sequence[StoryPhase] | None
+) -> list[StoryMachine]:
+    """The machines of the change. phases: of a change that goes on; None when it has ended.
+
+    A machine is done with its newest step, in a change that goes on: of the present status.
+    """
+    newest = {
+        attempt.event.machine: attempt
+        for attempt in sorted(attempts, key=lambda attempt: (attempt.end, attempt.begin))
+        if attempt.event.machine
+    }
+    began = seconds_of(Timestamp(phases[-1].began)) if phases else 0.0
+    groups = {
+        instance.instance_name: group.name
+        for group in cluster.node_groups
+        for instance in group.instances
+        if instance.instance_name in newest
+        or not (phases is None or has_reached(instance, SPAWNED))
+    }
+    left = {name: _group_of(cluster, name) for name in newest if name not in groups}
+    return [
+        StoryMachine(
+            machine=name,
+            group=group,
+            done=name in newest
+            and newest[name].event.outcome == "done"
+            and not newest[name].is_open
+            and newest[name].end >= began,
+        )
+        for name, group in {**groups, **left}.items()
+    ]
+
+
+def _group_of(cluster: Cluster, machine: str) -> str:
+    """The group of a machine that the cluster has no more, by its name."""
+    return machine.removeprefix(f"{cluster.name}-".lower()).rpartition("-")[0]
 
 
 def _attempts(events: Sequence[ClusterEvent], end: float) -> list[_Attempt]:
@@ -92,6 +169,7 @@ def _attempts(events: Sequence[ClusterEvent], end: float) -> list[_Attempt]:
 def _server_waits(attempts: Sequence[_Attempt], end: float) -> list[_Attempt]:
     """The waits for servers whose create call is the last step of their machine."""
     last = {attempt.event.machine: attempt for attempt in attempts}
+    replaced = Counter(a.event.machine for a in attempts if a.event.outcome == _REPLACED)
     waits = []
     for machine, create in last.items():
         if create.event.step != CreateServer.words or create.event.outcome != "done":
@@ -102,7 +180,7 @@ def _server_waits(attempts: Sequence[_Attempt], end: float) -> list[_Attempt]:
             step=WAIT_FOR_SERVER,
             machine=machine,
             outcome="started",
-            attempt=create.event.attempt,
+            attempt=replaced[machine] and replaced[machine] + 1,
             began=create.event.ended,
             waited_for=StepName(step=create.event.step, machine=machine),
         )
@@ -185,7 +263,8 @@ def _faults(events: Sequence[ClusterEvent]) -> list[StoryFault]:
     faults: dict[tuple[str, str, str], list[ClusterEvent]] = {}
     for event in events:
         kind = kind_of(event.step)
-        is_fault = event.outcome == "failed" or (event.outcome == "retry" and event.code)
+        is_trouble = event.outcome == _REPLACED or (event.outcome == "retry" and event.code)
+        is_fault = event.outcome == "failed" or is_trouble
         if not is_fault or kind is StepKind.HEALTH or (kind is StepKind.STATUS and faults):
             continue
         faults.setdefault((event.step, event.code, event.outcome), []).append(event)

@@ -110,7 +110,7 @@ def spawned(
                 "done",
                 now,
                 machine=name,
-                attempt=instance.attempts,
+                attempt=instance.attempts and instance.attempts + 1,
                 span=span,
             )
         )

@@ -22,6 +22,7 @@ from svcd.model.wire_story import (
     ServerWait,
 )
 from svcd.provisioning.decide.change_steps import change_steps
+from svcd.provisioning.decide.events import REPLACE, WAIT_FOR_SERVER
 from svcd.provisioning.decide.health import ALL_WELL
 
 _FROM_REQUEST: Final = (ClusterStatus.WAITING, ClusterStatus.VALIDATING, ClusterStatus.DELETING)
@@ -55,7 +56,7 @@ def story_of(
         failure=_failure(cluster.explained(), events),
         ailing=_ailing(cluster, events),
         changes=changes,
-        change=change_steps(events, generation, over[generation], now)
+        change=change_steps(cluster, events, generation, over[generation], now)
         if generation in over
         else None,
     )
@@ -114,13 +115,16 @@ def _unfinished(events: Iterable[ClusterEvent]) -> Sequence[ClusterEvent]:
         key = (event.step, event.machine)
         if event.outcome in _OPEN:
             steps[key] = event
-        else:
-            steps.pop(key, None)
+            continue
+        steps.pop(key, None)
+        if event.step == WAIT_FOR_SERVER:
+            steps.pop((REPLACE, event.machine), None)
     return list(steps.values())
 
 
 def _machines_done(cluster: Cluster, events: Iterable[ClusterEvent]) -> int:
     done = {event.machine for event in events if event.outcome == "done"}
+    done -= {server.machine for server in _missing_servers(cluster)}
     return sum(instance.instance_name in done for instance in cluster.instances())
 
 

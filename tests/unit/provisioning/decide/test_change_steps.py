@@ -10,6 +10,7 @@ from svcd.model.cluster import ClusterEvent, StepName
 from svcd.model.ids import Timestamp, seconds_of
 from svcd.model.wire_story import ChangeSteps, StoryFault
 from svcd.provisioning.decide.change_steps import change_steps
+from tests.unit.provisioning.support import cluster
 
 
 def at(second: int) -> Timestamp:
@@ -52,7 +53,7 @@ A job waits later; that is no part of the change.
 
 
 def steps(*events: ClusterEvent, is_over: bool = True, now: int = 0) -> ChangeSteps:
-    told = change_steps(events, 1, is_over, seconds_of(at(now)))
+    told = change_steps(cluster(), events, 1, is_over, seconds_of(at(now)))
     assert told is not None
     return told
 
@@ -85,7 +86,7 @@ class StepsTests(SynchronousTestCase):
 
     def test_another_change(self) -> None:
         """Nothing is told of a change whose events are not kept."""
-        self.assertIsNone(change_steps(EVENTS, 2, True, 0.0))
+        self.assertIsNone(change_steps(cluster(), EVENTS, 2, True, 0.0))
 
     def test_a_server_that_boots(self) -> None:
         """Its wait has no event yet: it goes on since the end of the create call."""
@@ -144,6 +145,89 @@ class PhaseTests(SynchronousTestCase):
         self.assertEqual([p.ended for p in going.phases], [at(4), None])
         replaced = steps(*moves)
         self.assertEqual([p.ended for p in replaced.phases], [at(4), at(4)])
+
+
+ONE, TWO = "demo-worker-001", "demo-worker-002"
+GIVEN_UP = (
+    REQUEST,
+    status(0, "Spawning"),
+    step("create server", ONE, 0, 1, None),
+    step("create server", TWO, 0, 1, None),
+    ClusterEvent(
+        at=at(4), generation=1, step="replace", machine=TWO, outcome="retry", attempt=1,
+        text="in ERROR",
+    ),
+    step("wait for server", ONE, 1, 5, ("create server", ONE)),
+    step("create server", TWO, 6, 7, ("wait for server", ONE)),
+    step("wait for server", TWO, 7, 9, ("create server", TWO), attempt=2),
+)  # fmt: skip
+"""The second server goes to ERROR, and svcd replaces it."""
+
+
+class ReplacementTests(SynchronousTestCase):
+    def test_a_server_that_was_given_up(self) -> None:
+        """Its wait ended with the replacement; the next server waited for that."""
+        told = steps(*GIVEN_UP, status(9, "Preparing"), status(9, "Active", "done"))
+        self.assertEqual(
+            [(s.step, s.machine, s.outcome, s.attempt, s.began) for s in told.steps[2:]],
+            [
+                ("wait for server", TWO, "replaced", 1, at(1)),
+                ("wait for server", ONE, "done", 0, at(1)),
+                ("create server", TWO, "done", 0, at(6)),
+                ("wait for server", TWO, "done", 2, at(7)),
+            ],
+        )
+        self.assertEqual(names(told), [("create server", TWO), ("wait for server", TWO)] * 2)
+        (fault,) = told.faults
+        self.assertEqual(
+            (fault.step, fault.outcome, fault.code, fault.text, fault.machines),
+            ("wait for server", "replaced", "", "in ERROR", [TWO]),
+        )
+
+    def test_a_server_that_boots_after_one_that_was_given_up(self) -> None:
+        told = steps(*GIVEN_UP[:7], is_over=False, now=8)
+        (wait,) = (s for s in told.steps if s.ended is None)
+        self.assertEqual((wait.machine, wait.attempt, wait.began), (TWO, 2, at(7)))
+
+    def test_a_server_that_had_run(self) -> None:
+        """No wait ended with it: its replacement is a moment."""
+        replace = ClusterEvent(
+            at=at(8), generation=1, step="replace", machine=ONE, outcome="retry", attempt=1
+        )
+        told = steps(*GIVEN_UP[:6], replace).steps[-1]
+        self.assertEqual(
+            (told.step, told.outcome, told.began, told.ended), ("replace", "replaced", at(8), at(8))
+        )
+
+
+class MachineTests(SynchronousTestCase):
+    def machines(self, *events: ClusterEvent, **more: Any) -> list[tuple[str, str, bool]]:
+        return [(m.machine, m.group, m.done) for m in steps(*events, **more).machines]
+
+    def test_machines_that_are_done_with_the_present_status(self) -> None:
+        """A server that boots is not done, and a machine without a step is none."""
+        begun = GIVEN_UP[:2]
+        self.assertEqual(
+            self.machines(*begun, is_over=False, now=1),
+            [(ONE, "worker", False), (TWO, "worker", False)],
+        )
+        self.assertEqual(
+            self.machines(*GIVEN_UP[:7], is_over=False, now=8),
+            [(ONE, "worker", True), (TWO, "worker", False)],
+        )
+        preparing = (*GIVEN_UP, status(9, "Preparing"))
+        self.assertEqual(
+            self.machines(*preparing, step("log in", TWO, 9, 10, None), is_over=False, now=11),
+            [(ONE, "worker", False), (TWO, "worker", True)],
+        )
+
+    def test_machines_of_a_change_that_has_ended(self) -> None:
+        """With those that the cluster has no more; without those on which nothing was done."""
+        gone = step("delete server", "demo-more-hands-007", 5, 6, None, outcome="failed")
+        self.assertEqual(
+            self.machines(*GIVEN_UP[:3], gone),
+            [(ONE, "worker", True), ("demo-more-hands-007", "more-hands", False)],
+        )
 
 
 class FaultTests(SynchronousTestCase):

@@ -52,13 +52,13 @@ class WorkTests(SynchronousTestCase):
         return work
 
     def test_a_status_begins_with_its_own_event(self) -> None:
-        """Deadline, machines that are done, servers that do not run."""
+        """Deadline, servers that do not run; with such a server no machine is done."""
         made = event(2, "create server", machine=ONE)
         servers = [ServerWait(machine=name, status="") for name in (ONE, TWO)]
         self.assertEqual(
             self.work(REQUEST, SPAWNING, made, status=ClusterStatus.SPAWNING),
             ClusterWork(
-                since=at(1), until=UNTIL, machines_done=1, waits=[], waits_in_all=0,
+                since=at(1), until=UNTIL, machines_done=0, waits=[], waits_in_all=0,
                 servers=servers, servers_in_all=2,
             ),
         )  # fmt: skip
@@ -82,6 +82,14 @@ class WorkTests(SynchronousTestCase):
         self.assertEqual(work.waits, [Event.of(start), Event.of(second), Event.of(retry)])
         work = self.work(*events, over, status=ClusterStatus.STARTING)
         self.assertEqual((len(work.waits), work.waits_in_all, work.machines_done), (2, 2, 1))
+
+    def test_a_replacement_goes_on_until_its_server_runs(self) -> None:
+        replace = event(3, "replace", "retry", ONE, attempt=1, text="in ERROR")
+        work = self.work(REQUEST, SPAWNING, replace, status=ClusterStatus.SPAWNING)
+        self.assertEqual(work.waits, [Event.of(replace)])
+        runs = event(6, "wait for server", machine=ONE, attempt=2)
+        work = self.work(REQUEST, SPAWNING, replace, runs, status=ClusterStatus.SPAWNING)
+        self.assertEqual(work.waits, [])
 
     def test_many_waits(self) -> None:
         """The newest ten, and the number of all."""
