@@ -11,26 +11,6 @@ from tests.support import drawings
 PAGES = [drawings.ROOT / "docs" / name for name in ("architecture.md", "take-it-over.md")]
 
 
-class ReducedTests(SynchronousTestCase):
-    def test_an_import_that_follows_from_others_is_left_out(self) -> None:
-        """a imports c by b already."""
-        known = {"a": {"b", "c"}, "b": {"c"}, "c": set()}
-        self.assertEqual(drawings.reduced(known), {"a": {"b"}, "b": {"c"}, "c": set()})
-
-
-class LayersTests(SynchronousTestCase):
-    def test_a_layer_names_its_rooms(self) -> None:
-        """Of the one contract that orders the rooms."""
-        text = """
-            [[tool.importlinter.contracts]]
-            name = "other"
-            [[tool.importlinter.contracts]]
-            name = "rooms import downwards only"
-            layers = ["a", "b | c"]
-        """
-        self.assertEqual(drawings.layers(text), [["a"], ["b", "c"]])
-
-
 class PictureTests(SynchronousTestCase):
     def test_the_committed_picture_is_the_present_one(self) -> None:
         """Draw it anew with: python -m tests.support.drawings."""

@@ -32,7 +32,7 @@ from svcd.store.sessions import Lost, Session, connection_text
 from svcd.store.store import SqlStore
 from tests.conformance.chapters import CHAPTERS
 from tests.conformance.rows import run
-from tests.conformance.targets import OverHttp
+from tests.conformance.targets import FAKE_FEATURES, OverHttp
 from tests.contract.store.changes import event, settled
 from tests.contract.store.kept_answers import keyed, source
 from tests.contract.store.rows import TENANT, at, cluster, execution
@@ -428,11 +428,10 @@ class PostgresConformanceTests(_DaemonCase):
             "version": "0.1",
             "username": image["username"],
         }
-        features = frozenset({"commands", "build", "engine"})
         faults: list[str] = []
         for number, (name, rows) in enumerate(CHAPTERS.items()):
             target = OverHttp(
-                global_reactor, api["api"], {**values, "run": f"r{number}"}, features, {}
+                global_reactor, api["api"], {**values, "run": f"r{number}"}, FAKE_FEATURES, {}
             )
             faults += [f"{name}: {fault}" for fault in await run(rows, target)]
         if faults:
