@@ -34,7 +34,7 @@ from tests.causes.cells import FOLDER, JAR, LITERAL, PLAIN, ROOMY, SOFT, Cell
 from tests.causes.expected import EXPECTED
 from tests.support.live import MASTER, WORKER, Tenant, seconds
 from tests.support.processes import Daemon, machine_processes, reactor, send, until
-from tests.support.yarn import works
+from tests.support.yarn import applications, works
 
 FIXTURES: Final = Path(__file__).parents[1] / "fixtures" / "causes"
 PROGRAMS: Final = FIXTURES / "programs"
@@ -310,8 +310,7 @@ class Programs:
                 raise AssertionError(f"it has ended: {shown['info'].get('failure')}")
             if not engine:
                 return None
-            reply = await send("GET", f"{self._manager}/ws/v1/cluster/apps?states=RUNNING")
-            for app in ((reply.json or {}).get("apps") or {}).get("app", []):
+            for app in await applications(self._manager, "?states=RUNNING"):
                 is_launcher = app["name"].startswith("oozie:launcher:")
                 mine = f"ID={engine}" in app["name"] or tag_of(f"{engine}@job-node") in str(
                     app.get("applicationTags")

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from tests.kills.things import Wrong
 from tests.support.processes import send, until
+from tests.support.yarn import applications
 
 _ENDED = {"FINISHED", "FAILED", "KILLED"}
 
@@ -32,10 +33,10 @@ async def check_engine(cluster: Any, executions: Mapping[str, str]) -> str:
     none("executions without a workflow", sorted(lacking - set(names.values())))
 
     manager = origin(cluster["info"]["YARN"]["Web UI"])
-    apps = (await get_json(f"{manager}/ws/v1/cluster/apps"))["apps"] or {"app": []}
-    kinds = Counter(app["name"] for app in apps["app"])
+    apps = await applications(manager)
+    kinds = Counter(app["name"] for app in apps)
     none("applications of one action", [n for n, count in kinds.items() if count > 1])
-    none("applications that run", [a["name"] for a in apps["app"] if a["state"] not in _ENDED])
+    none("applications that run", [a["name"] for a in apps if a["state"] not in _ENDED])
 
     head = origin(cluster["info"]["HDFS"]["Web UI"])
     left: list[str] = []

@@ -67,10 +67,12 @@ class Jobs(Cycles):
             await self.tenant.done("DELETE", f"/job-executions/{execution['id']}")
         await self.tenant.done("DELETE", f"/clusters/{self.cluster_id}")
         await self.tenant.until_gone(self.cluster_id, GONE_S)
-        for name in [*await self._names(""), ""]:
-            reply = await send("DELETE", self._url(name), headers=await self._headers())
+        headers = {"X-Auth-Token": await self.tenant.token()}
+        for name in [*await self.tenant.objects(BOX, ""), ""]:
+            url = f"{self.cloud.told['object_store']}/{BOX}/{name}".rstrip("/")
+            reply = await send("DELETE", url, headers=headers)
             if reply.status not in (204, 404):
-                raise Wrong(f"DELETE {self._url(name)}: {reply.status}")
+                raise Wrong(f"DELETE {url}: {reply.status}")
 
     # ---- jobs -----------------------------------------------------------------------------------
 
@@ -86,24 +88,9 @@ class Jobs(Cycles):
 
         return await self.execution(target, asked, within_s)
 
-    def _url(self, name: str) -> str:
-        return f"{self.cloud.told['object_store']}/{BOX}/{name}".rstrip("/")
-
-    async def _headers(self) -> dict[str, str]:
-        return {"X-Auth-Token": await self.tenant.token()}
-
-    async def _names(self, prefix: str) -> list[str]:
-        url = f"{self._url('')}?format=json&prefix={prefix}"
-        return [
-            str(e["name"]) for e in (await send("GET", url, headers=await self._headers())).json
-        ]
-
     async def _words(self, number: int) -> dict[str, int]:
         """What the job has written."""
-        text = ""
-        for name in await self._names(f"out/{number}/part"):
-            reply = await send("GET", self._url(name), headers=await self._headers())
-            text += reply.body.decode()
+        text = await self.tenant.parts(BOX, f"out/{number}")
         return {word: int(count) for word, count in (x.split("\t") for x in text.splitlines())}
 
     async def submit(self) -> None:

@@ -30,10 +30,11 @@ from twisted.internet.task import react
 
 from svcd.cli.demo_files import SLEEP
 from svcd.runtime.tasks import sleep
-from tests.kills.outage import Outage, Wrong
+from tests.kills.outage import Outage
+from tests.kills.things import Wrong
 from tests.support.live import seconds
-from tests.support.processes import machine_processes, reactor, send, until
-from tests.support.yarn import works
+from tests.support.processes import machine_processes, proc_text, reactor, until
+from tests.support.yarn import applications, works
 
 ALIVE: Final = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING"})
 BOX: Final = "outage"
@@ -137,7 +138,7 @@ class Launchers(Outage):
         """As of an outage, and jobs of the other types."""
         await super().begin()
         links = (await self.tenant.cluster(self.cluster_id))["info"]["YARN"]
-        self._apps = f"{links['Web UI']}/ws/v1/cluster/apps"
+        self._manager = links["Web UI"]
 
     async def job(self, kind: str) -> str:
         """A new job's id."""
@@ -160,7 +161,7 @@ class Launchers(Outage):
 
     async def launch(self, kind: str, task_s: float) -> str:
         """An execution of a new job."""
-        self._known = frozenset(await self._ids())
+        self._known = frozenset([a["id"] for a in await applications(self._manager)])
         self._most = 0
         job = await self.job(kind)
         self._jobs += 1
@@ -180,14 +181,9 @@ class Launchers(Outage):
             args = [str(task_s)]
         if kind == "Shell":
             params = {"MARKS": str(self.marks())}
-        body = {
-            "cluster_id": self.cluster_id,
-            "input_id": self._source,
-            "output_id": target,
-            "job_configs": {"configs": configs, "args": args, "params": params},
-        }
-        made = await self.tenant.done("POST", f"/jobs/{job}/execute", body)
-        return str(made["job_execution"]["id"])
+        return await self.tenant.execute(
+            self.cluster_id, job, self._source, target, configs, args, params
+        )
 
     def marks(self) -> Path:
         """What the newest Shell job writes down."""
@@ -195,16 +191,10 @@ class Launchers(Outage):
 
     # ---- what YARN and the machines say ----------------------------------------------------------
 
-    async def _rows(self) -> Sequence[Any]:
-        reply = await send("GET", self._apps, limit_s=10.0)
-        return ((reply.json or {}).get("apps") or {}).get("app", [])
-
-    async def _ids(self) -> Sequence[str]:
-        return [str(app["id"]) for app in await self._rows()]
-
     async def seen(self) -> Seen:
         """The applications of the newest execution."""
-        mine = [app for app in await self._rows() if app["id"] not in self._known]
+        every = await applications(self._manager)
+        mine = [app for app in every if app["id"] not in self._known]
         launchers = {a["id"]: a for a in mine if a["name"].startswith("oozie:launcher:")}
         children = {a["id"]: a for a in mine if a["id"] not in launchers}
         found = Seen(launchers=launchers, children=children)
@@ -215,8 +205,8 @@ class Launchers(Outage):
         """Java processes of launchers, or of another class."""
         found = []
         for pid in machine_processes(self._daemon.state):
-            words = _words(pid)
-            if words and words[0].endswith("/java") and any(program in w for w in words):
+            java, _, words = proc_text(pid, "cmdline").partition("\0")
+            if java.endswith("/java") and program in words:
                 found.append(pid)
         return found
 
@@ -255,7 +245,7 @@ class Launchers(Outage):
         elif moment == "master" or (moment == "running" and kind != "Shell"):
             await self.when("a child's task", lambda s: any(map(works, s.children.values())))
         elif moment == "running":
-            await until(_exists(self.marks()), "the script", LAUNCHED_S, LOOK_S)
+            await until(_says(self.marks(), "began"), "the script", LAUNCHED_S, LOOK_S)
         elif moment == "ended" and kind == "Shell":
             await until(_says(self.marks(), "ended"), "the script's end", LAUNCHED_S, 0.01)
         elif moment == "ended":
@@ -315,13 +305,14 @@ class Launchers(Outage):
             if lines.count("began") > 1:
                 raise Wrong(f"the script has run more than once: {lines}")
 
+        numbers = [id_.removeprefix("application_") for id_ in (*seen.launchers, *seen.children)]
+
         async def swept() -> bool:
-            return not any(b"CONTAINER_ID=" in _environ(p) and _mine(p, seen) for p in self._pids())
+            texts = [proc_text(p, "environ") for p in machine_processes(self._daemon.state)]
+            containers = [text for text in texts if "CONTAINER_ID=" in text]
+            return not any(f"_{number}_" in text for text in containers for number in numbers)
 
         await until(swept, "the end of all containers of the execution", SWEPT_S, 0.5)
-
-    def _pids(self) -> Sequence[int]:
-        return machine_processes(self._daemon.state)
 
     async def _whole(self, kind: str) -> None:
         """The result is whole, each line once."""
@@ -333,15 +324,7 @@ class Launchers(Outage):
             raise Wrong(f"the result is {found!r}, expected {wanted!r}")
 
     async def _output(self) -> str:
-        base = f"{self.tenant.cloud['object_store']}/{BOX}"
-        headers = {"X-Auth-Token": await self.tenant.token()}
-        listed = await send(
-            "GET", f"{base}?format=json&prefix=out/{self._jobs}/part", headers=headers
-        )
-        text = ""
-        for entry in listed.json:
-            text += (await send("GET", f"{base}/{entry['name']}", headers=headers)).body.decode()
-        return text
+        return await self.tenant.parts(BOX, f"out/{self._jobs}")
 
     def _compiled(self) -> bytes:
         """A jar with the class of JAVA."""
@@ -357,39 +340,11 @@ class Launchers(Outage):
         return jar.read_bytes()
 
 
-def _exists(path: Path) -> Callable[[], Any]:
-    async def look() -> bool:
-        return path.exists()
-
-    return look
-
-
 def _says(path: Path, word: str) -> Callable[[], Any]:
     async def look() -> bool:
         return path.exists() and word in path.read_text()
 
     return look
-
-
-def _words(pid: int) -> Sequence[str]:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
-    except OSError:
-        return []
-
-
-def _environ(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return b""
-
-
-def _mine(pid: int, seen: Seen) -> bool:
-    """Whether it is in a container of one of the applications."""
-    environ = _environ(pid)
-    numbers = [id_.removeprefix("application_") for id_ in (*seen.launchers, *seen.children)]
-    return any(f"_{number}_".encode() in environ for number in numbers)
 
 
 MOMENTS: Final = {

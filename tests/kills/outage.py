@@ -14,12 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from svcd.cli.demo_files import SLEEP
-from svcd.embedded.process_marks import root_of
 from svcd.runtime.tasks import sleep
+from tests.kills.things import Wrong, check_said
 from tests.support.disks import fill
 from tests.support.live import Tenant, machine_folders, seconds
-from tests.support.processes import Daemon, machine_processes, reactor, run, send, until
-from tests.support.yarn import works
+from tests.support.processes import (
+    Daemon,
+    machine_processes,
+    proc_text,
+    reactor,
+    run,
+    send,
+    until,
+)  # fmt: skip
+from tests.support.yarn import applications, works
 
 ACTIVE_S = 300.0
 IN_YARN_S = 240.0
@@ -27,10 +35,6 @@ CANCELLED_S = 60.0
 GONE_S = 180.0
 DISK_MIB = 3000
 ENDED = ("SUCCEEDED", "KILLED", "FAILED")
-
-
-class Wrong(AssertionError):
-    """Something is not as it must be."""
 
 
 class Outage:
@@ -90,8 +94,7 @@ class Outage:
         links = (await self.tenant.cluster(self.cluster_id))["info"]["YARN"]
 
         async def task() -> bool:
-            reply = await send("GET", f"{links['Web UI']}/ws/v1/cluster/apps", limit_s=10.0)
-            apps = ((reply.json or {}).get("apps") or {}).get("app", [])
+            apps = await applications(links["Web UI"])
             return any(app["name"].startswith("oozie:action:") and works(app) for app in apps)
 
         async def content() -> bool:
@@ -166,11 +169,10 @@ class Outage:
         """kill -9 of a daemon of Hadoop, by the name in its command line."""
         found = []
         for pid in machine_processes(self._daemon.state):
-            line = Path(f"/proc/{pid}/cmdline").read_bytes()
-            if f"\0-Dproc_{daemon}\0".encode() in line or (
-                daemon == "namenode" and b"\0-Dproc_org.svcd.hadoop.Format" in line
+            line = proc_text(pid, "cmdline")
+            if f"\0-Dproc_{daemon}\0" in line or (
+                daemon == "namenode" and "\0-Dproc_org.svcd.hadoop.Format" in line
             ):
-                assert root_of(Path(f"/proc/{pid}/environ").read_bytes())
                 found.append(pid)
         if not found:
             raise Wrong(f"no process of {daemon}")
@@ -225,8 +227,4 @@ class Outage:
             return not machine_folders(state) and not machine_processes(state)
 
         await until(swept, "no process and no folder of a machine", 60.0)
-        for mark in ("Traceback", "incident"):
-            at_ = self._daemon.said.find(mark)
-            if at_ >= 0:
-                said = self._daemon.said[max(0, at_ - 500) : at_ + 1500]
-                raise Wrong(f"the daemon said: {said}")
+        check_said(self._daemon.said)

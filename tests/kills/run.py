@@ -15,7 +15,7 @@ from tests.kills.cycles import GONE_S, Cycles, Step
 from tests.kills.jobs import Jobs
 from tests.kills.lives import Lives
 from tests.kills.service import Service
-from tests.kills.things import Wrong
+from tests.kills.things import Wrong, check_said
 from tests.support.live import seconds
 from tests.support.processes import until
 
@@ -150,7 +150,7 @@ class Run:
         ended = await self.service.daemon.stop()
         if ended.code != 0:
             raise Wrong(f"the daemon ended with {ended.code}")
-        self.service.check_said()
+        check_said(self.service.daemon.said)
 
     def _print(self, text: str) -> None:
         print(f"[{seconds() - self._began:6.1f} s] {text}", flush=True)

@@ -219,10 +219,3 @@ class Service:
         ended = await run(*command, environment=environment, limit_s=ORPHANS_S)
         if ended.code != 0:
             raise Wrong(f"svcd orphans: {ended}")
-
-    def check_said(self) -> None:
-        """No bug in what the daemon said."""
-        for mark in ("Traceback", "incident"):
-            at = self.daemon.said.find(mark)
-            if at >= 0:
-                raise Wrong(f"the daemon said: {self.daemon.said[max(0, at - 500) : at + 1500]}")

@@ -29,6 +29,7 @@ from tests.support.processes import (
     Daemon,
     DaemonCase,
     machine_processes,
+    proc_text,
     reactor,
     send,
     until,
@@ -318,7 +319,7 @@ def _listeners(state: Path) -> list[tuple[str, str, int]]:
     """Daemon, address and port of each TCP socket on which Hadoop and Oozie listen."""
     found = []
     for pid in machine_processes(state):
-        name = re.search(r"\0-Dproc_([^\0]+)", _command(pid))
+        name = re.search(r"\0-Dproc_([^\0]+)", proc_text(pid, "cmdline"))
         if name is None:
             continue
         links = (path.readlink().name for path in Path(f"/proc/{pid}/fd").iterdir())
@@ -339,17 +340,10 @@ def _sockets(pid: int) -> Iterator[tuple[str, int, str]]:
             yield ".".join(parts).replace("0.0.0.0", "127.0.0.1"), int(port, 16), rest[5]
 
 
-def _command(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
-    except OSError:
-        return ""
-
-
 def _daemons(state: Path) -> Counter[str]:
     """The Java processes that run below the state folder, by the name that they were given."""
     found: Counter[str] = Counter()
     for pid in machine_processes(state):
-        for name in re.findall(r"(?:^|\0)-Dproc_([^\0]+)", _command(pid)):
+        for name in re.findall(r"(?:^|\0)-Dproc_([^\0]+)", proc_text(pid, "cmdline")):
             found["namenode" if name.startswith(FORMATS) else name] += 1
     return found

@@ -18,11 +18,21 @@ from twisted.trial.unittest import SkipTest
 
 from tests.live.test_main_job import vanilla_prefix
 from tests.support.live import MASTER, WORKER, Tenant
-from tests.support.processes import ROOT, DaemonCase, Program, machine_processes, send, until
+from tests.support.processes import (
+    ROOT,
+    DaemonCase,
+    Program,
+    machine_processes,
+    proc_text,
+    send,
+    until,
+)  # fmt: skip
+from tests.support.yarn import applications
 
 ACTIVE_S = 300.0
 NOTEBOOK_S = 150.0
 SOON_S = 60.0
+RUNNING = "?states=RUNNING"
 NOTEBOOK = ROOT / "tests/support/spark/notebook.py"
 
 
@@ -72,7 +82,8 @@ class SparkConnectTests(DaemonCase):
         self.assertIn("/spark/python/packages on each worker", found["missing"])
 
         async def idle() -> bool:
-            return [each["runningContainers"] for each in await running(manager)] == [0]
+            apps = await applications(manager, RUNNING)
+            return [app["runningContainers"] for app in apps] == [0]
 
         await until(idle, "no executor", SOON_S, 0.5)
         (server,) = servers(daemon.state)
@@ -84,7 +95,7 @@ class SparkConnectTests(DaemonCase):
             self.assertEqual({oct(p.stat().st_mode & 0o777) for p in texts} - {"0o600"}, set())
         self.assertNotIn(token, daemon.said)
 
-        (application,) = await running(manager)
+        (application,) = await applications(manager, RUNNING)
         path = f"{manager}/ws/v1/cluster/apps/{application['id']}/state?user.name=svcd"
         await send("PUT", path, json={"state": "KILLED"})
 
@@ -130,20 +141,14 @@ async def new_cluster(tenant: Tenant) -> str:
     return str(made["cluster"]["id"])
 
 
-async def running(manager: str) -> list[Any]:
-    """The running applications of a cluster."""
-    reply = await send("GET", f"{manager}/ws/v1/cluster/apps?states=RUNNING")
-    return list((reply.json["apps"] or {}).get("app", ()))
-
-
 def servers(state: Path) -> list[int]:
     """The processes of Spark Connect below a state folder."""
     name = "org.apache.spark.sql.connect.service.SparkConnectServer"
-    return [p for p in machine_processes(state) if name in read(Path(f"/proc/{p}/cmdline"))]
+    return [p for p in machine_processes(state) if name in proc_text(p, "cmdline")]
 
 
 def resident_mib(pid: int) -> int:
-    found = re.search(r"VmRSS:\s+(\d+) kB", read(Path(f"/proc/{pid}/status")))
+    found = re.search(r"VmRSS:\s+(\d+) kB", proc_text(pid, "status"))
     assert found is not None
     return int(found[1]) // 1024
 

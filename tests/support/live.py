@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +125,19 @@ class Tenant:
             raise AssertionError(f"GET {container}/{name}: {reply.status} {reply.body.decode()}")
         return reply.body
 
+    async def objects(self, container: str, prefix: str) -> list[str]:
+        """The names of the objects that begin so."""
+        url = f"{self.cloud['object_store']}/{container}?format=json&prefix={prefix}"
+        reply = await send("GET", url, headers={"X-Auth-Token": await self.token()})
+        if reply.status != 200:
+            raise AssertionError(f"GET {url}: {reply.status} {reply.body.decode()}")
+        return [str(entry["name"]) for entry in reply.json]
+
+    async def parts(self, container: str, folder: str) -> str:
+        """The text of the files that a job has written into a folder."""
+        names = await self.objects(container, f"{folder}/part")
+        return "".join([(await self.download(container, name)).decode() for name in names])
+
     async def new_jar_job(self, name: str, jar: bytes) -> str:
         """A Jar job whose library is kept inside the service."""
         binary_id = await self._binary(f"{name}.jar", jar)
@@ -180,14 +193,25 @@ class Tenant:
         return str((await self.done("POST", "/data-sources", body))["data_source"]["id"])
 
     async def execute(
-        self, cluster_id: str, job_id: str, source: str, target: str, configs: Mapping[str, str]
+        self,
+        cluster_id: str,
+        job_id: str,
+        source: str,
+        target: str,
+        configs: Mapping[str, str],
+        args: Sequence[str] = (),
+        params: Mapping[str, str] | None = None,
     ) -> str:
         """The id of a new execution."""
         body = {
             "cluster_id": cluster_id,
             "input_id": source,
             "output_id": target,
-            "job_configs": {"configs": dict(configs), "args": {}, "params": {}},
+            "job_configs": {
+                "configs": dict(configs),
+                "args": list(args),
+                "params": dict(params or {}),
+            },
         }
         made = await self.done("POST", f"/jobs/{job_id}/execute", body)
         return str(made["job_execution"]["id"])

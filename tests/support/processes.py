@@ -239,6 +239,14 @@ def machine_processes(state: Path) -> list[int]:
     return [pid for pid, root in marked() if mine(root)]
 
 
+def proc_text(pid: int, name: str) -> str:
+    """A file of a process below /proc; empty when the process has ended meanwhile."""
+    try:
+        return Path(f"/proc/{pid}/{name}").read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
 @frozen(kw_only=True)
 class Reply:
     """An HTTP answer with its whole body."""

@@ -15,6 +15,7 @@ from svcd.runtime.tasks import sleep
 from tests.kills.lives import Lives
 from tests.kills.real import RealCloud
 from tests.kills.service import Service
+from tests.kills.things import check_said
 from tests.support.openstack_case import OpenStackCase, instances
 from tests.support.processes import reactor, until
 
@@ -61,4 +62,4 @@ class KillTests(OpenStackCase):
         await service.check_cluster(cluster_id)
         self.assertEqual(await service.check(), set())
         self.assertEqual(service.kills, 3)
-        service.check_said()
+        check_said(service.daemon.said)
