@@ -30,6 +30,18 @@ class CreateTests(WatchedCloudTestCase):
         self.begin(embedded__quota_instances="2")
         self.assertIn("instances: needed 3, left 2", self.refused(400))
 
+    def test_refusal_names_what_may_be_chosen(self) -> None:
+        """The registered images, and the key pairs of the user."""
+        told = self.refused(400, default_image_id="gone", user_keypair_id="gone")
+        self.assertEqual(
+            told.split("\n"),
+            [
+                "$.default_image_id: image 'gone' not found;"
+                f" registered images: {self.svcd.image_id} (plain)",
+                "$.user_keypair_id: key pair 'gone' not found; available: demo",
+            ],
+        )
+
     def test_choices_that_cannot_be_read_are_not_told(self) -> None:
         """The refusal is the same."""
         self.fault("image", path=r"/images(\?|$)", status=403)

@@ -85,6 +85,15 @@ class CreateTests(LifeTestCase):
             {("Spawning", "server mine-master-001 is BUILD; server mine-worker-001 is BUILD")},
         )
 
+    def test_fast_cloud_is_never_waited_for(self) -> None:
+        """What a call has changed is listed at once; work on machines asks for no list."""
+        cluster_id = self.create(workers=4, volumes=1)
+        self.api.until_status(cluster_id, "Active", 2)
+        self.assertLessEqual(self.made("compute GET /v2.1/servers/detail"), 6)
+        self.scale(cluster_id, 3)
+        self.api.until_status(cluster_id, "Active", 2)
+        self.delete(cluster_id, 2)
+
     def test_rows_are_written_a_pass_not_a_machine(self) -> None:
         """Twenty machines cost as many writes as two."""
         versions = []
