@@ -137,22 +137,6 @@ class ServiceTests(FaultCase):
         await up()
         await self.made_anew(alpha, cluster_id)
 
-    async def test_a_guest_that_is_silent_is_given_up(self) -> None:
-        """ACTIVE is not enough: SSH_TIMEOUT with the address, and everything is removed."""
-        alpha = await self.start(provisioning__prepare_deadline_s="6")
-        self.hang("instances")
-        cluster_id = await self.small(alpha)
-        cluster = await alpha.until(cluster_id, "Error")
-        self.assertRegex(
-            cluster["status_description"],
-            r"^SSH_TIMEOUT: Preparing took longer than 6 s: \S+-all-001: ",
-        )
-        self.assertEqual(await self.servers_of(cluster_id), [])
-        self.go_on("instances")
-        await alpha.get("PUT", f"/clusters/{cluster_id}", {})
-        await alpha.until(cluster_id, "Active Preparing Configuring Starting")
-        await alpha.delete(cluster_id)
-
     async def servers_of(self, cluster_id: str) -> list[str]:
         """Those in the cloud, once the clean-up has had its time."""
         admin = await self.admin()

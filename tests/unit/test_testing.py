@@ -277,15 +277,6 @@ class FaultTests(FakeServiceMixin, SynchronousTestCase):
         self.svcd.faults.clear()
         self.api.until_status(cluster_id, "Active")
 
-    def test_store_that_fails(self) -> None:
-        """Requests are 503 meanwhile; work goes on afterwards."""
-        cluster_id = self.api.new_cluster()
-        handle = self.svcd.faults.add(FaultRule(where="store"))
-        self.svcd.advance(30)
-        self.api.get(f"/clusters/{cluster_id}", 503)
-        handle.remove()
-        self.api.until_status(cluster_id, "Active")
-
     def test_engine_that_fails_runs_the_job_once(self) -> None:
         """It is away for long, takes a job without saying so, or its HDFS takes no file."""
         cluster_id, job_id = self.api.active_cluster(), self.api.new_job()
@@ -303,29 +294,6 @@ class FaultTests(FakeServiceMixin, SynchronousTestCase):
             self.assertEqual(self.api.until_over(execution)["info"]["status"], "SUCCEEDED")
             self.assertEqual(handle.hits(), rule.times)
             self.assertEqual(self.svcd.engines.engine(cluster_id).submissions, number)
-
-
-class LifeTests(FakeServiceMixin, SynchronousTestCase):
-    def test_life_of_jobs(self) -> None:
-        """Pig and Jar run to their end, a third is cancelled, a fourth fails."""
-        svcd = self.fake_service()
-        api = Api(svcd)
-        cluster_id, sources = api.active_cluster(), api.new_sources()
-        pig, jar = api.new_job("count"), api.new_job("sort", "Jar")
-        for job in (pig, jar):
-            shown = api.until_over(api.execute(job, cluster_id, sources))
-            self.assertEqual(shown["info"]["status"], "SUCCEEDED")
-            self.assertEqual(shown["info"]["actions"][-1]["status"], "OK")
-            self.assertIsNotNone(shown["start_time"])
-            self.assertIsNotNone(shown["end_time"])
-            self.assertNotIn("demo-password-of-a-source", str(shown))
-        third = api.execute(pig, cluster_id, sources, {"svcd.fake.outcome": "hang"})
-        svcd.advance(20)
-        for action, status in (("refresh-status", "RUNNING"), ("cancel", "KILLED")):
-            shown = api.get(f"/job-executions/{third}/{action}")
-            self.assertEqual(shown["info"]["status"], status)
-        fourth = api.execute(pig, cluster_id, sources, {"svcd.fake.outcome": "fail"})
-        self.assertEqual(api.until_over(fourth)["info"]["status"], "KILLED")
 
 
 def _examples(text: str) -> list[str]:
