@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from svcd.embedded.cloud.core import PRIVATE_NETWORK_ID
 from tests.support.cloud_watch import WatchedCloudTestCase
 
 
@@ -29,6 +30,14 @@ class CreateTests(WatchedCloudTestCase):
         self.refused(502)
         self.begin(embedded__quota_instances="2")
         self.assertIn("instances: needed 3, left 2", self.refused(400))
+
+    def test_network_is_found_when_nothing_else_needs_networks(self) -> None:
+        """For a cluster or a template of clusters that has no floating IPs."""
+        body = self.body(neutron_management_network=PRIVATE_NETWORK_ID)
+        cluster_id = self.api.post("/clusters", body)["cluster"]["id"]
+        self.active(cluster_id)
+        template = {name: value for name, value in body.items() if name != "user_keypair_id"}
+        self.api.post("/cluster-templates", template)
 
     def test_refusal_names_what_may_be_chosen(self) -> None:
         """The registered images, and the key pairs of the user."""
