@@ -1,4 +1,4 @@
-"""The page in Chromium, at a FakeService with 1,000 clusters and 10,000 runs.
+"""The page in Chromium, at a FakeService with 1,000 clusters and 10,000 runs; a log of many lines.
 
 First paint: from the request for the page to the first contents, without anything in the browser's
 cache. A view: from the change of the address to the frame that shows it. An update: from the
@@ -33,15 +33,16 @@ _APART_S: Final = 0.4
 _PATH: Final = "/v1.1/demo"
 
 _PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
-_VIEW: Final = """async ([address, shown]) => {
+_ACT: Final = """async ([address, shown]) => {
   const frame = () => new Promise(requestAnimationFrame);
   await frame();
   const began = performance.now();
-  location.hash = address;
+  ACT
   while (!document.querySelector(shown)) await frame();
   await frame();
   return performance.now() - began;
 }"""
+_VIEW: Final = _ACT.replace("ACT", "location.hash = address;")
 _SEEN: Final = """(name) => new Promise((resolve) => {
   const look = () => {
     const found = [...document.querySelectorAll("tbody th")].some((e) => e.textContent === name);
@@ -50,6 +51,15 @@ _SEEN: Final = """(name) => new Promise((resolve) => {
   };
   look();
 })"""
+
+
+_LOG: Final = "".join(f"line {number}\n" for number in range(200_000))
+_RUN: Final = "20000000-0000-4000-8000-000000000000"
+_FIND: Final = """
+  const field = document.querySelector("#main input[type=search]");
+  field.value = "line 123456";
+  field.dispatchEvent(new Event("input"));"""
+_SCROLL: Final = "document.querySelector('pre.log').scrollTop = 40000;"
 
 
 class NotInstalled(Exception):
@@ -105,6 +115,7 @@ def _figures(chromium: str, server: Server, rounds: int) -> Iterator[Figure]:
         page.locator("tbody tr").first.wait_for()
         yield from _views(page, rounds)
         yield from _updates(page, server, rounds)
+        yield from _log(page, rounds)
         browser.close()
 
 
@@ -115,6 +126,22 @@ def _views(page: Any, rounds: int) -> Iterator[Figure]:
         homes.append(page.evaluate(_VIEW, ["#/clusters", ".filters + .table"]))
     yield _figure("view of 1,000 clusters", "ms", homes, _VIEW_MS)
     yield _figure("view of 10,000 runs", "ms", runs, None)
+
+
+def _log(page: Any, rounds: int) -> Iterator[Figure]:
+    """From the change of the address, of the text to find and of the place to the frame."""
+    headers = {"X-Log-Offset": str(len(_LOG)), "X-Log-Complete": "true"}
+    page.route("**/log?*", lambda route: route.fulfill(body=_LOG, headers=headers))
+    opened, found, scrolled = [], [], []
+    for _ in range(rounds):
+        page.evaluate(_VIEW, ["#/", "#clusters"])
+        opened.append(page.evaluate(_VIEW, [f"#/runs/{_RUN}", "a[aria-label='Line 200000']"]))
+        found.append(page.evaluate(_ACT.replace("ACT", _FIND), ["", "mark"]))
+        scroll = _ACT.replace("ACT", _SCROLL)
+        scrolled.append(page.evaluate(scroll, ["", "a[aria-label='Line 2001']"]))
+    yield _figure("log of 200,000 lines, opened", "ms", opened, None)
+    yield _figure("log of 200,000 lines, searched", "ms", found, None)
+    yield _figure("log of 200,000 lines, scrolled", "ms", scrolled, None)
 
 
 def _updates(page: Any, server: Server, rounds: int) -> Iterator[Figure]:
