@@ -90,10 +90,8 @@ function useMarked(lines, first, wanted, pattern) {
 // What is done with the lines that are shown. load: asks for all of them, and saves them.
 function Tools({ lines, first, marked, reason, load }) {
   const [told, tell] = useState("");
-  const copy = async (text) => {
-    await navigator.clipboard.writeText(plain(text));
-    tell("Copied.");
-  };
+  const say = (work, done) => work.then(() => tell(done), ({ message }) => tell(`Not done: ${message}`));
+  const copy = (text) => say(navigator.clipboard.writeText(plain(text)), "Copied.");
   const showError = () => {
     const error = firstError(lines, reason);
     tell(error < 0 ? "No line looks like an error." : "");
@@ -101,12 +99,13 @@ function Tools({ lines, first, marked, reason, load }) {
   };
   const save = () => {
     tell(READING);
-    load().then(() => tell(""), ({ message }) => tell(`Not downloaded: ${message}`));
+    say(load(), "");
   };
   return html`<div class="heading faint">
     ${press("First error", showError)}
-    ${navigator.clipboard && press("Copy", () => copy(lines.join("\n")))}
-    ${navigator.clipboard && marked >= 0 && press(`Copy line ${first + marked}`, () => copy(lines[marked]))}
+    ${navigator.clipboard && html`
+      ${press("Copy", () => copy(lines.join("\n")))}
+      ${marked >= 0 && press("Copy line", () => copy(lines[marked]))}`}
     ${press("Download", save)}
     <span role="status">${plain(told)}</span>
   </div>`;

@@ -8,7 +8,6 @@ import { plain } from "./text.js";
 const ROW = 20; // pixels, as in style.css
 const STEP = 50; // rows that scroll before others are drawn
 const DRAWN = 250; // rows
-const DIGITS = 6; // the width of a number, as in style.css
 
 function textOf(line, pattern) {
   const rest = line.length > LONGEST && ` … (${line.length} characters)`;
@@ -32,9 +31,9 @@ export function LogLines({ lines, first, marked, shown, pattern, wrap, following
   const above = useMemo(() => rowsAbove(lines, wrap ? columns : 0), [lines, wrap, columns]);
   const start = lineAt(above, row - STEP);
   const end = Math.min(lines.length, lineAt(above, row + DRAWN - STEP) + 1);
-  const measure = () => {
+  const measure = () => { // a number is six characters wide
     const number = box.current.querySelector(".no");
-    if (number) setColumns(Math.floor(number.nextElementSibling.clientWidth / (number.offsetWidth / DIGITS)));
+    if (number) setColumns(Math.floor(number.nextElementSibling.clientWidth / (number.offsetWidth / 6)));
   };
   const scrolled = () => {
     const { scrollTop, scrollHeight, clientHeight } = box.current;
@@ -52,8 +51,9 @@ export function LogLines({ lines, first, marked, shown, pattern, wrap, following
   useEffect(() => {
     if (marked < 0) return;
     due.current = true;
-    box.current.scrollTop = above[marked] * ROW - box.current.clientHeight / 3;
-    scrolled();
+    const { scrollTop, clientHeight } = box.current;
+    const top = above[marked] * ROW;
+    if (top < scrollTop || top + ROW > scrollTop + clientHeight) box.current.scrollTop = top - clientHeight / 3;
   }, [marked < 0 ? -1 : first + marked, shown, wrap, columns]);
   useEffect(() => {
     const line = due.current && box.current.querySelector("[aria-current]");

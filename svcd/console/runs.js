@@ -23,8 +23,8 @@ const BARS = 40; // runs of a job in the grid
 const ROWS = 100; // runs in the table
 const JOBS = 50;
 const REASON = 300; // characters of a reason
-const WORDS = ["Pending", "Preparing", "Running", "Suspended", "Succeeded", "Cancelled"];
-const CHOICES = [["", "all"], ["failed", "Failed"], ...WORDS.map((word) => [word.toLowerCase(), word])];
+const WORDS = ["Failed", "Pending", "Preparing", "Running", "Suspended", "Succeeded", "Cancelled"];
+const CHOICES = { "": "all", ...Object.fromEntries(WORDS.map((word) => [word.toLowerCase(), word])) };
 const TIMES = [["", "ever"], ["24", "24 hours"]];
 
 // The runs of one job, oldest first.
@@ -42,9 +42,8 @@ function Bars({ runs }) {
 }
 
 function Grid({ runs, jobs }) {
-  const byJob = Map.groupBy ? Map.groupBy(runs, (run) => run.job_id) : grouped(runs);
   return html`
-    <div class="grid">${[...byJob].slice(0, JOBS).map(([id, own]) => html`
+    <div class="grid">${[...Map.groupBy(runs, (run) => run.job_id)].slice(0, JOBS).map(([id, own]) => html`
       <div class="row" key=${id}>
         <span class="who">
           <${Name}>${jobName(jobs, own[0])}<//><span class="faint">${plain(jobs.get(id)?.type ?? "")}</span>
@@ -55,12 +54,6 @@ function Grid({ runs, jobs }) {
     <p class="faint">
       Newest at the right. The height is the duration, within a job. Thick top: failed; hollow: cancelled; striped: goes on.
     </p>`;
-}
-
-function grouped(runs) {
-  const found = new Map();
-  for (const run of runs) found.set(run.job_id, [...(found.get(run.job_id) ?? []), run]);
-  return found;
 }
 
 // Whether a run passes the filters of the view.
@@ -114,12 +107,12 @@ export function Runs({ query }) {
   useTick(runs.some((run) => !hasEnded(run)) ? 1000 : 30_000);
   useTitle("Runs");
   const choose = (name) => (e) => filter({ [name]: e.target.value }, true);
-  const isOther = query.status && !CHOICES.some(([value]) => value === query.status); // the engine's word
-  const statuses = isOther ? [...CHOICES, [query.status, query.status]] : CHOICES;
+  const { status: word = "" } = query; // perhaps the engine's, in an old link
+  const statuses = Object.entries({ ...CHOICES, [word]: CHOICES[word] ?? word });
   const shown = () => html`
     <form class="filters" onSubmit=${(e) => e.preventDefault()}>
       <${Search} text="Find a job or run" say="Find a job by name, or a run by id" of="q" query=${query} />
-      <${Filter} label="Status" value=${query.status} rows=${statuses} choose=${choose("status")} />
+      <${Filter} label="Status" value=${word} rows=${statuses} choose=${choose("status")} />
       <${Filter} label="Within" value=${query.hours} rows=${TIMES} choose=${choose("hours")} />
       <${Filter} label="Cluster" value=${query.cluster} rows=${clusterChoices(clusters)} choose=${choose("cluster")} />
     </form>

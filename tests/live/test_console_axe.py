@@ -75,7 +75,7 @@ class ViewTests(AxeCase):
             f"clusters/{ids['poor']}": "This cluster failed",
             "runs": "Newest at the right",
             f"runs/{ids['failed']}": "Configuration",
-            f"runs/{ids['failed']}?all=1&find=e&line=2": "Copy line 2",
+            f"runs/{ids['failed']}?all=1&find=e&line=2": "Copy line",
             f"runs/{ids['hanging']}": "Running",
             "jobs": "Data sources",
             "jobs?show=sources": "hdfs://x/i",

@@ -94,7 +94,7 @@ class LogTests(ConsoleCase):
 
         page.get_by_role("button", name="First error").click()
         self.marked(page, 300)
-        page.get_by_role("button", name="Copy line 300").click()
+        page.get_by_role("button", name="Copy line").click()
         page.get_by_text("Copied.").wait_for()
         self.assertEqual(page.evaluate(READ_CLIPBOARD), f"Exception: {REASON}")
         page.get_by_role("link", name="line 150").click()
@@ -131,7 +131,7 @@ class LogTests(ConsoleCase):
         fault = {"error_code": 503, "error_name": "X", "error_message": "the database is away"}
         page.route(LOG, lambda route: route.fulfill(status=503, json=fault))
         page.get_by_role("button", name="Download").click()
-        page.get_by_text("Not downloaded: the database is away").wait_for()
+        page.get_by_text("Not done: the database is away").wait_for()
 
     @walk()
     def test_a_log_of_200_000_lines_is_drawn_in_parts(self, page: Any) -> None:
