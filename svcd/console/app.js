@@ -10,24 +10,17 @@ import { Home } from "./home.js";
 import { Images } from "./images.js";
 import { Job } from "./job.js";
 import { Jobs } from "./jobs.js";
+import { Keys } from "./keys.js";
 import { Launch } from "./launch.js";
 import { Again, Login } from "./login.js";
 import { Empty, Lines, Name, Problem, useTick, useTitle } from "./parts.js";
-import { to, useRoute } from "./route.js";
+import { to, useRoute, VIEWS } from "./route.js";
 import { Run } from "./run.js";
 import { Runs } from "./runs.js";
 import { begin, expire, isOpen, logout, remaining, session } from "./session.js";
 import { plain } from "./text.js";
 import { close, onLeaving, open, renew, store, useStore } from "./store.js";
 
-const VIEWS = [
-  ["", "Home"],
-  ["clusters", "Clusters"],
-  ["runs", "Runs"],
-  ["jobs", "Jobs"],
-  ["events", "Events"],
-  ["images", "Images"],
-];
 const WARNING_MS = 5 * 60_000;
 const LIVE = { live: "Live", waiting: "Reconnecting", ended: "Not live" };
 
@@ -120,6 +113,7 @@ const Bar = ({ at, leave }) => html`
     <a key=${view} href=${to(view ? [view] : [])} aria-current=${at === view ? "page" : undefined}>${name}</a>`)}
   </nav>
   <div class="push who-where">
+    <${Keys} />
     <${Live} />
     <span class="project" title=${session.user || "Project"}><${Name}>${session.name || session.project}<//></span>
     <button type="button" class="small" onClick=${leave}>${session.auth === "none" ? "Change project" : "Log out"}</button>

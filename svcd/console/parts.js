@@ -181,19 +181,26 @@ export function useTitle(title) {
   }, [title]);
 }
 
+// A dialog that is open while it is drawn. Then the focus goes back, or to the view that it has led to.
+export function useDialog() {
+  const dialog = useRef(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    const { hash } = location;
+    dialog.current.showModal();
+    return () => (location.hash === hash ? before : document.getElementById("main")).focus();
+  }, []);
+  return dialog;
+}
+
 // A question before an action. confirm: the name that the user types, "" for none.
 // act(key): sends the request; a key belongs to one question, so that two presses act once.
 export function Question({ title, verb, danger, confirm = "", command, act, close, ready = true, children }) {
-  const dialog = useRef(null);
+  const dialog = useDialog();
   const key = useRef(newKey());
   const [typed, type] = useState("");
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState("");
-  useEffect(() => {
-    const before = document.activeElement;
-    dialog.current.showModal();
-    return () => before.focus(); // a dialog that is removed gives the focus to no element
-  }, []);
   const submit = async (event) => {
     event.preventDefault();
     if (busy) return;

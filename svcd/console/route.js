@@ -1,6 +1,15 @@
 // The address holds the view and its filters: #/clusters/ID?change=2. So reload and back work.
 import { useEffect, useState } from "./hooks.js";
 
+export const VIEWS = [
+  ["", "Home"],
+  ["clusters", "Clusters"],
+  ["runs", "Runs"],
+  ["jobs", "Jobs"],
+  ["events", "Events"],
+  ["images", "Images"],
+];
+
 function decoded(text) {
   try {
     return decodeURIComponent(text);

@@ -144,6 +144,21 @@ class ViewTests(AxeCase):
                 page.keyboard.press("Escape")
                 page.get_by_role("dialog").wait_for(state="hidden")
 
+    @judged
+    def test_axe_finds_nothing_in_what_keys_open(self, page: Any, look: Look) -> None:
+        """Pages and records that are found, nothing that is, and the keys."""
+        self.seed()
+        page.goto("/console/#/clusters")
+        page.get_by_role("button", name="Find").click()
+        page.get_by_text("12 shown").wait_for()
+        look("find")
+        page.keyboard.type("nothing")
+        page.get_by_text("Nothing has this name").wait_for()
+        look("nothing found")
+        page.get_by_role("dialog").get_by_role("button", name="Keys").click()
+        page.get_by_text("Search in this view").wait_for()
+        look("keys")
+
     def seed(self) -> dict[str, str]:
         """Ids of a cluster and one that failed, a job, a run that failed and one that hangs."""
         cluster, job = self.active(name="etl", description=HOSTILE), self.job("count")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from benchmarks.console_peer import SETTINGS, fill
 from tests.support.console import ConsoleCase, walk
 
 MOST = 120
 """Presses of Tab that the way to a control of a view may take."""
 LOOK_MS, LOOKS = 20, 250
 """How often, and how many times, the focus is looked at; the page moves it after it has drawn."""
+FIND = "Find a cluster, a job, a run or a view"
 ACTS = {"button", "link", "textbox", "searchbox", "checkbox", "combobox", "spinbutton", "radio"}
 
 
@@ -199,3 +201,106 @@ class KeyboardTests(ConsoleCase):
         page.get_by_text("The cluster etl is deleted.").wait_for()
         page.get_by_text("No clusters yet").wait_for()
         reader.at("main")
+
+
+class FindTests(ConsoleCase):
+    """Keys that act in each view, among 1,000 clusters and 10,000 runs."""
+
+    timeout = 110
+    settings = SETTINGS
+
+    @walk()
+    def test_ctrl_k_finds_a_run_among_many(self, page: Any) -> None:
+        """By the beginning of its id or the name of its job; then the focus is in its view."""
+        self.in_reactor(lambda: fill(self.svcd, 999, 9999))
+        cluster, job = self.active(name="etl"), self.job("report")
+        run = self.run_job(job, cluster)
+        self.run_job(job, cluster)
+        self.in_reactor(lambda: self.svcd.advance(30))
+        reader = Reader(page)
+        page.goto("/console/#/clusters")
+        page.locator("h1", has_text="Clusters 1000").wait_for(timeout=60_000)
+        reader.go("link", "New cluster")
+        reader.press("Control+k")
+        reader.at("combobox", FIND)
+        self.assertEqual(
+            reader.nodes("dialog", "listbox"), [("dialog", "Find"), ("listbox", "Found")]
+        )
+        self.assertEqual(len(reader.nodes("option")), 12)
+        reader.press("Control+k", "Escape")
+        page.get_by_role("dialog").wait_for(state="detached")
+        reader.at("link", "New cluster")
+        reader.press("Control+k")
+        reader.at("combobox", FIND)
+        reader.type("20000000-")
+        page.get_by_text("12 shown, the newest first").wait_for()
+        reader.press("ControlOrMeta+a")
+        reader.type(f"{run[:8]}/?")
+        page.get_by_text("Nothing has this name or id").wait_for()
+        reader.press("Backspace", "Backspace")
+        page.get_by_text("1 shown").wait_for()
+        reader.press("Enter")
+        page.locator("h1", has_text="report").wait_for()
+        self.assertEqual(page.evaluate("location.hash"), f"#/runs/{run}")
+        reader.at("main")
+        reader.press("Control+k")
+        reader.at("combobox", FIND)
+        reader.type("rep")
+        chosen = page.locator("[aria-selected=true]")
+        self.assertEqual(chosen.inner_text().split("\n")[:2], ["job", "report"])
+        reader.press("ArrowUp", "ArrowDown", "ArrowDown")
+        self.assertEqual(chosen.inner_text().split("\n")[:3], ["run", "report", "SUCCEEDED"])
+        combobox = page.get_by_role("combobox")
+        self.assertEqual(
+            combobox.get_attribute("aria-activedescendant"), chosen.get_attribute("id")
+        )
+        with page.context.expect_page() as opened:
+            chosen.click(modifiers=["ControlOrMeta"])
+        opened.value.locator("h1", has_text="report").wait_for()
+        opened.value.close()
+        reader.press("ArrowUp", "Enter")
+        page.locator("h1 + .facts", has_text="Pig").wait_for()
+
+    @walk()
+    def test_single_keys_act_where_no_text_is_typed(self, page: Any) -> None:
+        """They search, show themselves, are switched off, and leave a question alone."""
+        cluster = self.active(name="etl")
+        self.run_job(self.job("report"), cluster)
+        reader = Reader(page)
+        dialog = page.get_by_role("dialog")
+        page.goto("/console/#/runs")
+        page.locator("h1", has_text="Runs 1").wait_for()
+        reader.press("/")
+        reader.at("searchbox", "Find a job by name")
+        reader.type("a?/")
+        page.get_by_text("No run fits the filters").wait_for()
+        self.assertEqual(page.get_by_label("Find a job").input_value(), "a?/")
+        self.assertEqual(dialog.count(), 0)
+        reader.go("link", "Home", "Shift+Tab")
+        reader.press("Enter")
+        page.locator("h2", has_text="Clusters 1").wait_for()
+        reader.press("/")
+        reader.at("combobox", FIND)  # for Home has no search
+        reader.press("Escape", "?")
+        reader.at("button", "Close")
+        self.assertEqual(
+            dialog.locator("kbd").all_inner_texts(), ["Ctrl K", "/", "?", "Enter", "Esc"]
+        )
+        reader.go("checkbox", "Use the keys / and ?", "Shift+Tab")
+        reader.press("Space", "Escape")
+        reader.at("link", "Home")
+        reader.press("?", "/")
+        self.assertEqual(dialog.count(), 0)
+        page.get_by_role("button", name="Find").click()
+        reader.at("combobox", FIND)
+        dialog.get_by_role("button", name="Keys").click()
+        dialog.get_by_label("Use the keys").check()
+        reader.press("Escape")
+        dialog.wait_for(state="detached")
+        page.goto(f"/console/#/clusters/{cluster}")
+        page.get_by_role("button", name="Scale").click()
+        reader.at("textbox", "master now 1")
+        reader.press("Control+k")
+        reader.go("button", "Keep things as they are")
+        reader.press("?", "/")
+        self.assertEqual(reader.nodes("dialog"), [("dialog", "Change the size")])

@@ -84,6 +84,26 @@ def _faults(status: int, message: str) -> str:
     return f"m.faultsOf({_js({'status': status, 'message': message})}, 'password')"
 
 
+KNOWN = """(() => {
+    const ids = [...Array(20).keys()];
+    const rows = (kind, more) => new Map(ids.map((n) => {
+        const id = `${kind}00${String(n).padStart(2, "0")}-x`;
+        return [id, { id, name: `etl-${n}`, created_at: `2026-01-01 00:00:${10 + n}`, ...more(n) }];
+    }));
+    return { cluster: rows("c", (n) => (n ? {} : { name: "etl" })), job: rows("b", () => ({})),
+        job_execution: rows("a", (n) => ({ job_id: `b00${10 + (n % 2)}-x` })) };
+})()"""
+"""Twenty clusters, etl and newer ones, as many jobs, and runs of two of them."""
+
+
+def _found(text: str) -> str:
+    return f"m.find({json.dumps(text)}, {KNOWN}).map(({{ href }}) => href.slice(2))"
+
+
+def _pressed(key: str, typing: bool, **held: bool) -> str:
+    return f"m.keyOf({_js({'key': key, **held}, typing)})"
+
+
 DECISIONS: Sequence[tuple[str, str, object]] = (
     (
         "time",
@@ -106,6 +126,29 @@ DECISIONS: Sequence[tuple[str, str, object]] = (
         [None, None, None, None, "http://a/b", "https://c/"],
     ),
     ("text", 'm.quoted("it\'s")', "'it'\\''s'"),
+    (  # the whole name first, then the newest; each kind has its share of the rows
+        "find",
+        _found(" etl"),
+        [
+            *("clusters/c0000-x", "clusters/c0019-x", "clusters/c0018-x", "clusters/c0017-x"),
+            *("jobs/b0019-x", "jobs/b0018-x", "jobs/b0017-x", "jobs/b0016-x"),
+            *("runs/a0019-x", "runs/a0018-x", "runs/a0017-x", "runs/a0016-x"),
+        ],
+    ),
+    (
+        "find",
+        _found("ETL-10"),
+        ["clusters/c0010-x", "jobs/b0010-x", *(f"runs/a00{n:02}-x" for n in range(18, -1, -2))],
+    ),
+    ("find", _found("a0007"), ["runs/a0007-x"]),
+    ("find", _found("a00"), []),  # many ids begin so
+    ("find", _found("new"), ["launch", "jobs?new=1", "jobs?show=binaries&new=1"]),
+    ("find", _found("<b>"), []),
+    ("keys", _pressed("k", True, ctrlKey=True), "Ctrl K"),
+    ("keys", _pressed("k", False, ctrlKey=True, shiftKey=True), ""),
+    ("keys", _pressed("/", False, shiftKey=True), "/"),  # as some keyboards have it
+    ("keys", _pressed("/", True), ""),
+    ("keys", _pressed("/", False, altKey=True), ""),
     (
         "gantt",
         DRAWN,

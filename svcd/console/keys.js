@@ -1,0 +1,64 @@
+// The keys of all views: one list, which is obeyed and shown.
+import { useEffect, useState } from "./hooks.js";
+import { html } from "./html.js";
+import { Find } from "./find.js";
+import { useDialog } from "./parts.js";
+
+const MAC = /^(Mac|iP)/.test(navigator.platform);
+const FIND = MAC ? "⌘ K" : "Ctrl K";
+const KEYS = [
+  [FIND, "Find a cluster, a job, a run or a view"],
+  ["/", "Search in this view"],
+  ["?", "Show the keys"],
+  ["Enter", "Open what is chosen"],
+  ["Esc", "Close what is open"],
+];
+const OFF = "svcd keys"; // those of one sign are switched off in this tab
+
+// The key of the list that an event is; "" for none. Single ones are for those who do not type.
+export function keyOf({ key, ctrlKey, metaKey, altKey, shiftKey }, isTyping) {
+  if (altKey || ctrlKey || metaKey) return key === "k" && !altKey && !shiftKey && (MAC ? metaKey : ctrlKey) ? FIND : "";
+  return isTyping ? "" : key;
+}
+
+function KeyList({ close }) {
+  const dialog = useDialog();
+  const change = (event) => sessionStorage.setItem(OFF, event.target.checked ? "" : "1");
+  return html`<dialog ref=${dialog} onClose=${close} aria-labelledby="keys">
+    <h2 id="keys">Keys</h2>
+    <dl class="keys">${KEYS.map(([key, does]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${does}</dd></div>`)}</dl>
+    <label class="check">
+      <input type="checkbox" checked=${!sessionStorage.getItem(OFF)} onChange=${change} /> Use the keys / and ?
+    </label>
+    <div class="buttons"><button type="button" autofocus onClick=${close}>Close</button></div>
+  </dialog>`;
+}
+
+// The button that finds, and what the keys open.
+export function Keys() {
+  const [shown, show] = useState("");
+  useEffect(() => {
+    const acts = {
+      [FIND]: () => show(FIND),
+      "/": () => {
+        const field = [...document.querySelectorAll('main [type="search"]')].find((each) => each.checkVisibility());
+        if (field) field.select();
+        else show(FIND);
+      },
+      "?": () => show("?"),
+    };
+    const press = (event) => {
+      const key = keyOf(event, event.target.matches?.("input, select, textarea"));
+      if (!acts[key] || (key !== FIND && sessionStorage.getItem(OFF))) return;
+      event.preventDefault();
+      if (!document.querySelector("dialog[open]")) acts[key]();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+  const close = () => show("");
+  return html`
+    <button type="button" class="small" onClick=${() => show(FIND)}>Find <kbd class="wide">${FIND}</kbd></button>
+    ${shown === FIND && html`<${Find} close=${close} more=${() => show("?")} />`}
+    ${shown === "?" && html`<${KeyList} close=${close} />`}`;
+}
