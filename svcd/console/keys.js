@@ -42,8 +42,9 @@ export function Keys() {
       [FIND]: () => show(FIND),
       "/": () => {
         const field = [...document.querySelectorAll('main [type="search"]')].find((each) => each.checkVisibility());
-        if (field) field.select();
-        else show(FIND);
+        if (!field) return show(FIND);
+        field.focus();
+        field.select();
       },
       "?": () => show("?"),
     };

@@ -1,9 +1,9 @@
 // Login with a password or a token, or the choice of a project where no token is needed.
-import { useEffect, useRef, useState } from "./hooks.js";
+import { useState } from "./hooks.js";
 import { html } from "./html.js";
 import { call, endToken, send } from "./api.js";
 import { Field, placed, useAction } from "./forms.js";
-import { Command, Lines, Name, Problem, useTitle } from "./parts.js";
+import { Command, Lines, Name, Problem, useDialog, useTitle } from "./parts.js";
 import { login, session } from "./session.js";
 import { plain } from "./text.js";
 
@@ -161,13 +161,10 @@ export function Login({ done, reason }) {
 
 // A new login for the same user and project, above the view. ended: the token is not valid any more.
 export function Again({ ended, done, close, leave }) {
-  const dialog = useRef(null);
+  const dialog = useDialog();
   const { user, domain, project } = session;
   const mode = user && session.passwords && isSecureContext ? "password" : "token";
   const { faults, busy, submit, box, field } = useForm({ user, domain, password: "", project, token: "" }, done);
-  useEffect(() => {
-    dialog.current.showModal();
-  }, []);
   const forProject = async (given) => {
     const begun = await withToken({ ...given, project });
     if (begun.project !== project) throw Object.assign(new Error("the token is for another project"), { status: 401 });
