@@ -66,7 +66,7 @@ export function Clusters({ query }) {
   const rows = [...CHOICES, ...[...statuses].sort().map((word) => [word, word])];
   const shown = () => html`
     <form class="filters" onSubmit=${(e) => e.preventDefault()}>
-      <${Search} text="Find a cluster" say="Find a cluster by name" of="q" query=${query} />
+      <${Search} text="Find a cluster" of="q" query=${query} />
       <${Filter} label="Status" value=${status} rows=${rows} choose=${(e) => filter({ status: e.target.value }, true)} />
     </form>
     <${Found} clusters=${clusters} />`;

@@ -62,7 +62,7 @@ export function Find({ close, more }) {
     if (step) set({ rows, at: (at + step) % rows.length });
     else go(rows[at])(event);
   };
-  return html`<dialog class="find" ref=${dialog} onClose=${close} aria-label="Find">
+  return html`<dialog class="find" closedby="any" ref=${dialog} onClose=${close} aria-label="Find">
     <input role="combobox" autofocus autocomplete="off" spellcheck=${false} aria-expanded="true" aria-autocomplete="list"
       aria-controls="found" aria-activedescendant=${rows.length ? `found-${at}` : undefined}
       aria-label="Find a cluster, a job, a run or a view" placeholder="Name, or the beginning of an id"
