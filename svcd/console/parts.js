@@ -45,17 +45,18 @@ export function Outside({ address, text = address }) {
 
 // The command that does the same as the page, behind a button. open: in view, for the page cannot do the same.
 export function Command({ text, open }) {
-  const [said, say] = useState("");
+  const [done, set] = useState({}); // text: which was copied; said: how
+  const said = done.text === text ? done.said : "";
   const code = useRef(null);
   const copy = async () => {
+    set({}); // so that a second time is told, too
     try {
       await navigator.clipboard.writeText(text);
-      say("Copied");
+      set({ text, said: "Copied" });
     } catch {
       getSelection().selectAllChildren(code.current); // the browser refuses, or the page is not encrypted
-      say("Selected");
+      set({ text, said: "Selected" });
     }
-    setTimeout(() => say(""), 1500);
   };
   const command = html`<div class="command">
     <code tabindex="0" ref=${code}>${text}</code>
