@@ -2,7 +2,7 @@
 import { useEffect, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { Find } from "./find.js";
-import { useDialog } from "./parts.js";
+import { useDialog, Values } from "./parts.js";
 
 const MAC = /^(Mac|iP)/.test(navigator.platform);
 const FIND = MAC ? "⌘ K" : "Ctrl K";
@@ -26,7 +26,7 @@ function KeyList({ close }) {
   const change = (event) => sessionStorage.setItem(OFF, event.target.checked ? "" : "1");
   return html`<dialog ref=${dialog} onClose=${close} aria-labelledby="keys">
     <h2 id="keys">Keys</h2>
-    <dl class="keys">${KEYS.map(([key, does]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${does}</dd></div>`)}</dl>
+    <${Values} rows=${KEYS.map(([key, does]) => [does, html`<kbd>${key}</kbd>`])} />
     <label class="check">
       <input type="checkbox" checked=${!sessionStorage.getItem(OFF)} onChange=${change} /> Use the keys / and ?
     </label>
@@ -57,9 +57,9 @@ export function Keys() {
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
   }, []);
-  const close = () => show("");
+  const close = (own) => () => show((now) => (now === own ? "" : now)); // a key may have opened another one meanwhile
   return html`
     <button type="button" class="small" onClick=${() => show(FIND)}>Find <kbd class="wide">${FIND}</kbd></button>
-    ${shown === FIND && html`<${Find} close=${close} more=${() => show("?")} />`}
-    ${shown === "?" && html`<${KeyList} close=${close} />`}`;
+    ${shown === FIND && html`<${Find} close=${close(FIND)} more=${() => show("?")} />`}
+    ${shown === "?" && html`<${KeyList} close=${close("?")} />`}`;
 }

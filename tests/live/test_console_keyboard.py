@@ -247,6 +247,7 @@ class FindTests(ConsoleCase):
         reader.at("combobox", FIND)
         reader.type("rep")
         chosen = page.locator("[aria-selected=true]")
+        chosen.get_by_text("report").wait_for()
         self.assertEqual(chosen.inner_text().split("\n")[:2], ["job", "report"])
         reader.press("ArrowUp", "ArrowDown", "ArrowDown")
         row = chosen.inner_text().upper().split("\n")
