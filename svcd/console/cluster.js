@@ -158,14 +158,15 @@ function Buttons({ cluster, ask }) {
 }
 
 // The drawing of one change, and the choice of another one.
-function Provision({ cluster, story: { changes, change } }) {
+function Provision({ cluster, story: { changes, change }, asked }) {
   const rows = changes.map((each) => [each.generation, `${each.generation}: ${each.request.slice(0, 60) || "events"}`]);
   const choice = rows.length > 1 && html`
     <${Filter} class="push" label="Change" value=${change?.generation} rows=${rows}
       choose=${(e) => filter({ change: e.target.value }, true)} />`;
   return html`<${Section} id="change" title="Provision" side=${choice}>
     ${change
-      ? html`<${Gantt} key=${change.generation} change=${change} cluster=${cluster.name} />`
+      ? html`<${Gantt} key=${change.generation} change=${change} cluster=${cluster.name}
+          asked=${asked} />`
       : html`<p class="faint">No events are left.</p>`}
   <//>`;
 }
@@ -196,7 +197,7 @@ export function Cluster({ id, query }) {
     ${(isUnwell(cluster) || wrong) && html`<${Health} cluster=${cluster} wrong=${wrong} />`}
     ${!isUnwell(cluster) && cluster.status_description && html`
       <p class="faint"><${Lines} text=${cluster.status_description} /></p>`}
-    ${story && html`<${Provision} cluster=${cluster} story=${story} />`}
+    ${story && html`<${Provision} cluster=${cluster} story=${story} asked=${Boolean(query.change)} />`}
     <${Section} id="machines" title="Machines">
       ${cluster.node_groups.map((group) => html`<${Group} key=${group.name} group=${group} ill=${ill} />`)}
     <//>

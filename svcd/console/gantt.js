@@ -8,6 +8,8 @@ const STEPS_S = [
   ...[1, 2, 4, 12, 24].map((hours) => hours * 3600),
 ];
 
+const FEWEST = 4; // alike machines that share a row
+
 // Bars that overlap get lanes of their own.
 function lanesOf(bars) {
   const ends = [];
@@ -26,27 +28,58 @@ const span = (each, until) => {
   return { ...each, begin, end: Math.max(begin, moment(each.ended) ?? until), open: !each.ended };
 };
 
+const TROUBLES = ["failed", "retry", "replaced"]; // outcomes
+export const isTrouble = ({ outcome }) => TROUBLES.includes(outcome);
+
+// The steps of alike machines as bars of one row: of each step from its first begin to its last end.
+function sharedBars(key, rows) {
+  const shared = new Map();
+  for (const { step, kind, begin, end, open } of rows.flatMap((row) => row.bars)) {
+    if (!shared.has(step)) shared.set(step, { step, kind, begin, end, machine: key, machines: 0, done: 0 });
+    const bar = shared.get(step);
+    bar.begin = Math.min(bar.begin, begin);
+    bar.end = Math.max(bar.end, end);
+    bar.open ||= open;
+    bar.machines += 1;
+    bar.done += !open;
+  }
+  return [...shared.values()].sort((a, b) => a.begin - b.begin);
+}
+
+// The rows with one row for machines that are alike: of one group, with the same first step, and none of them notable.
+export function folded(rows) {
+  const groups = new Map();
+  for (const row of rows) {
+    const key = `${row.group} ${row.bars[0].step}`;
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(row);
+  }
+  return [...groups].flatMap(([key, all]) => {
+    const alike = all.filter((row) => row.notable === false);
+    if (alike.length < FEWEST) return all;
+    const bars = sharedBars(key, alike);
+    const { group } = alike[0];
+    const done = alike.filter((row) => row.done).length;
+    return [...all.filter((row) => row.notable), { machine: key, group, bars, lanes: lanesOf(bars), alike, done }];
+  });
+}
+
 // The drawing of the steps of a change. now: the time up to which open bars reach.
-export function drawing({ began, ended, phases, steps, longest_path: path, faults }, now) {
+export function drawing({ began, ended, phases, machines, steps, longest_path: path }, now) {
   const start = moment(began);
   const end = moment(ended) ?? Math.max(now, ...steps.map((each) => moment(each.ended) ?? start));
   const bars = steps.map((each) => span(each, end));
-  const machines = new Map();
-  for (const each of bars) {
-    if (!machines.has(each.machine)) machines.set(each.machine, []);
-    machines.get(each.machine).push(each);
-  }
-  const rows = [...machines].map(([machine, own]) => ({ machine, bars: own, lanes: lanesOf(own) }));
-  rows.sort((a, b) => (a.machine < b.machine ? -1 : a.machine > b.machine ? 1 : 0));
-  const kinds = new Map(steps.map(({ step, kind }) => [step, kind]));
+  const rows = [{ machine: "" }, ...machines].map((row) => ({ ...row, bars: [] }));
+  const named = new Map(rows.map((row) => [row.machine, row.bars]));
+  for (const bar of bars) named.get(bar.machine).push(bar);
+  for (const row of rows) row.lanes = lanesOf(row.bars);
   return {
     start,
     end: Math.max(end, start + 1),
     settled: Boolean(ended),
     phases: phases.map((each) => span(each, end)),
-    rows,
+    rows: rows.filter((row) => row.bars.length),
     path: path.map((at) => bars[at]),
-    faults: faults.map((each) => ({ ...each, kind: kinds.get(each.step) })),
   };
 }
 

@@ -112,12 +112,21 @@ class StoryMachine(View, frozen=True, kw_only=True):
         bool,
         means("whether its newest step is done; while the change goes on: one of this status"),
     ]
+    replaced: Annotated[int, means("number of servers that svcd gave up")]
+    notable: Annotated[
+        bool,
+        means(
+            "whether a step of it failed, was tried again, ended with a replacement or is on the"
+            " longest path, or after the change its steps took longest in its group"
+        ),
+    ]
 
 
 class StoryFault(View, frozen=True, kw_only=True):
     """A failure or a trouble in a change, once for each step and code."""
 
     step: fields.Step
+    kind: Annotated[StepKind, means("kind of the step: what sort of work it is")]
     code: fields.Code
     outcome: Annotated[
         str,
@@ -135,6 +144,7 @@ class ChangeSteps(View, frozen=True, kw_only=True):
     """The steps of a change."""
 
     generation: Annotated[int, means("number of the request")]
+    outcome: Annotated[ChangeOutcome, means("how the change ended")]
     began: Annotated[str, means("begin of the first step, UTC")]
     ended: Annotated[str | None, means("end of the last step, UTC; null while it goes on")]
     phases: Annotated[list[StoryPhase], means("statuses of the cluster, in their order")]

@@ -74,6 +74,7 @@ FAILURE = Only(
 STEPS = Only(
     {
         "generation": int,
+        "outcome": str,
         "began": STAMP,
         "ended": Either((None, STAMP)),
         "phases": list,

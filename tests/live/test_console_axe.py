@@ -71,7 +71,8 @@ class ViewTests(AxeCase):
         views = {
             "": "Needs attention",
             "clusters": "New cluster",
-            f"clusters/{ids['cluster']}": "Longest path",
+            f"clusters/{ids['cluster']}": "Took",
+            f"clusters/{ids['cluster']}?change=1": "Longest path",
             f"clusters/{ids['poor']}": "This cluster failed",
             "runs": "Newest at the right",
             f"runs/{ids['failed']}": "Configuration",

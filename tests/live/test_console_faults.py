@@ -208,7 +208,7 @@ class ClockTests(ConsoleCase):
                 "runs": "Newest at the right",
                 "": "Running jobs",
                 "events": "Events",
-                f"clusters/{cluster}": "in all",
+                f"clusters/{cluster}?change=1": "Took",
             }.items():
                 page.goto(f"/console/#/{view}")
                 page.get_by_text(shown).first.wait_for()

@@ -152,6 +152,8 @@ class KeyboardTests(ConsoleCase):
         reader.press("Escape")
         page.get_by_role("dialog").wait_for(state="hidden")
         reader.at("button", "Scale")
+        reader.go("DisclosureTriangle", "Took")
+        reader.press("Enter")
         reader.go("button", "create security group")
         reader.press("ArrowDown", "ArrowRight", "ArrowRight")
         self.assertTrue(reader.here()[1].startswith("log in on etl-master-001, "), reader.here())

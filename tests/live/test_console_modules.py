@@ -17,16 +17,17 @@ def _step(step: str, machine: str, began: str, ended: str | None) -> dict[str, o
     return {"step": step, "machine": machine, "began": began, "ended": ended}
 
 
-_AT = [f"2026-01-01 00:00:0{second}.000000" for second in range(5)]
+AT = [f"2026-01-01 00:00:0{second}.000000" for second in range(10)]
 CHANGE = {
     "generation": 1,
-    "began": _AT[0],
+    "began": AT[0],
     "ended": None,
     "phases": [],
+    "machines": [{"machine": each, "group": "g", "notable": True} for each in "ab"],
     "steps": [
-        _step("create", "a", _AT[0], _AT[2]),
-        _step("boot", "b", _AT[2], None),
-        _step("log in", "b", _AT[3], _AT[4]),
+        _step("create", "a", AT[0], AT[2]),
+        _step("boot", "b", AT[2], None),
+        _step("log in", "b", AT[3], AT[4]),
     ],
     "longest_path": [0, 1],
     "faults": [],
@@ -39,6 +40,24 @@ DRAWN = """(() => {
     return [rows.map((r) => [r.machine, r.lanes, r.bars.map(bar)]),
             path.map((p) => p.step), end - start, settled];
 })()""".replace("CHANGE", json.dumps(CHANGE))
+
+FOLDED = """(() => {
+    const step = { step: "create server", kind: "cloud", begin: 0, open: false };
+    const row = (machine, group, end, more = {}) => ({
+        machine, group, lanes: 1, notable: false, done: true, bars: [{ ...step, end }], ...more });
+    const open = { done: false, bars: [{ ...step, begin: 2, end: 9, open: true }] };
+    const all = [
+        row("", undefined, 1, { notable: undefined }), row("m", "master", 3),
+        row("w1", "worker", 3), row("w2", "worker", 5, { notable: true }), row("w3", "worker", 4),
+        row("w4", "worker", 2), row("w5", "worker", 0, open),
+        ...[1, 2, 3].map((n) => row(`x${n}`, "more", n))];
+    const told = (r) => r.alike
+        ? [r.machine, r.alike.map((each) => each.machine), r.done,
+           r.bars.map((b) => [b.step, b.begin, b.end, b.open, b.machines, b.done])]
+        : r.machine;
+    return m.folded(all).map(told);
+})()"""
+"""Machines of three groups; four workers are alike, one of which is not done."""
 
 LINES = "HDFS.dfs.replication=2\n general.a b = x=y \nHDFS.on=true\nHDFS.id=007\nodd"
 TYPED = {
@@ -224,6 +243,20 @@ DECISIONS: Sequence[tuple[str, str, object]] = (
         "log_text",
         "[-9, 0, 1, 2, 3, 4, 9].map((row) => m.lineAt([0, 1, 3, 4], row))",
         [0, 0, 1, 1, 2, 3, 3],
+    ),
+    (
+        "gantt",
+        FOLDED,
+        [
+            *("", "m", "w2"),
+            [
+                "worker create server",
+                ["w1", "w3", "w4", "w5"],
+                3,
+                [["create server", 0, 9, True, 4, 3]],
+            ],
+            *("x1", "x2", "x3"),
+        ],
     ),
     ("gantt", "m.marks(9000, 5)", [0, 2000, 4000, 6000, 8000]),
     (

@@ -14,7 +14,7 @@ replacement. The story tells it as the end of that wait, and the next server wai
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from attrs import evolve, frozen
@@ -23,7 +23,14 @@ from svcd.model.cluster import RESTING, Cluster, ClusterEvent, ClusterStatus, St
 from svcd.model.ids import Timestamp, seconds_of, timestamp
 from svcd.model.step_kind import StepKind, kind_of
 from svcd.model.wire import StepName as StepNameView
-from svcd.model.wire_story import ChangeSteps, StoryFault, StoryMachine, StoryPhase, StoryStep
+from svcd.model.wire_story import (
+    ChangeOutcome,
+    ChangeSteps,
+    StoryFault,
+    StoryMachine,
+    StoryPhase,
+    StoryStep,
+)
 from svcd.provisioning.decide.events import REPLACE, WAIT_FOR_SERVER
 from svcd.provisioning.decide.lifecycle import SPAWNED, has_reached
 from svcd.provisioning.decide.steps import CreateServer
@@ -48,18 +55,32 @@ class _Attempt:
         """The step and its machine."""
         return StepName(step=self.event.step, machine=self.event.machine)
 
+    @property
+    def is_trouble(self) -> bool:
+        """Whether it failed, or svcd tried it again or gave it up."""
+        return self.event.outcome in ("failed", "retry", _REPLACED)
+
+    def is_done_since(self, began: float) -> bool:
+        """Whether it was done, not before `began`."""
+        return self.event.outcome == "done" and not self.is_open and self.end >= began
+
 
 def change_steps(
-    cluster: Cluster, events: Sequence[ClusterEvent], generation: int, is_over: bool, now: float
+    cluster: Cluster,
+    events: Sequence[ClusterEvent],
+    generation: int,
+    outcome: ChangeOutcome,
+    now: float,
 ) -> ChangeSteps | None:
     """The steps of the change `generation`; None when none of its events is kept.
 
-    events: of the cluster, oldest first. is_over: the change has ended. now: epoch seconds.
+    events: of the cluster, oldest first. outcome: of the change. now: epoch seconds.
     """
     kept = [e for e in events if e.generation == generation and kind_of(e.step) is not StepKind.JOB]
     if not kept:
         return None
     own = _with_replacements(kept)
+    is_over = outcome is not ChangeOutcome.GOING_ON
     begin = seconds_of(own[0].at)
     ends = [seconds_of(e.ended or e.at) for e in own if kind_of(e.step) is not StepKind.HEALTH]
     last = max([begin, *ends])
@@ -73,10 +94,11 @@ def change_steps(
     numbers = {attempt: number for number, attempt in enumerate(attempts)}
     return ChangeSteps(
         generation=generation,
+        outcome=outcome,
         began=timestamp(min([begin, *(attempt.begin for attempt in attempts)])),
         ended=timestamp(last) if is_over else None,
         phases=phases,
-        machines=_machines(cluster, attempts, None if is_over else phases),
+        machines=_machines(cluster, attempts, path, None if is_over else phases),
         steps=[_step(attempt, attempt in on_path) for attempt in attempts],
         longest_path=[numbers[attempt] for attempt in path],
         faults=_faults(own),
@@ -112,37 +134,51 @@ def _with_replacements(events: Sequence[ClusterEvent]) -> Sequence[ClusterEvent]
 
 
 def _machines(
-    cluster: Cluster, attempts: Sequence[_Attempt], phases: Sequence[StoryPhase] | None
+    cluster: Cluster,
+    attempts: Sequence[_Attempt],
+    path: Iterable[_Attempt],
+    phases: Sequence[StoryPhase] | None,
 ) -> list[StoryMachine]:
     """The machines of the change. phases: of a change that goes on; None when it has ended.
 
     A machine is done with its newest step, in a change that goes on: of the present status.
     """
-    newest = {
-        attempt.event.machine: attempt
-        for attempt in sorted(attempts, key=lambda attempt: (attempt.end, attempt.begin))
-        if attempt.event.machine
-    }
-    began = seconds_of(Timestamp(phases[-1].began)) if phases else 0.0
+    steps: dict[str, list[_Attempt]] = {}
+    for attempt in sorted(attempts, key=lambda attempt: (attempt.end, attempt.begin)):
+        steps.setdefault(attempt.event.machine, []).append(attempt)
+    steps.pop("", None)
     groups = {
         instance.instance_name: group.name
         for group in cluster.node_groups
         for instance in group.instances
-        if instance.instance_name in newest
-        or not (phases is None or has_reached(instance, SPAWNED))
+        if instance.instance_name in steps or not (phases is None or has_reached(instance, SPAWNED))
     }
-    left = {name: _group_of(cluster, name) for name in newest if name not in groups}
+    groups |= {name: _group_of(cluster, name) for name in steps if name not in groups}
+    notable = {attempt.event.machine for attempt in path}
+    notable |= {name for name, own in steps.items() if any(a.is_trouble for a in own)}
+    if phases is None:
+        notable |= _slowest(groups, steps)
+    began = seconds_of(Timestamp(phases[-1].began)) if phases else 0.0
     return [
         StoryMachine(
             machine=name,
             group=group,
-            done=name in newest
-            and newest[name].event.outcome == "done"
-            and not newest[name].is_open
-            and newest[name].end >= began,
+            done=name in steps and steps[name][-1].is_done_since(began),
+            replaced=sum(a.event.outcome == _REPLACED for a in steps.get(name, ())),
+            notable=name in notable,
         )
-        for name, group in {**groups, **left}.items()
+        for name, group in groups.items()
     ]
+
+
+def _slowest(groups: Mapping[str, str], steps: Mapping[str, Iterable[_Attempt]]) -> set[str]:
+    """Of each group the machine whose steps took longest. groups: by machine."""
+    spent = {name: sum(a.end - a.begin for a in steps.get(name, ())) for name in groups}
+    slowest: dict[str, str] = {}
+    for name, group in groups.items():
+        if spent[name] > spent.get(slowest.get(group, ""), -1.0):
+            slowest[group] = name
+    return set(slowest.values())
 
 
 def _group_of(cluster: Cluster, machine: str) -> str:
@@ -271,6 +307,7 @@ def _faults(events: Sequence[ClusterEvent]) -> list[StoryFault]:
     return [
         StoryFault(
             step=step,
+            kind=kind_of(step),
             code=code,
             outcome=outcome,
             text=same[-1].text,

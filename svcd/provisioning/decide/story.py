@@ -49,15 +49,15 @@ def story_of(
     """
     changes = _changes(events)
     generation = changes[-1].generation if changes and change == NEWEST else change
-    over = {c.generation: c.outcome is not ChangeOutcome.GOING_ON for c in changes}
+    outcomes = {c.generation: c.outcome for c in changes}
     return ClusterStory(
         status=cluster.status,
         work=_work(cluster, events),
         failure=_failure(cluster.explained(), events),
         ailing=_ailing(cluster, events),
         changes=changes,
-        change=change_steps(cluster, events, generation, over[generation], now)
-        if generation in over
+        change=change_steps(cluster, events, generation, outcomes[generation], now)
+        if generation in outcomes
         else None,
     )
 

@@ -8,7 +8,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.cluster import ClusterEvent, StepName
 from svcd.model.ids import Timestamp, seconds_of
-from svcd.model.wire_story import ChangeSteps, StoryFault
+from svcd.model.step_kind import StepKind
+from svcd.model.wire_story import ChangeOutcome, ChangeSteps, StoryFault
 from svcd.provisioning.decide.change_steps import change_steps
 from tests.unit.provisioning.support import cluster
 
@@ -53,7 +54,8 @@ A job waits later; that is no part of the change.
 
 
 def steps(*events: ClusterEvent, is_over: bool = True, now: int = 0) -> ChangeSteps:
-    told = change_steps(cluster(), events, 1, is_over, seconds_of(at(now)))
+    outcome = ChangeOutcome.DONE if is_over else ChangeOutcome.GOING_ON
+    told = change_steps(cluster(), events, 1, outcome, seconds_of(at(now)))
     assert told is not None
     return told
 
@@ -86,7 +88,7 @@ class StepsTests(SynchronousTestCase):
 
     def test_another_change(self) -> None:
         """Nothing is told of a change whose events are not kept."""
-        self.assertIsNone(change_steps(cluster(), EVENTS, 2, True, 0.0))
+        self.assertIsNone(change_steps(cluster(), EVENTS, 2, ChangeOutcome.DONE, 0.0))
 
     def test_a_server_that_boots(self) -> None:
         """Its wait has no event yet: it goes on since the end of the create call."""
@@ -178,6 +180,7 @@ class ReplacementTests(SynchronousTestCase):
             ],
         )
         self.assertEqual(names(told), [("create server", TWO), ("wait for server", TWO)] * 2)
+        self.assertEqual([(m.machine, m.replaced) for m in told.machines], [(ONE, 0), (TWO, 1)])
         (fault,) = told.faults
         self.assertEqual(
             (fault.step, fault.outcome, fault.code, fault.text, fault.machines),
@@ -229,6 +232,18 @@ class MachineTests(SynchronousTestCase):
             [(ONE, "worker", True), ("demo-more-hands-007", "more-hands", False)],
         )
 
+    def test_machines_that_stand_out(self) -> None:
+        """By the longest path or a trouble, and in the end the slowest of a group."""
+        events = [step("create server", f"demo-worker-{n:03}", 0, n, None) for n in range(1, 7)]
+        retry = step("start", "demo-worker-002", 6, 7, None, **TRY)
+        oozie = step("Oozie", "demo-master-001", 7, 9, None)
+
+        def notable(*events: ClusterEvent, **more: Any) -> list[str]:
+            return [m.machine[-3:] for m in steps(*events, **more).machines if m.notable]
+
+        self.assertEqual(notable(*events, retry, oozie), ["002", "006", "001"])
+        self.assertEqual(notable(status(0, "Spawning"), *events, is_over=False, now=6), ["006"])
+
 
 class FaultTests(SynchronousTestCase):
     def test_a_trouble_is_told_once_with_its_machines(self) -> None:
@@ -237,6 +252,7 @@ class FaultTests(SynchronousTestCase):
             [
                 StoryFault(
                     step="start",
+                    kind=StepKind.DAEMONS,
                     code="SSH_TIMEOUT",
                     outcome="retry",
                     text="no route",
