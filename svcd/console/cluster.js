@@ -4,7 +4,7 @@ import { html } from "./html.js";
 import { path } from "./api.js";
 import { QUESTIONS } from "./cluster_questions.js";
 import { tunnel, why } from "./commands.js";
-import { EventText } from "./events.js";
+import { Row, rowsOf, wordsOf } from "./events.js";
 import { Gantt } from "./gantt_view.js";
 import {
   Command,
@@ -24,7 +24,7 @@ import {
   useTick,
   useTitle,
 } from "./parts.js";
-import { isBusy, isUnwell, jobName, named, newestFirst, outcome, size, stepTitle } from "./records.js";
+import { isBusy, isUnwell, jobName, named, newestFirst, outcome, size } from "./records.js";
 import { filter, to } from "./route.js";
 import { openEvents, useStore } from "./store.js";
 import { useStory } from "./story.js";
@@ -70,30 +70,18 @@ function Group({ group: { name, count, instances, node_processes: processes }, i
   </section>`;
 }
 
-const EventRow = ({ event }) => html`<li>
-  <span class="faint"><${Time} at=${event.at} /></span>
-  <${State} word=${event.outcome} />
-  <span><${EventText} event=${event} /></span>
-</li>`;
-
-function has(event, wanted) {
-  const { machine, outcome: word, code, text } = event;
-  return `${stepTitle(event)} ${machine} ${word} ${code} ${text}`.toLowerCase().includes(wanted);
-}
-
 function Events({ events, query }) {
   const wanted = (query.events ?? "").toLowerCase();
-  const found = wanted ? events.filter((each) => has(each, wanted)) : events;
-  const shown = found.slice(-MOST_EVENTS).reverse();
-  const key = ({ at, step, machine, outcome: word, attempt }) => `${at}${step}${machine}${word}${attempt}`;
+  const rows = rowsOf(events).filter((row) => wordsOf(row).includes(wanted));
+  const shown = rows.slice(-MOST_EVENTS).reverse();
   const list = html`
     <ol class="events" tabindex="0" aria-label="Events">
-      ${shown.map((each) => html`<${EventRow} key=${key(each)} event=${each} />`)}
+      ${shown.map((row) => html`<${Row} key=${row.key} event=${row} here />`)}
     </ol>
-    ${found.length > shown.length && html`<p class="faint">The newest ${shown.length} of ${found.length}.</p>`}`;
+    ${rows.length > shown.length && html`<p class="faint">The newest ${shown.length} of ${rows.length}.</p>`}`;
   const search = html`<${Search} class="push" text="Find in events" of="events" query=${query} />`;
-  return html`<${Section} id="events" title="Events" number=${found.length} side=${search}>
-    ${shown.length ? list : html`<p class="faint">${events.length ? "No event has this text." : "No events."}</p>`}
+  return html`<${Section} id="events" title="Events" number=${rows.length} side=${search}>
+    ${shown.length ? list : html`<p class="faint">${events.size ? "No event has this text." : "No events."}</p>`}
   <//>`;
 }
 
@@ -176,8 +164,8 @@ export function Cluster({ id, query }) {
   const [question, ask] = useState("");
   const cluster = clusters.get(id);
   const isKnown = Boolean(cluster);
-  const events = [...(kept.get(id)?.values() ?? [])];
-  const mark = isKnown ? (events.at(-1)?.number ?? 0) : null;
+  const events = kept.get(id) ?? new Map();
+  const mark = isKnown ? ([...events.values()].at(-1)?.number ?? 0) : null;
   const story = useStory(`${path("clusters", id, "story")}?change=${Number(query.change) || 0}`, cluster?.status, mark);
   useEffect(() => {
     if (isKnown) openEvents(id);

@@ -6,7 +6,7 @@ import { clusterChoices, jobName, outcome, stepTitle } from "./records.js";
 import { filter } from "./route.js";
 import { openAll, store, useStore } from "./store.js";
 import { plain } from "./text.js";
-import { moment } from "./time.js";
+import { duration, moment, now } from "./time.js";
 
 const MOST = 300; // events of a cluster
 const ROWS = 500;
@@ -15,74 +15,109 @@ const PAUSE_MS = 200; // between drawings of a long list
 const KINDS = [["", "everything"], ["clusters", "clusters"], ["runs", "runs"]];
 const FAILED = ["failed", "retry", "Error", "Failed", "Killed"];
 
-const derived = new WeakMap(); // a run as it was -> its events
+const RANGES = [["", "all"], ["1", "the last hour"], ["24", "the last day"]];
 
-function eventsOf(run) {
-  if (!derived.has(run)) {
-    const end = { ...run.info?.failure, step: "" };
-    const marks = [["accepted", run.created_at], ["started", run.start_time], [outcome(run), run.end_time, end]];
-    const begin = moment(run.created_at); // the other times have whole seconds
-    const draw = ([word, at, more], number) => ({
-      key: run.id + word,
-      number,
-      at,
-      ms: Math.max(begin, moment(at)),
-      outcome: word,
-      run,
-      cluster_id: run.cluster_id,
-      ...more,
-    });
-    derived.set(run, marks.filter(([, at]) => at).map(draw));
+const known = new WeakMap(); // the events of a cluster, or a run as it was -> its rows
+
+// Begin and end as one row, the newest last. events: of one cluster, oldest first.
+export function merged(events) {
+  const rows = new Map();
+  let phase; // the row of the present status
+  let open = [];
+  for (const event of events) {
+    const { kind, step, machine, began, ended, number, at, outcome } = event;
+    const row = { ...event, key: number, open: began && !ended };
+    let name = began ? `${step} ${machine} ${began}` : number;
+    if (kind === "status" && outcome !== "waiting") {
+      for (const each of open) each.open = false; // also of steps that were interrupted
+      if (phase) Object.assign(phase, { ended: at, at, number, outcome: "done" });
+      if (phase && outcome === "failed") {
+        name = phase.key;
+        Object.assign(row, { began: phase.began, ended: at });
+      }
+      phase = outcome === "started" && Object.assign(row, { began: at, open: true });
+      open = [];
+    }
+    const first = rows.get(name);
+    if (first?.ended && !ended && !row.ended) continue;
+    row.key = first?.key ?? number;
+    rows.set(name, row);
+    open.push(row);
   }
-  return derived.get(run);
+  return [...rows.values()].sort((a, b) => (a.at > b.at) - (a.at < b.at) || a.number - b.number);
+}
+
+// The rows of a cluster. events: by key.
+export function rowsOf(events) {
+  const all = [...events.values()];
+  const last = all.at(-1);
+  if (known.get(events)?.last !== last) known.set(events, { last, rows: merged(all) });
+  return known.get(events)?.rows ?? [];
+}
+
+function rowOf(run) {
+  if (!known.has(run)) {
+    const { id, created_at: began, start_time: start, end_time: ended, cluster_id } = run;
+    const at = ended ?? start ?? began;
+    const ms = Math.max(moment(began), moment(at)); // the other times have whole seconds
+    const end = { ended, open: !ended, outcome: outcome(run), ...run.info?.failure, step: "" };
+    known.set(run, { key: id, number: 0, at, ms, began, run, cluster_id, ...end });
+  }
+  return known.get(run);
 }
 
 // The words of an event that a person finds it by.
-function wordsOf(event, clusterId) {
-  const { machine, outcome: word, code, text, run } = event;
-  const names = `${store.job.get(run?.job_id)?.name} ${store.cluster.get(clusterId)?.name}`;
+export function wordsOf(event) {
+  const { machine, outcome: word, code, text, run, cluster_id: id } = event;
+  const names = `${store.job.get(run?.job_id)?.name} ${store.cluster.get(id)?.name}`;
   return `${stepTitle(event)} ${machine} ${word} ${code} ${text} ${names}`.toLowerCase();
 }
 
-// All events that pass the filters, newest first. An event keeps its time as a number once that was needed.
-export function passing({ cluster, kind, failed, q = "" }) {
+// All rows that pass the filters, newest first. A row keeps its time as a number once that was needed.
+export function passing({ cluster, kind, failed, q = "", time, from, to }) {
   const text = q.toLowerCase();
+  const hours = Number(time);
+  const least = hours ? now() - hours * 3_600_000 : (moment(from) ?? 0);
+  const most = (!hours && moment(to)) || Infinity;
   const found = [];
-  const add = (each, id) => {
-    if ((failed && !FAILED.includes(each.outcome)) || (cluster && cluster !== id)) return;
-    if (text && !wordsOf(each, id).includes(text)) return;
-    each.ms ??= moment(each.at) ?? 0;
-    each.cluster_id ??= id;
-    found.push(each);
+  const add = (row) => {
+    if ((failed && !FAILED.includes(row.outcome)) || (cluster && cluster !== row.cluster_id)) return;
+    row.ms ??= moment(row.at) ?? 0;
+    if ((!row.open && row.ms < least) || (moment(row.began) ?? row.ms) > most) return;
+    if (!text || wordsOf(row).includes(text)) found.push(row);
   };
   if (kind !== "runs") {
-    for (const [id, events] of store.events) for (const each of [...events.values()].slice(-MOST)) add(each, id);
+    for (const [id, events] of store.events) {
+      for (const row of rowsOf(events).slice(-MOST)) {
+        row.cluster_id = id;
+        add(row);
+      }
+    }
   }
-  if (kind !== "clusters") {
-    for (const run of store.job_execution.values()) for (const each of eventsOf(run)) add(each, run.cluster_id);
-  }
+  if (kind !== "clusters") for (const run of store.job_execution.values()) add(rowOf(run));
   return found.sort((a, b) => b.ms - a.ms || b.number - a.number);
 }
 
-// What happened: the step, its machine, the code and the text of a failure.
-export const EventText = ({ event }) => html`
-  <strong>${plain(stepTitle(event))}</strong>
-  ${event.machine && html` on <${Name}>${event.machine}<//>`}${" "}
-  ${event.code && html`<strong class="code">${plain(event.code)}</strong>`}
-  ${event.text && html`<${Lines} text=${event.text} />`}`;
+const lengthOf = ({ began, ended, open }) =>
+  (ended || open) && `${duration((ended ? moment(ended) : now()) - moment(began))}${open ? " so far" : ""}`;
 
-function Row({ event }) {
-  const { at, outcome: word, run, cluster_id: id } = event;
+// here: on the page of its cluster.
+export function Row({ event, here }) {
+  const { at, open, outcome, run, cluster_id: id, machine, code, text } = event;
   const cluster = store.cluster.get(id)?.name;
   return html`<li>
     <span class="faint"><${Time} at=${at} /></span>
-    <${State} word=${word} />
+    <${State} word=${open && outcome === "started" ? "running" : outcome} />
     <span>
       ${run && html`<${Link} view="runs" id=${run.id} name=${jobName(store.job, run)} /> on `}
-      ${cluster
+      ${!here && html`${cluster
         ? html`<${Link} view="clusters" id=${id} name=${cluster} />`
-        : html`<span class="faint">a deleted cluster</span>`}${" "}
-      <${EventText} event=${event} />
+        : html`<span class="faint">a deleted cluster</span>`} `}
+      <strong>${plain(stepTitle(event))}</strong>
+      ${machine && html` on <${Name}>${machine}<//>`}${" "}
+      <span class="faint">${lengthOf(event)}</span>${" "}
+      ${code && html`<strong class="code">${plain(code)}</strong>`}
+      ${text && html`<${Lines} text=${text} />`}
     </span>
   </li>`;
 }
@@ -94,8 +129,8 @@ function usePassing(query) {
   const filters = JSON.stringify(query);
   if (own.filters !== filters || own.found.length <= ROWS || performance.now() - own.at > PAUSE_MS) {
     const found = passing(query);
-    const keyOf = (event) => event.key ?? `${event.cluster_id} ${event.number}`;
-    const rows = found.slice(0, ROWS).map((event) => html`<${Row} key=${keyOf(event)} event=${event} />`);
+    const rows = found.slice(0, ROWS).map((event) => html`
+      <${Row} key=${`${event.cluster_id} ${event.key}`} event=${event} />`);
     Object.assign(own, { filters, found, rows, at: performance.now() });
   } else own.timer ??= setTimeout(() => {
     own.timer = null;
@@ -116,12 +151,15 @@ export function Events({ query }) {
   useTick(30_000);
   useTitle("Events");
   const { found, rows } = usePassing(query);
+  const { time, from, to } = query;
+  const given = time || !(from || to) ? [] : [["given", `${from ?? "…"} to ${to ?? "…"}`]]; // by a link
   const valueOf = ({ type, checked, value }) => (type === "checkbox" ? checked && "1" : value);
   const choose = (name) => ({ target }) => filter({ [name]: valueOf(target) }, true);
   return html`<header class="title"><h1>Events <span class="number">${found.length}</span></h1></header>
     <form class="filters" onSubmit=${(e) => e.preventDefault()}>
       <${Search} text="Find in events" of="q" query=${query} />
       <${Filter} label="Of" value=${query.kind} rows=${KINDS} choose=${choose("kind")} />
+      <${Filter} label="Time" value=${given[0]?.[0] ?? time} rows=${[...RANGES, ...given]} choose=${choose("time")} />
       <${Filter} label="Cluster" value=${query.cluster} rows=${clusterChoices(store.cluster)}
         choose=${choose("cluster")} />
       <label class="check">

@@ -128,7 +128,7 @@ class KeyboardTests(ConsoleCase):
                 ("heading", "master 1"),
                 ("heading", "worker 2"),
                 ("heading", "Links"),
-                ("heading", "Events 26"),
+                ("heading", "Events 24"),
             ],
         )
         reader.go("button", "Scale")

@@ -59,6 +59,28 @@ FOLDED = """(() => {
 })()"""
 """Machines of three groups; four workers are alike, one of which is not done."""
 
+
+def _event(number: int, second: int, step: str, outcome: str, **more: object) -> dict[str, object]:
+    given = {"kind": "files", "machine": "", "code": "", "began": None, "ended": None, **more}
+    return {"number": number, "at": AT[second], "step": step, "outcome": outcome, **given}
+
+
+EVENTS = [
+    _event(1, 0, "request", "accepted"),
+    _event(2, 1, "Spawning", "started", kind="status"),
+    _event(3, 4, "Preparing", "started", kind="status"),
+    _event(4, 5, "configure", "started", began=AT[5]),
+    _event(5, 5, "log in", "waiting", machine="a", began=AT[4]),
+    _event(6, 6, "log in", "failed", machine="a", began=AT[4], ended=AT[6], code="X"),
+    _event(7, 7, "Preparing", "failed", kind="status", code="X"),
+    _event(8, 8, "request", "accepted"),
+    _event(9, 8, "Validating", "started", kind="status"),
+]
+"""A change that fails, which interrupts a step, and one that goes on."""
+MERGED = """m.merged(EVENTS).map((r) =>
+    [r.key, r.step, r.outcome, r.code, r.began ?? null, r.ended ?? null, Boolean(r.open)])
+""".replace("EVENTS", json.dumps(EVENTS))
+
 LINES = "HDFS.dfs.replication=2\n general.a b = x=y \nHDFS.on=true\nHDFS.id=007\nodd"
 TYPED = {
     "name": "etl",
@@ -256,6 +278,19 @@ DECISIONS: Sequence[tuple[str, str, object]] = (
                 [["create server", 0, 9, True, 4, 3]],
             ],
             *("x1", "x2", "x3"),
+        ],
+    ),
+    (
+        "events",
+        MERGED,
+        [
+            [1, "request", "accepted", "", None, None, False],
+            [2, "Spawning", "done", "", AT[1], AT[4], False],
+            [4, "configure", "started", "", AT[5], None, False],
+            [5, "log in", "failed", "X", AT[4], AT[6], False],
+            [3, "Preparing", "failed", "X", AT[4], AT[7], False],
+            [8, "request", "accepted", "", None, None, False],
+            [9, "Validating", "started", "", AT[8], None, True],
         ],
     ),
     ("gantt", "m.marks(9000, 5)", [0, 2000, 4000, 6000, 8000]),
