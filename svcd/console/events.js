@@ -23,26 +23,16 @@ const known = new WeakMap(); // the events of a cluster, or a run as it was -> i
 export function merged(events) {
   const rows = new Map();
   let phase; // the row of the present status
-  let open = [];
   for (const event of events) {
     const { kind, step, machine, began, ended, number, at, outcome } = event;
-    const row = { ...event, key: number, open: began && !ended };
-    let name = began ? `${step} ${machine} ${began}` : number;
+    const row = { ...event, key: began ? `${step} ${machine} ${began}` : number, open: began && !ended };
     if (kind === "status" && outcome !== "waiting") {
-      for (const each of open) each.open = false; // also of steps that were interrupted
+      for (const each of rows.values()) each.open = false; // also of steps that were interrupted
       if (phase) Object.assign(phase, { ended: at, at, number, outcome: "done" });
-      if (phase && outcome === "failed") {
-        name = phase.key;
-        Object.assign(row, { began: phase.began, ended: at });
-      }
+      if (phase && outcome === "failed") Object.assign(row, { key: phase.key, began: phase.began, ended: at });
       phase = outcome === "started" && Object.assign(row, { began: at, open: true });
-      open = [];
     }
-    const first = rows.get(name);
-    if (first?.ended && !ended && !row.ended) continue;
-    row.key = first?.key ?? number;
-    rows.set(name, row);
-    open.push(row);
+    if (row.ended || !rows.get(row.key)?.ended) rows.set(row.key, row);
   }
   return [...rows.values()].sort((a, b) => (a.at > b.at) - (a.at < b.at) || a.number - b.number);
 }
@@ -83,7 +73,8 @@ export function passing({ cluster, kind, failed, q = "", time, from, to }) {
   const add = (row) => {
     if ((failed && !FAILED.includes(row.outcome)) || (cluster && cluster !== row.cluster_id)) return;
     row.ms ??= moment(row.at) ?? 0;
-    if ((!row.open && row.ms < least) || (moment(row.began) ?? row.ms) > most) return;
+    if (row.ms < least && !row.open) return;
+    if (row.ms > most && (moment(row.began) ?? row.ms) > most) return;
     if (!text || wordsOf(row).includes(text)) found.push(row);
   };
   if (kind !== "runs") {

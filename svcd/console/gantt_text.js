@@ -34,7 +34,7 @@ function timeOf(bar) {
   return `${tookOf(bar)}, from ${clock(begin)}${last || ""}`;
 }
 
-const HELP = "Choose a bar to see what it is and what it waited for. Arrow keys move between bars.";
+const HELP = "Choose a bar for its details. Arrow keys move between bars.";
 
 export function Detail({ bar }) {
   if (!bar) return html`<p class="detail faint">${HELP}</p>`;
@@ -97,5 +97,5 @@ export function Summary({ change: { outcome, machines, phases }, settled, span }
     ${settled
       ? `${outcome === "failed" ? "Failed after" : "Took"} ${took}, ${size}`
       : `${plain(phases.at(-1)?.status ?? "Begun")}: ${having("done")} of ${size}, ${took} so far`}
-    ${having("replaced") > 0 && html`, <span class="bad">${having("replaced")} replaced</span>`}`;
+    ${having("replaced") > 0 && html`, <strong class="code">${having("replaced")} replaced</strong>`}`;
 }

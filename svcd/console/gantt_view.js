@@ -74,13 +74,12 @@ function Rows({ rows, cluster, place, chosen, choose }) {
   const [open, setOpen] = useState([]);
   const turn = (key) => setOpen(open.includes(key) ? open.filter((each) => each !== key) : [...open, key]);
   const shown = rows.flatMap((row) => (row.alike && open.includes(row.machine) ? [row, ...row.alike] : [row]));
-  const isSeen = shown.some((row) => row.bars.includes(chosen));
   return shown.map((row, at) => html`
     <div class="row" key=${row.machine}>
       <${Who} row=${row} cluster=${cluster} open=${open.includes(row.machine)} unfold=${() => turn(row.machine)} />
       <div class="track" style=${{ height: `${row.lanes * LANE_PX + 6}px` }}>
         ${row.bars.map((bar, n) => html`
-          <${Bar} key=${keyOf(bar)} bar=${bar} place=${place} first=${!isSeen && at + n === 0}
+          <${Bar} key=${keyOf(bar)} bar=${bar} place=${place} first=${at + n === 0}
             chosen=${bar === chosen} choose=${choose} />`)}
       </div>
     </div>`);

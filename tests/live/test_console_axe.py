@@ -72,7 +72,7 @@ class ViewTests(AxeCase):
             "": "Needs attention",
             "clusters": "New cluster",
             f"clusters/{ids['cluster']}": "Took",
-            f"clusters/{ids['cluster']}?change=1": "Longest path",
+            f"clusters/{ids['cluster']}?change=1": " alike",
             f"clusters/{ids['poor']}": "This cluster failed",
             "runs": "Newest at the right",
             f"runs/{ids['failed']}": "Configuration",
@@ -162,7 +162,7 @@ class ViewTests(AxeCase):
 
     def seed(self) -> dict[str, str]:
         """Ids of a cluster and one that failed, a job, a run that failed and one that hangs."""
-        cluster, job = self.active(name="etl", description=HOSTILE), self.job("count")
+        cluster, job = self.active(name="etl", workers=8, description=HOSTILE), self.job("count")
         failed = self.run_job(job, cluster, svcd__fake__outcome="fail")
         hanging = self.run_job(job, cluster, svcd__fake__outcome="hang")
         self.svcd.faults.add(FaultRule(where="compute", method="POST", path="servers", status=403))

@@ -78,7 +78,7 @@ EVENTS = [
 ]
 """A change that fails, which interrupts a step, and one that goes on."""
 MERGED = """m.merged(EVENTS).map((r) =>
-    [r.key, r.step, r.outcome, r.code, r.began ?? null, r.ended ?? null, Boolean(r.open)])
+    [r.step, r.outcome, r.code, r.began ?? null, r.ended ?? null, Boolean(r.open)])
 """.replace("EVENTS", json.dumps(EVENTS))
 
 LINES = "HDFS.dfs.replication=2\n general.a b = x=y \nHDFS.on=true\nHDFS.id=007\nodd"
@@ -284,13 +284,13 @@ DECISIONS: Sequence[tuple[str, str, object]] = (
         "events",
         MERGED,
         [
-            [1, "request", "accepted", "", None, None, False],
-            [2, "Spawning", "done", "", AT[1], AT[4], False],
-            [4, "configure", "started", "", AT[5], None, False],
-            [5, "log in", "failed", "X", AT[4], AT[6], False],
-            [3, "Preparing", "failed", "X", AT[4], AT[7], False],
-            [8, "request", "accepted", "", None, None, False],
-            [9, "Validating", "started", "", AT[8], None, True],
+            ["request", "accepted", "", None, None, False],
+            ["Spawning", "done", "", AT[1], AT[4], False],
+            ["configure", "started", "", AT[5], None, False],
+            ["log in", "failed", "X", AT[4], AT[6], False],
+            ["Preparing", "failed", "X", AT[4], AT[7], False],
+            ["request", "accepted", "", None, None, False],
+            ["Validating", "started", "", AT[8], None, True],
         ],
     ),
     ("gantt", "m.marks(9000, 5)", [0, 2000, 4000, 6000, 8000]),
