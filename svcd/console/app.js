@@ -16,6 +16,7 @@ import { Again, Login } from "./login.js";
 import { Empty, Lines, Name, Problem, useTick, useTitle } from "./parts.js";
 import { to, useRoute, VIEWS } from "./route.js";
 import { Run } from "./run.js";
+import { RunProgram } from "./run_form.js";
 import { Runs } from "./runs.js";
 import { begin, expire, isOpen, logout, remaining, session } from "./session.js";
 import { plain } from "./text.js";
@@ -40,6 +41,7 @@ function View({ route }) {
   if (view === "events") return html`<${Events} query=${route.query} />`;
   if (view === "jobs" && id) return html`<${Job} key=${id} id=${id} query=${route.query} />`;
   if (view === "jobs") return html`<${Jobs} query=${route.query} />`;
+  if (view === "run") return html`<${RunProgram} query=${route.query} />`;
   if (view === "launch") return html`<${Launch} />`;
   if (view === "images") return html`<${Images} />`;
   return html`<${NotFound} />`;

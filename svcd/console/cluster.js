@@ -139,6 +139,8 @@ function Buttons({ cluster, ask }) {
   return html`
     ${isUnwell(cluster) && html`
       <button type="button" class="primary" onClick=${() => ask("retry")}>Try again</button>`}
+    ${!["Error", "Deleting"].includes(cluster.status) && html`
+      <a class="button" href=${to(["run"], { cluster: cluster.id })}>Run a program</a>`}
     <button type="button" disabled=${!isActive} title=${isActive ? "" : "An Active cluster can change its size"}
       onClick=${() => ask("scale")}>Scale</button>
     <button type="button" class="danger" disabled=${cluster.status === "Deleting"}

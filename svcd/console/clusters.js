@@ -28,7 +28,7 @@ const List = ({ clusters }) => html`
 const None = () => html`
   <${Empty} title="No clusters yet">
     <p><a href=${to(["launch"])}>Create one here</a> or with the command line; it appears as it is built.</p>
-    <${Command} text=${newCluster} />
+    <${Command} text=${newCluster("PLUGIN")} />
   <//>`;
 
 const New = () => html`<a class="button" href=${to(["launch"])}>New cluster</a>`;

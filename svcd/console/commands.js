@@ -5,7 +5,7 @@ const option = (name, value) => (value ? ` ${name} ${quoted(value)}` : "");
 const repeated = (name, values) => values.map((value) => option(name, value)).join("");
 const pairs = (name, values) => repeated(name, Object.entries(values).map(([key, value]) => `${key}=${value}`));
 
-export const newCluster = "svcd cluster create NAME --plugin vanilla --workers 2";
+export const newCluster = (plugin) => `svcd cluster create NAME --plugin ${quoted(plugin)} --workers 2`;
 export const deleteCluster = (cluster) => `svcd cluster rm ${quoted(cluster.name)}`;
 export const retryCluster = (cluster) => `svcd cluster retry ${quoted(cluster.name)}`;
 export function scaleCluster(cluster, sizes) {
@@ -30,11 +30,13 @@ export function addSource({ name, url, "credentials.user": user, description }) 
 }
 export const addJob = (job) => `echo ${quoted(JSON.stringify({ jobs: [job] }))} | svcd apply -f -`;
 
-// files: the first is the program, the others its libraries; input, output, cluster: names.
-export function runJob({ files, type, cluster, input, output, configs, params, args }) {
+// files: the first is the program, the others its libraries; input, output, cluster: names; template, image: of a new
+// cluster, in place of a cluster.
+export function runJob({ files, type, cluster, template, image, input, output, configs, params, args }) {
   return [
     `svcd run ${quoted(files[0] ?? "FILE")}`,
-    option("--on", cluster || "CLUSTER"),
+    template ? option("--transient", template) : option("--on", cluster || "CLUSTER"),
+    option("--image", image),
     option("--type", type),
     repeated("--lib", files.slice(1)),
     option("--input", input),

@@ -34,8 +34,8 @@ function control(own, options, lines) {
 }
 
 // One field: {name: its JSON path, label, hint, options: [value, text] each, lines, draw(form): in place
-// of a control, advice(form): below it, and attributes}.
-export function Field({ form, field: { name, label, hint, options, lines, draw, advice, ...more } }) {
+// of a control, advice(form): below it, more: stands below "More", and attributes}.
+export function Field({ form, field: { name, label, hint, options, lines, draw, advice, more: _, ...more } }) {
   const wrong = form.faults[name];
   const fault = wrong && html`<span class="fault" id=${`fault-${name}`} dir="auto">${plain(wrong.join("\n"))}</span>`;
   if (draw) {
@@ -94,9 +94,20 @@ export function useAction() {
   return { box, busy, faults, setFaults, show, press };
 }
 
+// Fields that few people need. They are in view when one has a value from the start or a fault.
+function More({ form, fields }) {
+  const [open, set] = useState(() => fields.some(({ name }) => form.values[name]?.length));
+  const isWrong = fields.some(({ name }) => form.faults[name]);
+  return html`<details open=${open || isWrong} onToggle=${(event) => set(event.target.open)}>
+    <summary>More: ${fields.map((each) => each.label.split(/[:,]/)[0].toLowerCase()).join(", ")}</summary>
+    ${fields.map((field) => html`<${Field} key=${field.name} form=${form} field=${field} />`)}
+  </details>`;
+}
+
 // A form. first: its values; fields(values): what is shown. act(values, key): sends it; done(answer): afterwards.
-// check(values): asks for the plan and returns its drawing.
-export function Form({ name, title, first, fields, verb, act, done, check, command }) {
+// check(values, key): asks for the plan and returns its drawing. wait: why nothing can be sent now; progress: a drawing
+// of what is sent.
+export function Form({ name, title, first, fields, verb, act, done, check, command, wait, progress }) {
   const [{ drafts, draft }] = useState(() => ({ drafts: session.drafts, draft: session.drafts.get(name) }));
   const [values, setValues] = useState({ ...first, ...draft?.kept });
   const [plan, setPlan] = useState(null);
@@ -127,19 +138,24 @@ export function Form({ name, title, first, fields, verb, act, done, check, comma
     if (drafts.get(name) === sent) drafts.delete(name);
     return answer;
   };
+  const form = { values, change, faults };
+  const still = busy || Boolean(wait);
+  const shown = fields(values);
+  const more = shown.filter((field) => field.more);
   return html`<form class="sheet" ref=${box} onSubmit=${send(finish, done)} aria-labelledby="form">
     <h2 id="form">${title}</h2>
     ${draft?.short && html`
       <p class="notice" role="status">The console does not keep lines with secrets: type them again.</p>`}
-    ${fields(values).map((field) => html`
-      <${Field} key=${field.name} form=${{ values, change, faults }} field=${field} />`)}
+    ${shown.filter((field) => !field.more).map((field) => html`
+      <${Field} key=${field.name} form=${form} field=${field} />`)}
+    ${more.length > 0 && html`<${More} form=${form} fields=${more} />`}
     ${faults[""] && html`<${Problem} title="Not done"><${Lines} text=${faults[""].join("\n")} /><//>`}
     ${Object.keys(faults).some(Boolean) && html`<p class="fault" role="alert">Not done: see the marked fields.</p>`}
-    ${plan}
+    ${plan}${progress}
     <div class="buttons">
       <${Command} text=${command(values)} />
-      ${check && html`<button type="button" disabled=${busy} onClick=${send(check, setPlan)}>Check only</button>`}
-      <button type="submit" class="primary" disabled=${busy}>${busy ? "Sending…" : verb}</button>
+      ${check && html`<button type="button" disabled=${still} onClick=${send(check, setPlan)}>Check only</button>`}
+      <button type="submit" class="primary" disabled=${still}>${busy ? "Sending…" : wait || verb}</button>
     </div>
   </form>`;
 }

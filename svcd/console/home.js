@@ -3,6 +3,7 @@ import { useEffect, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { FewClusters } from "./clusters.js";
 import { newRun } from "./commands.js";
+import { FirstSteps } from "./first.js";
 import { missing, quotas, readOffer } from "./offer.js";
 import { Command, Empty, Lines, Link, Name, Section, State, Table, Time, useTick, useTitle } from "./parts.js";
 import {
@@ -155,24 +156,24 @@ export function Progress({ run }) {
     <span class="amount">${Math.round(part * 100)} %</span>`;
 }
 
-function Running({ runs, running, hasClusters }) {
+function Running({ runs, running }) {
   const none = html`
     <${Empty} title="No job runs">
-      ${hasClusters && html`
-        <p>Run one of the <a href=${to(["jobs"])}>jobs</a>, or start one with the command line.</p>
-        <${Command} text=${newRun} />`}
+      <p>Run a program here, or with the command line.</p>
+      <${Command} text=${newRun} />
     <//>`;
   const failed = runs.filter(({ run }) => hasFailed(run) && isWithin(run, 24, now())).length;
-  const all = runs.length > 0 && html`
+  const side = html`
+    <a class="button" href=${to(["run"])}>Run a program</a>
     ${failed > 0 && html`<a href=${to(["runs"], { status: "failed", hours: 24 })}>${failed} failed in 24 hours</a>`}
-    <a class="push" href=${to(["runs"])}>All runs</a>`;
-  return html`<${Section} id="running" title="Running jobs" number=${running.length} side=${all}>
+    ${runs.length > 0 && html`<a class="push" href=${to(["runs"])}>All runs</a>`}`;
+  return html`<${Section} id="running" title="Running jobs" number=${running.length} side=${side}>
     ${running.length ? html`<${Table} columns=${RUN}>${running.slice(0, ROWS).map(RunRow)}<//>` : none}
   <//>`;
 }
 
 export function Home() {
-  const { cluster, job_execution: executions, job } = useStore();
+  const { cluster, job_execution: executions, job, loaded } = useStore();
   const clusters = newestFirst(cluster.values());
   const runs = newestFirst(executions.values()).map((run) => ({
     run,
@@ -186,10 +187,12 @@ export function Home() {
   const rows = [...attention(clusters, runs), ...tight.map(cardOfQuota)].sort((a, b) => a.rank - b.rank);
   useTick(running.length || isChanging ? 1000 : 30_000);
   useTitle("Home");
+  const isFirst = loaded && !runs.length;
   const well = clusters.length > 0 && !isChanging && html`<p class="well"><${State} word="All well" of="done" /></p>`;
   return html`<h1 class="unseen">Home</h1>
     ${rows.length ? html`<${Attention} rows=${rows} />` : well}
     <${Quota} ...${offer} />
-    <${FewClusters} clusters=${clusters} />
-    <${Running} runs=${runs} running=${running} hasClusters=${clusters.length > 0} />`;
+    ${isFirst && html`<${FirstSteps} clusters=${clusters.length} />`}
+    ${(clusters.length > 0 || runs.length > 0) && html`<${FewClusters} clusters=${clusters} />`}
+    ${runs.length > 0 && html`<${Running} runs=${runs} running=${running} />`}`;
 }

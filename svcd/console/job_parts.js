@@ -10,6 +10,9 @@ import { plain } from "./text.js";
 
 export const ROWS = 200; // of a list and of a choice
 
+// Ending of a program's name -> its type, as `svcd run` decides.
+export const ENDINGS = { pig: "Pig", py: "Spark", sql: "Spark", sh: "Shell", bash: "Shell" };
+
 export const Long = ({ text }) => html`<code><${Cut} text=${text} most=${90} /></code>`;
 
 // The newest run of a job, as a link.

@@ -3,7 +3,7 @@ import { useState } from "./hooks.js";
 import { html } from "./html.js";
 import * as commands from "./commands.js";
 import { Form } from "./forms.js";
-import { KINDS, make, Remove, ROWS } from "./job_parts.js";
+import { ENDINGS, KINDS, make, Remove, ROWS } from "./job_parts.js";
 import { Command, Empty, Link, Name, Search, Table, useTitle } from "./parts.js";
 import { newestFirst } from "./records.js";
 import { to } from "./route.js";
@@ -11,7 +11,7 @@ import { store, useStore } from "./store.js";
 import { plain } from "./text.js";
 import { Drop } from "./uploads.js";
 
-const TYPES = ["Pig", "MapReduce", "Jar", "Java", "Shell", "Spark"];
+export const TYPES = ["Pig", "MapReduce", "Jar", "Java", "Shell", "Spark"];
 const PLACES = [["hdfs", "hdfs: a folder of the cluster"], ["objstore", "objstore: a folder of the object store"]];
 const LOGIN = [
   { name: "credentials.user", label: "User" },
@@ -54,7 +54,7 @@ function another(name) {
 }
 
 // The binaries of a new job: those of the project, and files that are uploaded now. chosen: ids.
-function Choices({ chosen, change }) {
+export function Choices({ chosen, change, busy }) {
   const choose = (id, on, old) => change((before) => {
     const others = before.filter((each) => each !== id && each !== old?.id);
     return on ? [...others, id] : others;
@@ -65,11 +65,8 @@ function Choices({ chosen, change }) {
   </label>`;
   return html`
     <div class="choices">${newestFirst(store.job_binary.values()).slice(0, ROWS).map(check)}</div>
-    <${Drop} done=${(made, old) => choose(made.id, true, old)} />`;
+    <${Drop} done=${(made, old) => choose(made.id, true, old)} busy=${busy} />`;
 }
-
-// Ending of a program's name -> its type, as `svcd run` decides.
-const ENDINGS = { pig: "Pig", py: "Spark", sql: "Spark", sh: "Shell" };
 
 // What follows from the main binaries: the type of the first one, if its name tells it.
 function typed(mains) {

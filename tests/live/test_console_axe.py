@@ -102,6 +102,7 @@ class ViewTests(AxeCase):
             "jobs?new=1": "Create the job",
             "jobs?show=sources&new=1": "Create the data source",
             f"jobs/{ids['job']}?run=1": "Run the job",
+            "run": "Run the program",
         }
         for address, verb in forms.items():
             page.goto(f"/console/#/{address}")

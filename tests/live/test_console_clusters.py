@@ -514,7 +514,7 @@ class QuotaTests(ConsoleCase):
         page.route("**/cloud", lambda route: route.fulfill(status=503, body="{}"))
         page.reload()
         page.get_by_text("The quotas cannot be read").wait_for()
-        page.get_by_role("heading", name="Clusters").wait_for()
+        page.get_by_role("heading", name="First steps").wait_for()
         page.unroute("**/cloud")
         notice.get_by_role("button", name="Try again").click()
         page.get_by_text("0 of 400").wait_for()

@@ -96,6 +96,7 @@ class TextTests(ConsoleCase):
             "jobs?show=sources": ".table",
             "jobs?show=binaries": ".table",
             f"jobs/{job}?run=1": ".sheet",
+            "run": ".sheet",
             "events": ".events",
             "images": ".sheet",
         }

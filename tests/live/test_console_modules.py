@@ -121,6 +121,11 @@ def _js(*values: object) -> str:
     return ", ".join(json.dumps(each) for each in values)
 
 
+def _states(images: int, clusters: int, plugins: Sequence[str] = ("spark",)) -> str:
+    known = json.dumps({"images": images, "clusters": clusters, "plugins": plugins})
+    return f"m.firstSteps({known}).map((step) => step.state)"
+
+
 def _faults(status: int, message: str) -> str:
     return f"m.faultsOf({_js({'status': status, 'message': message})}, 'password')"
 
@@ -314,6 +319,37 @@ DECISIONS: Sequence[tuple[str, str, object]] = (
             **SOURCE,
         },
     ),
+    (
+        "run_steps",
+        "['a.PIG', 'a.b.py', 'q.sql', 'x.bash', 'c.jar', 'tool', '.sh'].map((f) => m.typeOf(f))",
+        ["Pig", "Spark", "Spark", "Shell", "Java", "", ""],
+    ),
+    ("run_steps", "m.typeOf('tool', true)", "Shell"),
+    (
+        "run_steps",
+        "['hdfs:///a', ' objstore://box/a ', 'hdfs:///', 'objstore://box', '/a', 'in'].map("
+        "(each) => m.placeType(each) ?? '')",
+        ["hdfs", "objstore", "", "", "", ""],
+    ),
+    (  # as `svcd run` makes them
+        "reuse",
+        "['_my report.pig', '--', 'x'.repeat(60) + '.pig'].map(m.ofFile)",
+        ["my-report.pig", "x", "x" * 46 + ".pig"],
+    ),
+    ("reuse", "m.withDigest('count.pig', '3f2a9c0b1d4e77')", "count-3f2a9c0b1d4e.pig"),
+    ("first", _states(0, 0), ["next", "later", "later"]),
+    ("first", _states(2, 0), ["done", "next", "later"]),
+    ("first", _states(2, 0, []), ["done", "later", "later"]),
+    ("first", _states(0, 1), ["done", "done", "next"]),
+    (
+        "first",
+        "m.firstSteps({ images: 1, plugins: ['spark'], clusters: 0 }).map((s) => s.text)",
+        [
+            "1 image registered",
+            "of a plugin or a template",
+            "a script of Pig, a program of Spark, a .jar, a shell script",
+        ],
+    ),
     ("login", "m.readToken(' t ')", {"token": "t", "until": None}),
     (
         "login",
@@ -399,7 +435,8 @@ BUSY = """async () => {
 }"""
 
 COMMANDS = """[
-    m.newCluster, m.newRun, m.why(ID), m.cancelRun(ID), m.rerun(ID), m.readLog(ID, { all: true }),
+    m.newCluster("vanilla"), m.newRun, m.why(ID), m.cancelRun(ID), m.rerun(ID),
+    m.readLog(ID, { all: true }),
     m.deleteCluster({ name: "my etl" }), m.retryCluster({ name: "etl" }),
     m.scaleCluster({ name: "etl" }, [{ name: "worker", count: 3 }]), m.tunnel("etl", "Spark"),
     m.addBinary("a b.pig", "a-b.pig"), m.remove("binary rm", "a"), m.remove("source rm", "a"),
