@@ -2,10 +2,9 @@
 import { useEffect, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { FewClusters } from "./clusters.js";
-import { newRun } from "./commands.js";
 import { FirstSteps } from "./first.js";
 import { missing, quotas, readOffer } from "./offer.js";
-import { Command, Empty, Lines, Link, Name, Section, State, Table, Time, useTick, useTitle } from "./parts.js";
+import { Lines, Link, Name, Section, State, Table, Time, useTick, useTitle } from "./parts.js";
 import {
   created,
   hasEnded,
@@ -157,18 +156,15 @@ export function Progress({ run }) {
 }
 
 function Running({ runs, running }) {
-  const none = html`
-    <${Empty} title="No job runs">
-      <p>Run a program here, or with the command line.</p>
-      <${Command} text=${newRun} />
-    <//>`;
   const failed = runs.filter(({ run }) => hasFailed(run) && isWithin(run, 24, now())).length;
   const side = html`
     <a class="button" href=${to(["run"])}>Run a program</a>
     ${failed > 0 && html`<a href=${to(["runs"], { status: "failed", hours: 24 })}>${failed} failed in 24 hours</a>`}
     ${runs.length > 0 && html`<a class="push" href=${to(["runs"])}>All runs</a>`}`;
   return html`<${Section} id="running" title="Running jobs" number=${running.length} side=${side}>
-    ${running.length ? html`<${Table} columns=${RUN}>${running.slice(0, ROWS).map(RunRow)}<//>` : none}
+    ${running.length
+      ? html`<${Table} columns=${RUN}>${running.slice(0, ROWS).map(RunRow)}<//>`
+      : html`<p class="faint">No job runs.</p>`}
   <//>`;
 }
 

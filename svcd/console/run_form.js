@@ -86,12 +86,12 @@ function newClusters({ templates, images }) {
 
 // job: given by the page; like: an execution whose values the form begins with; cluster: the id of the chosen one.
 export function RunForm({ job: given, like, cluster }) {
-  const { data = { templates: [], images: [] } } = useRead(read); // without an answer there are no new clusters
+  const { data, wait } = useRead(read);
   const [uploads, setUploads] = useState(0);
   const [steps, tell] = useState([]);
   const usable = newestFirst(store.cluster.values()).filter((each) => !["Error", "Deleting"].includes(each.status));
   const first = firstOf({ job: given, like, cluster }, usable);
-  const fresh = newClusters(data);
+  const fresh = data ? newClusters(data) : [];
   const clusters = usable.filter(({ id }, at) => at < ROWS || id === first.cluster_id).map(clusterOption);
   const busy = (n) => setUploads((sum) => sum + n);
   // The command line takes a name, too, which a file of the computer may have; a URL has no login.
@@ -121,7 +121,7 @@ export function RunForm({ job: given, like, cluster }) {
       !given && { name: "program", label: "Program", draw: program },
       !job && file && { name: "type", label: "Type", options: types, more: Boolean(guess) },
       uses[0] && /\.jar$/i.test(file) && { name: "main", label: "Main class", placeholder: "org.example.Count" },
-      { name: "cluster_id", label: "Cluster", options: [["", "choose…"], ...clusters, ...fresh] },
+      { name: "cluster_id", label: "Cluster", options: [["", "choose…"], ...clusters, ...fresh], hint: !data && wait },
       { name: "input_id", label: "Input", list: "places", placeholder: PLACE, advice: local },
       { name: "output_id", label: "Output, which must not exist yet", list: "places", placeholder: PLACE },
       login && { name: "credentials.user", label: "User of the object store" },
@@ -135,7 +135,7 @@ export function RunForm({ job: given, like, cluster }) {
   };
   const send = (dry) => (values, key) => {
     const all = meant(values);
-    return perform(all, { file: all.file, templates: data.templates, dry, key, tell });
+    return perform(all, { file: all.file, templates: data?.templates ?? [], dry, key, tell });
   };
   return html`
     <${Form} name=${`run ${given?.id} ${like?.id} ${cluster}`} title=${given ? "Run it" : "Run a program"}
