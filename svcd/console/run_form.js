@@ -1,5 +1,5 @@
 // The form that runs a program: a file that is dropped, a binary or a job.
-import { useState } from "./hooks.js";
+import { useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { get, path } from "./api.js";
 import { runJob } from "./commands.js";
@@ -89,6 +89,7 @@ export function RunForm({ job: given, like, cluster }) {
   const { data, wait } = useRead(read);
   const [uploads, setUploads] = useState(0);
   const [steps, tell] = useState([]);
+  const made = useRef(new Map()); // data sources
   const usable = newestFirst(store.cluster.values()).filter((each) => !["Error", "Deleting"].includes(each.status));
   const first = firstOf({ job: given, like, cluster }, usable);
   const fresh = data ? newClusters(data) : [];
@@ -135,7 +136,7 @@ export function RunForm({ job: given, like, cluster }) {
   };
   const send = (dry) => (values, key) => {
     const all = meant(values);
-    return perform(all, { file: all.file, templates: data?.templates ?? [], dry, key, tell });
+    return perform(all, { file: all.file, templates: data?.templates ?? [], dry, key, tell, made: made.current });
   };
   return html`
     <${Form} name=${`run ${given?.id} ${like?.id} ${cluster}`} title=${given ? "Run it" : "Run a program"}

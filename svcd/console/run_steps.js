@@ -49,18 +49,21 @@ const find = (fits) => [...store.data_source.values()].find(fits);
 export const sourceNamed = (text) => find((each) => each.name === text.trim());
 
 // The data source of a field, which has its name or a URL. Without a user any source of the URL is the same.
-async function sourceOf(field, { [field]: given, "credentials.user": user, "credentials.password": password }, key) {
+// made: those that this form has made; the API may hide their logins.
+async function sourceOf(field, { [field]: given, "credentials.user": user, "credentials.password": password }, key, made) {
   const url = given.trim();
   const type = placeType(url);
   const login = type === "objstore" && (user || password);
-  const isMine = ({ credentials: own }) => !login || (own.user === user && own.password === password);
-  const known = sourceNamed(url) ?? find((each) => each.type === type && each.url === url && isMine(each));
+  const isMine = ({ credentials: has }) => !login || (has.user === user && has.password === password);
+  const own = JSON.stringify([url, user, password]);
+  const known = sourceNamed(url) ?? made.get(own) ?? find((each) => each.type === type && each.url === url && isMine(each));
   if (known) return known;
   if (!type) throw wrong(field, "expected the name of a data source, hdfs:///PATH or objstore://CONTAINER/PATH");
   const end = (await sumOf(new TextEncoder().encode(key + url))).slice(0, 8);
   const name = `${slug(url.replace(/\/+$/, "").split("/").pop(), 41)}-${end}`;
   const body = { name, type, url, ...(login && { credentials: { user, password } }) };
-  return make(["data-sources"], "data_source", body, `${key}-${field}`);
+  made.set(own, await make(["data-sources"], "data_source", body, `${key}-${field}`));
+  return made.get(own);
 }
 
 // The job of a program: an existing one, or one of a binary and libraries.
@@ -99,7 +102,7 @@ function renamed({ status, name, message }, field) {
 }
 
 // Make the steps. tell([[title, state], …]): after each change. dry: only ask whether svcd would run it.
-export async function perform(values, { file, templates, dry, key, tell }) {
+export async function perform(values, { file, templates, dry, key, tell, made }) {
   if (!values.program) throw wrong("program", "choose a program");
   if (!values.type) throw wrong("type", "choose the type: the name of the file does not tell it");
   const place = clusterOf(values.cluster_id, templates, key);
@@ -124,7 +127,7 @@ export async function perform(values, { file, templates, dry, key, tell }) {
   for (const field of ["input_id", "output_id"]) {
     if (!values[field].trim()) continue;
     const title = field === "input_id" ? "Input" : "Output";
-    body[field] = (await step(title, field, () => sourceOf(field, values, key))).id;
+    body[field] = (await step(title, field, () => sourceOf(field, values, key, made))).id;
   }
   const list = ["jobs", job.id, "execute"];
   if (dry) return step("Check", "", async () => (await call("POST", `${path(...list)}?dry_run=true`, { body })).plan);
