@@ -8,15 +8,15 @@ import { to } from "./route.js";
 import { count, plain } from "./text.js";
 
 const IMAGE = "svcd image register IMAGE --user LOGIN";
-const NO_PLUGIN = "no plugin is enabled: ask the operator of svcd for one (the setting plugins.enabled)";
+const NO_PLUGIN = "no plugin is enabled: ask the operator (plugins.enabled)";
 
 // The steps with their states: done, next, later. images: how many are registered; plugins: names of the enabled ones;
-// clusters: how many there are; undefined before the daemon has told.
+// clusters: how many there are.
 export function firstSteps({ images, plugins, clusters }) {
   const isOld = clusters > 0;
   const hasImage = isOld || images > 0;
-  const none = plugins && !plugins.length;
-  const registered = images === undefined ? "" : images ? `${count(images, "image")} registered` : "none is registered";
+  const none = !plugins.length;
+  const registered = images ? `${count(images, "image")} registered` : "none is registered";
   const state = (isDone, canBegin) => (isDone ? "done" : canBegin ? "next" : "later");
   return [
     { title: "Register an image", text: registered, state: state(hasImage, true), list: "images", command: IMAGE },
@@ -26,11 +26,11 @@ export function firstSteps({ images, plugins, clusters }) {
       text: isOld ? count(clusters, "cluster") : none ? NO_PLUGIN : "of a plugin or a template",
       state: state(isOld, hasImage && !none),
       list: "launch",
-      command: newCluster(plugins?.[0] ?? "PLUGIN"),
+      command: newCluster(plugins[0]),
     },
     {
       title: "Run a program",
-      text: "a script of Pig, a program of Spark, a .jar, a shell script",
+      text: "of Pig, Spark, Java or a shell",
       state: state(false, isOld),
       list: "run",
       command: newRun,

@@ -51,7 +51,7 @@ export function Hints({ type, form }) {
 }
 
 const UPLOAD =
-  "The page cannot reach the object store. This command uploads a file or a folder to it with your login, and runs the program:";
+  "The page cannot reach the object store. This command uploads a file or a folder with your login, and runs the program:";
 
 // The data sources that a place may name, and the command for a file of the computer.
 export const Places = ({ command }) => html`

@@ -347,7 +347,7 @@ DECISIONS: Sequence[tuple[str, str, object]] = (
         [
             "1 image registered",
             "of a plugin or a template",
-            "a script of Pig, a program of Spark, a .jar, a shell script",
+            "of Pig, Spark, Java or a shell",
         ],
     ),
     ("login", "m.readToken(' t ')", {"token": "t", "until": None}),

@@ -79,6 +79,19 @@ class RunTests(ProgramCase):
         name = with_digest("count", digest_of(["Pig", ids[other], ""]))
         self.assertEqual(self.names("jobs"), sorted(["count", name]))
 
+        page.goto("/console/#/")
+        page.goto("/console/#/run")
+        self.upload(page, "app.jar", b"PK")
+        press = page.get_by_role("button", name=RUN)
+        press.click()
+        fault = page.locator(".field", has_text="Main class").locator(".fault")
+        fault.get_by_text("edp.java.main_class").wait_for()
+        page.get_by_label("Main class").fill("org.example.Count")
+        press.click()
+        page.locator(".facts", has_text="Java job").wait_for()
+        page.get_by_role("link", name="Run with changes").click()
+        self.assertEqual(page.get_by_label("Main class").input_value(), "org.example.Count")
+
     @walk()
     def test_a_refused_step_is_named_and_the_next_press_goes_on(self, page: Any) -> None:
         """From the page of a cluster. Nothing typed is lost, and nothing is made twice."""
