@@ -137,6 +137,13 @@ class ForbiddingProbe(ScriptedProbe):
 
 
 class RetryTests(LifeTestCase):
+    def test_login_that_runs_no_commands_is_told_with_its_words(self) -> None:
+        """An image that greets and hangs up: the command seems to succeed."""
+        self.fault("ssh", path="svcd-facts", status=0, body="Please log in as debian.")
+        told = self.failed(self.create(workers=1))
+        self.assertTrue(told.startswith("PREPARE_FAILED: "), told)
+        self.assertIn(" did not report its facts: Please log in as debian.", told)
+
     def test_retry_goes_on_where_a_late_failure_stopped(self) -> None:
         """Servers stay after a failed start, and none is made again."""
         fault = self.fault("ssh", path=START, status=1, body="no java")
