@@ -138,8 +138,8 @@ class Checks:
             )
         elif image is not None and flavor.ram_mib < image.min_ram_mib:
             self.reference(
-                f"{path}: flavor {flavor.name!r} has {flavor.ram_mib} MiB of memory, but "
-                f"image {image.name!r} needs {image.min_ram_mib}; use a larger flavor"
+                f"{path}: flavor {flavor.name!r} has {flavor.ram_mib / 1024:g} GiB of memory, but "
+                f"image {image.name!r} needs {image.min_ram_mib / 1024:g}; use a larger flavor"
             )
 
     def host_name(self, path: str, cluster_name: str, group: TemplateNodeGroup) -> None:

@@ -208,8 +208,8 @@ class ClusterTests(RulesTestCase):
              f"{at} 'pic' (image) lacks the tags vanilla, 3; tag it for the plugin, or use another "
              "image"),
             (evolve(FACTS, image=evolve(IMAGE, min_ram_mib=4096)),
-             "$.node_groups[0].flavor_id: flavor 'm1.small' has 2048 MiB of memory, but image "
-             "'pic' needs 4096; use a larger flavor"),
+             "$.node_groups[0].flavor_id: flavor 'm1.small' has 2 GiB of memory, but image "
+             "'pic' needs 4; use a larger flavor"),
         ):  # fmt: skip
             self.assertRefused(new(), told, facts=facts)
 
