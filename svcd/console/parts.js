@@ -194,10 +194,13 @@ export function useDialog() {
   return dialog;
 }
 
+export function Dialog({ children, ...more }) {
+  return html`<dialog ref=${useDialog()} ...${more}>${children}</dialog>`;
+}
+
 // A question before an action. confirm: the name that the user types, "" for none.
 // act(key): sends the request; a key belongs to one question, so that two presses act once.
 export function Question({ title, verb, danger, confirm = "", command, act, close, ready = true, children }) {
-  const dialog = useDialog();
   const key = useRef(newKey());
   const [typed, type] = useState("");
   const [busy, setBusy] = useState(false);
@@ -217,7 +220,7 @@ export function Question({ title, verb, danger, confirm = "", command, act, clos
     }
   };
   const asked = confirm && typed !== confirm;
-  return html`<dialog ref=${dialog} onClose=${close} aria-labelledby="question">
+  return html`<${Dialog} onClose=${close} aria-labelledby="question">
     <form onSubmit=${submit}>
       <h2 id="question">${title}</h2>
       ${children}
@@ -236,5 +239,5 @@ export function Question({ title, verb, danger, confirm = "", command, act, clos
         </button>
       </div>
     </form>
-  </dialog>`;
+  <//>`;
 }
