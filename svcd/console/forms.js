@@ -1,8 +1,9 @@
 // Forms: refusals of the API beside their fields, drafts that outlive the view but not the login, one act for two
 // presses.
-import { useEffect, useRef, useState } from "./hooks.js";
+import { useEffect, useId, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { newKey, nextKey } from "./api.js";
+import { withQuotas } from "./offer.js";
 import { Command, Lines, options as choices, Problem } from "./parts.js";
 import { session } from "./session.js";
 import { plain } from "./text.js";
@@ -11,20 +12,34 @@ import { plain } from "./text.js";
 const SECRET =
   /^.*(?:passw|passphrase|secret|token|credential|(?:access|api|private)[._-]?key)[^=\n]*=.*$\n?/gim;
 
+// A refusal as people say it.
+export const inWords = (text) => withQuotas(text)
+  .replace(/(missing[,;]|expected at least 1 (character|item), got) .*/, "is missing")
+  .replace(/int >= (\d+)/, "a whole number of at least $1")
+  .replace("int <=", "at most");
+
 // The lines of a refusal ("$.type: expected …") by the field that they are about; "" has the others.
-// names: JSON paths of the fields. A refusal of a name that is taken has no path.
+// names: JSON paths of the fields. Of an array each item has its own, "groups[0].count". A refusal of a name that is
+// taken has no path.
 export function placed(error, names) {
   const found = {};
   const fieldAt = (where) =>
-    names.find((each) => `${where}.`.startsWith(`${each}.`) || each.startsWith(`${where}.`)) ?? "";
+    names.find((each) => `${where}.`.startsWith(`${each}.`) || each.startsWith(`${where}.`)) ??
+    (names.includes(where.split("[")[0]) ? where : "");
   const other = error.name?.endsWith("NAME_ALREADY_EXISTS") ? "name" : "";
   for (const line of error.message.split("\n")) {
-    const [, where, text] = /^\$\.([\w.]+)(.*)/s.exec(line) ?? [];
+    const [, where, text] = /^\$\.(\w+\[\d+\]\.\w+|[\w.]+)(.*)/s.exec(line) ?? [];
     const field = where ? fieldAt(where) : other;
     const rest = () => (where.slice(field.length) + text).replace(/^(: |\.)/, "");
-    (found[field] ??= []).push(where && field ? rest() : line);
+    (found[field] ??= []).push(inWords(where && field ? rest() : line));
   }
   return found;
+}
+
+// The faults without those of no field and of fields that change. place: the only item of an array that changes.
+function without(faults, names, place) {
+  const stays = (name) => (place && name.includes("[") ? name !== place : !names.includes(name.split("[")[0]));
+  return Object.fromEntries(Object.entries(faults).filter(([name]) => name && stays(name)));
 }
 
 // The control of a field; `own` are its attributes.
@@ -104,20 +119,25 @@ function More({ form, fields }) {
   </details>`;
 }
 
-// A form. first: its values; fields(values): what is shown. act(values, key): sends it; done(answer): afterwards.
-// check(values, key): asks for the plan and returns its drawing. wait: why nothing can be sent now; progress: a drawing
-// of what is sent.
-export function Form({ name, title, first, fields, verb, act, done, check, command, wait, progress }) {
+// A form. first: its values; fields(values, change): what is shown. act(values, key): sends it; done(answer):
+// afterwards. check(values, key): asks for the plan and returns its drawing. wait: why nothing can be sent now;
+// progress: a drawing of what is sent. aside(form): stands above the buttons, and may tell the form the refusal of a
+// plan: told(error), null for none.
+export function Form({ name, title, first, fields, verb, act, done, check, command, wait, progress, aside }) {
   const [{ drafts, draft }] = useState(() => ({ drafts: session.drafts, draft: session.drafts.get(name) }));
   const [values, setValues] = useState({ ...first, ...draft?.kept });
   const [plan, setPlan] = useState(null);
-  const { box, busy, faults, press } = useAction();
+  const [planned, setPlanned] = useState({}); // the faults of the plan
+  const { box, busy, faults, setFaults, press } = useAction();
+  const id = useId();
   const key = useRef(newKey());
   useEffect(() => {
     // a browser looks at the attribute once in a page only
     box.current.querySelector("[autofocus]:not([readonly])")?.focus();
   }, []);
-  const change = (more) => {
+  const change = (more, place) => {
+    const names = Object.keys(typeof more === "function" ? more(values) : more);
+    for (const set of [setFaults, setPlanned]) set((before) => without(before, names, place));
     setValues((before) => {
       const after = { ...before, ...(typeof more === "function" ? more(before) : more) };
       drafts.set(name, draftOf(after));
@@ -126,9 +146,15 @@ export function Form({ name, title, first, fields, verb, act, done, check, comma
     setPlan(null);
     key.current = newKey(); // another body is another request
   };
+  const faultsOf = (error) => (error ? placed(error, Object.keys(first)) : {});
   const refuse = (error) => {
     key.current = nextKey(key.current, error);
-    return placed(error, Object.keys(first));
+    return faultsOf(error);
+  };
+  const told = (error) => {
+    const found = faultsOf(error);
+    setPlanned(found);
+    setFaults((before) => (Object.keys(before).some(Boolean) ? found : before));
   };
   const send = (action, then) => press(() => action(values, key.current), then, refuse);
   // Also for a form that was left meanwhile: opened anew, it would offer what is done. What was typed since then stays.
@@ -138,24 +164,27 @@ export function Form({ name, title, first, fields, verb, act, done, check, comma
     if (drafts.get(name) === sent) drafts.delete(name);
     return answer;
   };
-  const form = { values, change, faults };
+  const form = { values, change, faults: { ...planned, ...faults }, faultsOf, told };
   const still = busy || Boolean(wait);
-  const shown = fields(values);
+  const shown = fields(values, change);
   const more = shown.filter((field) => field.more);
-  return html`<form class="sheet" ref=${box} onSubmit=${send(finish, done)} aria-labelledby="form">
-    <h2 id="form">${title}</h2>
+  return html`<form class="sheet" novalidate ref=${box} onSubmit=${send(finish, done)} aria-labelledby=${id}>
+    <h2 id=${id}>${title}</h2>
     ${draft?.short && html`
       <p class="notice" role="status">The console does not keep lines with secrets: type them again.</p>`}
     ${shown.filter((field) => !field.more).map((field) => html`
       <${Field} key=${field.name} form=${form} field=${field} />`)}
     ${more.length > 0 && html`<${More} form=${form} fields=${more} />`}
-    ${faults[""] && html`<${Problem} title="Not done"><${Lines} text=${faults[""].join("\n")} /><//>`}
-    ${Object.keys(faults).some(Boolean) && html`<p class="fault" role="alert">Not done: see the marked fields.</p>`}
-    ${plan}${progress}
-    <div class="buttons">
-      <${Command} text=${command(values)} />
-      ${check && html`<button type="button" disabled=${still} onClick=${send(check, setPlan)}>Check only</button>`}
-      <button type="submit" class="primary" disabled=${still}>${busy ? "Sending…" : wait || verb}</button>
+    <div class="foot">
+      ${aside?.(form)}
+      ${plan}${progress}
+      <div class="buttons">
+        ${faults[""] && html`<${Problem} title="Not done"><${Lines} text=${faults[""].join("\n")} /><//>`}
+        ${Object.keys(faults).some(Boolean) && html`<p class="fault" role="alert">Not done: see the marked fields.</p>`}
+        <${Command} text=${command(values)} />
+        ${check && html`<button type="button" disabled=${still} onClick=${send(check, setPlan)}>Check only</button>`}
+        <button type="submit" class="primary" disabled=${still}>${busy ? "Sending…" : wait || verb}</button>
+      </div>
     </div>
   </form>`;
 }

@@ -4,6 +4,7 @@ import { html } from "./html.js";
 import { get, path, send } from "./api.js";
 import { registerImage } from "./commands.js";
 import { Form } from "./forms.js";
+import { choice } from "./offer.js";
 import { Command, Empty, Lines, Name, Problem, Question, Section, State, Table, useTitle, Values } from "./parts.js";
 import { count, plain, quoted } from "./text.js";
 
@@ -39,7 +40,10 @@ export const fits = (image, plugin) => !lacks(image, plugin).length;
 // What `read` answers, for lists that `watch` does not report: {data, again, wait: what to show without data}.
 export function useRead(read) {
   const [{ data, problem }, set] = useState({});
-  const again = () => read().then((answer) => set({ data: answer }), (error) => set({ problem: error.message }));
+  const again = () => read().then(
+    (answer) => set({ data: answer }),
+    (error) => set((before) => ({ ...before, problem: error.message })),
+  );
   useEffect(() => void again(), []);
   const failed = () => html`
     <${Problem} title="The lists cannot be read">
@@ -86,27 +90,40 @@ export function Options({ configs, choose, of = "" }) {
 
 const words = (text) => text.split(/[\s,]+/).filter(Boolean);
 
-// Register an image, or change login, description and tags of a registered one.
-function Register({ image, plugins, done }) {
+// Register an image, or change login, description and tags of a registered one. images: those to choose from, without
+// them its id is typed; wanted: tags that are proposed. done(id): afterwards.
+export function Register({ image, images, wanted = [], plugins, done }) {
   const known = Boolean(image?.tags); // it is registered
-  const gone = (values) => image?.tags?.filter((each) => !words(values.tags).includes(each)) ?? [];
+  const imageOf = (id) => image ?? images?.find((each) => each.id === id);
+  const gone = (values) => imageOf(values.id)?.tags?.filter((each) => !words(values.tags).includes(each)) ?? [];
+  const filled = (own) => ({
+    id: "", username: "", description: "", ...own, tags: [...new Set((own?.tags ?? []).concat(wanted))].join(" "),
+  });
   const act = async (values, key) => {
     const post = (more, body) => send("POST", path("images", values.id.trim(), ...more), { body, key });
     await post([], { username: values.username, description: values.description });
     if (words(values.tags).length) await post(["tag"], { tags: words(values.tags) });
     if (gone(values).length) await post(["untag"], { tags: gone(values) });
+    return values.id.trim();
   };
   const needs = ({ label, required_image_tags: tags }) => `${label} needs ${tags.map(plain).join(" ") || "none"}.`;
   const hint = html`<p class="faint">${plugins.map(needs).join(" ")}</p>`;
-  const fields = () => [
-    { name: "id", label: "Id of the image in the cloud", readonly: Boolean(image), autofocus: !image },
+  const rows = images?.map((each) => [each.id, each.name]);
+  const fields = ({ id }, change) => [
+    {
+      name: "id",
+      readonly: Boolean(image),
+      autofocus: !image,
+      ...choice("Image of the cloud", rows, id, "choose an image"),
+      ...(rows && { onInput: (event) => change(filled(imageOf(event.target.value))) }),
+    },
     { name: "username", label: "Login of its system", autofocus: Boolean(image) },
     { name: "description", label: "Description" },
     { name: "tags", label: "Tags", hint },
   ];
-  const first = { id: "", username: "", description: "", ...image, tags: image?.tags?.join(" ") ?? "" };
+  const first = filled(image ?? (images?.length === 1 && images[0]));
   return html`
-    <${Form} name=${`image ${image?.id}`} first=${first} fields=${fields} act=${act} done=${done}
+    <${Form} name=${`image ${image?.id} ${wanted}`} first=${first} fields=${fields} act=${act} done=${done}
       title=${image ? html`${known ? "Change" : "Register"} <bdi>${plain(image.name)}</bdi>` : "Register an image"}
       verb=${known ? "Change the image" : "Register the image"}
       command=${(values) => registerImage(values, words(values.tags), gone(values))} />`;

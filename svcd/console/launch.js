@@ -1,17 +1,17 @@
 // A new cluster: what a person types, with the plan of svcd beside it.
-import { useRef } from "./hooks.js";
+import { useState } from "./hooks.js";
 import { html } from "./html.js";
 import { call, get, path } from "./api.js";
 import { createCluster, createRequest } from "./commands.js";
-import { Field, Form } from "./forms.js";
-import { fits, lists, Options, useRead } from "./images.js";
-import { choicesOf, readOffer, sized, usualFlavor } from "./offer.js";
-import { Command, Lines, Name, useTitle } from "./parts.js";
+import { Form } from "./forms.js";
+import { Groups, groupsOf, labelOf } from "./groups.js";
+import { fits, lists, Options, Register, useRead } from "./images.js";
+import { choice, choicesOf, readOffer, usualFlavor } from "./offer.js";
+import { Command, Dialog, Lines, useTitle } from "./parts.js";
 import { Plan } from "./plan.js";
 import { bodyOf, layout } from "./request.js";
 import { to } from "./route.js";
 import { keep } from "./store.js";
-import { plain } from "./text.js";
 
 // What clusters are made of: versions of plugins, templates, and what the cloud offers.
 async function sources() {
@@ -23,86 +23,7 @@ async function sources() {
     ...each,
     label: `Template ${each.name}`,
   }));
-  return { images, all: [...plugins, ...made], offer };
-}
-
-// A field of the cloud: a choice where the list is known, else its id is typed. value: what the field has, which may
-// be of a template. empty: the text of no choice.
-function choice(label, rows, value, empty) {
-  if (!rows) return { label: `${label} (its id)`, placeholder: empty };
-  const others = value && !rows.some(([id]) => id === value) ? [[value, value]] : [];
-  return { label, options: [["", empty], ...others, ...rows] };
-}
-
-function groupsOf(values, source, flavor) {
-  const ofTemplate = source.node_groups?.map(({ node_group_template_id: _, ...each }) => each);
-  return values.node_groups[source.label] ?? ofTemplate ?? layout(source.node_processes, flavor);
-}
-
-// The refusals of groups by their place, for example "[0].count"; "" has those of no field.
-function placedInGroups(lines = []) {
-  const found = {};
-  for (const line of lines) {
-    const [, place = "", text = line] = /^(\[\d+\]\.\w+).*?: (.*)/.exec(line) ?? [];
-    (found[place] ??= []).push(text);
-  }
-  return found;
-}
-
-// The fields of one group of machines, the one at `at`. put(more): changes it; faults: refusals by their place.
-function Group({ group, at, known, flavors, pools, put, faults, remove }) {
-  const field = (key, more) => {
-    const name = `[${at}].${key}`;
-    const form = { faults, values: { [name]: group[key] ?? "" }, change: (after) => put({ [key]: after[name] }) };
-    return html`<${Field} form=${form} field=${{ name, ...more }} />`;
-  };
-  const own = group.node_processes;
-  const toggle = (each) => (own.includes(each) ? own.filter((other) => other !== each) : [...own, each]);
-  const check = (each) => html`<label key=${each}>
-    <input type="checkbox" checked=${own.includes(each)} onChange=${() => put({ node_processes: toggle(each) })} />${" "}
-    ${plain(each)}
-  </label>`;
-  const pool = group.floating_ip_pool;
-  return html`<fieldset class="group">
-    <legend>Group <${Name}>${group.name || at + 1}<//></legend>
-    <div class="trio">
-      ${field("name", { label: "Name of the group" })}
-      ${field("count", { label: "Machines", inputmode: "numeric" })}
-      ${(pools[0] || pool) && field("floating_ip_pool", choice("Public addresses", pools, pool, "none"))}
-    </div>
-    ${field("flavor_id", choice("Flavor", flavors, group.flavor_id, "choose a flavor"))}
-    ${field("node_processes", { label: "Processes", draw: () => html`<div class="checks">${known.map(check)}</div>` })}
-    ${remove && html`<div class="buttons">
-      <button type="button" class="small" aria-label=${`Remove group ${plain(group.name)}`} onClick=${remove}>
-        Remove the group
-      </button>
-    </div>`}
-  </fieldset>`;
-}
-
-// The groups of each source are kept, so that a change of the source loses nothing.
-function Groups({ form: { values, faults, change }, source, offer }) {
-  const usual = usualFlavor(offer.flavors);
-  const rows = groupsOf(values, source, usual);
-  const flavors = choicesOf(offer, "flavors", (each) => [each.id, sized(each)]);
-  const pools = offer.networks.filter((each) => each.external).map((each) => [each.id, each.name]);
-  const processes = Object.values(source.node_processes ?? {}).flat();
-  const about = placedInGroups(faults.node_groups);
-  const add = useRef(null);
-  const set = (after) => change({ node_groups: { ...values.node_groups, [source.label]: after } });
-  const remove = (group) => () => {
-    set(rows.filter((each) => each !== group));
-    add.current.focus();
-  };
-  const draw = (group, at) => html`
-    <${Group} key=${at} at=${at} group=${group} flavors=${flavors} pools=${pools} faults=${about}
-      known=${[...new Set([...processes, ...group.node_processes])]}
-      put=${(more) => set(rows.map((each) => (each === group ? { ...group, ...more } : each)))}
-      remove=${rows[1] && remove(group)} />`;
-  const another = { name: "", count: 1, flavor_id: usual, node_processes: [] };
-  return html`${rows.map(draw)}
-    ${about[""] && html`<p class="fault">${plain(about[""].join("\n"))}</p>`}
-    <button type="button" ref=${add} onClick=${() => set([...rows, another])}>Add a group</button>`;
+  return { images, plugins, all: [...plugins, ...made], offer };
 }
 
 // The text of no network: what svcd then does.
@@ -111,18 +32,29 @@ function anyNetwork(source, networks) {
   return networks?.length > 1 ? "choose a network" : "the only one of the project";
 }
 
-// The plan of a dry run, and the request.
-function Planned({ body }) {
+// The plan of a dry run, and the request. again(): reads the lists anew.
+function Planned({ form, fields, body, again }) {
   const address = path("clusters");
-  return html`
-    <${Plan} method="POST" address=${address} body=${body} />
+  const lacking = ({ name, required }) => required && !form.values[name].trim();
+  const needs = fields.filter(lacking).map((each) => each.label).join(", ");
+  const label = (name) => fields.find((each) => each.name === name)?.label ?? labelOf(name, body.node_groups);
+  const say = (error) => Object.entries(form.faultsOf(error)).flatMap(([name, lines]) =>
+    lines.map((line) => (name ? `${label(name)}: ${line}` : line))).join("\n");
+  const told = (error) => {
+    form.told(error);
+    if (error?.message.includes("default_image_id")) again(); // another tab may have changed the images
+  };
+  return html`<h3>Plan</h3>
+    ${needs && html`<p class="faint">Still needed: ${needs}</p>`}
+    <${Plan} method="POST" address=${address} body=${needs ? null : body} say=${say} told=${told} />
     <details>
       <summary>The request</summary>
       <${Command} open text=${createRequest(location.origin + address, body)} />
     </details>`;
 }
 
-function NewCluster({ images, all, offer }) {
+function NewCluster({ images, plugins, all, offer, again }) {
+  const [asked, ask] = useState(null); // for an image to register
   const usual = usualFlavor(offer.flavors);
   const networks = choicesOf(offer, "networks", (each) => !each.external && [each.id, each.name])?.filter(Boolean);
   const keypairs = choicesOf(offer, "keypairs", (each) => [each, each]);
@@ -133,34 +65,36 @@ function NewCluster({ images, all, offer }) {
   };
   const fields = (values) => {
     const source = sourceOf(values);
-    const [fitting, others] = [true, false].map((wanted) => images.filter((each) => fits(each, source) === wanted));
+    const { required_image_tags: wanted } = source;
+    const fit = (image) => fits(image, source);
+    const others = images.filter((each) => !fit(each));
+    const rows = [...images.filter(fit), ...others].map((each) => [each.id, each.name + (fit(each) ? "" : " (lacks tags)")]);
     const line = (option) => `${option.applicable_target}.${option.name}=${option.default_value}`;
     const added = (option) => ({ cluster_configs: before }) => ({
       cluster_configs: before.replace(/\n?$/, before && "\n") + line(option),
     });
     const options = (form) => html`
       <${Options} configs=${source.configs ?? []} choose=${(option) => form.change(added(option))} />`;
-    const network = values.neutron_management_network;
+    const { neutron_management_network: network, default_image_id: image } = values;
     return [
-      { name: "name", label: "Name", autofocus: true },
+      { name: "name", label: "Name", autofocus: true, required: true },
       { name: "description", label: "Description" },
       { name: "cluster_template_id", label: "Made of", options: all.map(({ label }) => [label, label]) },
       {
         name: "default_image_id",
-        label: "Image",
-        options: [
-          ["", source.default_image_id ? "that of the template" : "choose an image"],
-          ...fitting.map((each) => [each.id, each.name]),
-          ...others.map((each) => [each.id, `${each.name} (lacks tags)`]),
-        ],
-        hint: images.length
-          ? html`<a href=${to(["images"])}>Images and their tags</a>`
-          : html`<p>No image is registered: <a href=${to(["images"])}>register one</a>.</p>`,
+        required: !source.default_image_id,
+        ...choice("Image", rows, image, source.default_image_id ? "that of the template" : "choose an image"),
+        advice: ({ change }) => html`<div>
+          ${!images.some(fit) && "No registered image fits. "}
+          <button type="button" class="small" onClick=${() => ask({ change, images: [...offer.unregistered_images, ...others], wanted })}>
+            Register an image
+          </button>
+        </div>`,
       },
       { name: "user_keypair_id", ...choice("Key pair", keypairs, values.user_keypair_id, "none: you cannot log in") },
       { name: "neutron_management_network", ...choice("Network", networks, network, anyNetwork(source, networks)) },
       {
-        name: "groups",
+        name: "node_groups",
         label: "Node groups",
         draw: (form) => html`<${Groups} form=${form} source=${source} offer=${offer} />`,
       },
@@ -171,15 +105,22 @@ function NewCluster({ images, all, offer }) {
         placeholder: "HDFS.dfs.replication=2",
         advice: options,
       },
-      { name: "plan", label: "Plan", draw: () => html`<${Planned} body=${body(values)} />` },
     ];
+  };
+  const aside = (form) => html`
+    <${Planned} form=${form} fields=${fields(form.values)} body=${body(form.values)} again=${again} />`;
+  const close = () => ask(null);
+  const registered = async (id) => {
+    await again();
+    asked.change({ default_image_id: id });
+    close();
   };
   const only = (rows) => (rows?.length === 1 ? rows[0] : {});
   const first = {
     name: "",
     description: "",
     cluster_template_id: all[0]?.label,
-    default_image_id: only(images).id ?? "",
+    default_image_id: only(images.filter((each) => fits(each, all[0]))).id ?? "",
     user_keypair_id: only(keypairs)[0] ?? "",
     neutron_management_network: "",
     node_groups: {},
@@ -198,12 +139,17 @@ function NewCluster({ images, all, offer }) {
     </div>`}
     <div class="launch">
       <${Form} name="cluster" title="New cluster" verb="Create the cluster" first=${first} fields=${fields}
-        act=${act} done=${done} command=${command} />
-    </div>`;
+        act=${act} done=${done} command=${command} aside=${aside} />
+    </div>
+    ${asked && html`
+      <${Dialog} onClose=${close} aria-label="Register an image">
+        <button type="button" class="small" onClick=${close}>Close</button>
+        <${Register} images=${asked.images} wanted=${asked.wanted} plugins=${plugins} done=${registered} />
+      <//>`}`;
 }
 
 export function Launch() {
-  const { data, wait } = useRead(sources);
+  const { data, again, wait } = useRead(sources);
   useTitle("New cluster");
-  return html`<h1 class="unseen">New cluster</h1>${data ? html`<${NewCluster} ...${data} />` : wait}`;
+  return html`<h1 class="unseen">New cluster</h1>${data ? html`<${NewCluster} again=${again} ...${data} />` : wait}`;
 }

@@ -4,6 +4,7 @@ import { get, path } from "./api.js";
 const LEAST = { ram_mib: 4096, vcpus: 2, disk_gib: 20 }; // of a machine; `svcd cluster create` has the same rule
 const NEARLY = 0.9; // part of a quota
 
+// By the names of the offer, and by those of refusals.
 const QUOTAS = {
   instances: "Machines",
   cores: "Processors",
@@ -11,6 +12,9 @@ const QUOTAS = {
   volumes: "Volumes",
   volume_gib: "Volumes, GiB",
   floating_ips: "Public addresses",
+  "MiB of memory": "Memory, GiB",
+  "GiB of volumes": "Volumes, GiB",
+  "floating IPs": "Public addresses",
 };
 
 export const readOffer = async () => (await get(path("cloud"))).cloud;
@@ -33,13 +37,25 @@ export function choicesOf(offer, part, draw) {
   return offer[part].length && !offer.cut.includes(part) ? offer[part].map(draw) : null;
 }
 
+// A field of the cloud: a choice where the list is known, else its id is typed. value: what the field has, which may
+// be of a template. empty: the text of no choice.
+export function choice(label, rows, value, empty) {
+  if (!rows) return { label: `${label} (its id)`, placeholder: empty };
+  const others = value && !rows.some(([id]) => id === value) ? [[value, value]] : [];
+  return { label, options: [["", empty], ...others, ...rows] };
+}
+
 export const quotaName = (resource) => QUOTAS[resource] ?? resource;
 
 // An amount of a quota, in the unit of its name.
 export function amount(resource, n) {
-  const size = resource === "ram_mib" ? n / 1024 : n;
+  const size = /mib/i.test(resource) ? n / 1024 : Number(n);
   return Number(size.toFixed(1)).toLocaleString("en");
 }
+
+// A refusal with the quotas as the page names them.
+export const withQuotas = (text) => text.replace(/ ([\w ]+): needed (\d+), left (-?\d+);?/g, (_, name, needed, left) =>
+  `\n${quotaName(name)}: ${amount(name, needed)} needed, ${amount(name, left)} left`);
 
 function levelOf(used, limit) {
   if (!limit || used < limit * NEARLY) return "";

@@ -2,11 +2,13 @@
 import { useEffect, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { send } from "./api.js";
+import { inWords } from "./forms.js";
 import { amount, quotaName } from "./offer.js";
 import { Lines } from "./parts.js";
 import { count, plain } from "./text.js";
 
 const DELAY_MS = 350; // after the last key
+const RETRY_MS = 3000; // when the daemon is away
 const MOST = 5; // names of machines
 
 const Changes = ({ rows, one, many }) => ["Create", "Delete"].map((verb) => {
@@ -42,15 +44,12 @@ function Drawn({ machines, volumes, addresses, quota, stages }) {
     ${needed.length > 0 && html`<${Quota} rows=${needed} />`}`;
 }
 
-// A refusal for a glance: the fields of the form tell the rest.
-function short(text) {
-  const lines = text.replace(/^\$\.?/gm, "");
-  return lines.replace(/: expected at least 1 (character|item), got .*$/gm, " is missing");
-}
+const textOf = (error) => inWords(error.message.replace(/^\$\.?/gm, ""));
 
-// body: null while there is nothing to ask. The plan before stays until there is another.
-export function Plan({ method, address, body }) {
-  const [{ plan, refusal, of }, set] = useState({});
+// body: null while there is nothing to ask. The plan before stays until there is another. say(error): its text in
+// words of the page; told(error): gets a refusal, null after a plan.
+export function Plan({ method, address, body, say = textOf, told }) {
+  const [{ plan, error, of }, set] = useState({});
   const text = JSON.stringify(body);
   useEffect(() => {
     if (!body) return undefined;
@@ -59,20 +58,27 @@ export function Plan({ method, address, body }) {
       try {
         const answer = await send(method, `${address}?dry_run=true`, { body, signal: abort.signal });
         set({ ...(await answer.json()), of: text });
-      } catch (error) {
-        if (!abort.signal.aborted) set({ refusal: short(error.message), of: text });
+        told?.(null);
+      } catch (problem) {
+        if (abort.signal.aborted) return;
+        set({ error: problem, of: text });
+        if (/^4/.test(problem.status)) told?.(problem);
+        else timer = setTimeout(ask, RETRY_MS);
       }
     };
-    const timer = setTimeout(ask, DELAY_MS);
+    let timer = setTimeout(ask, DELAY_MS);
     return () => {
       clearTimeout(timer);
       abort.abort();
     };
   }, [text]);
   if (!body) return null;
-  const still = html`
-    <p class="faint">${refusal ? "Not yet possible:" : "Planning…"}</p>
-    ${refusal && html`<${Lines} text=${refusal} />`}`;
+  const isOld = of !== text;
+  const state = error ? "Not yet possible:" : "svcd will:";
   return html`
-    <div class="plan" role="status" aria-busy=${of !== text}>${plan ? html`<${Drawn} ...${plan} />` : still}</div>`;
+    <div class="plan" role="status" aria-busy=${isOld}>
+      <p class="faint">${isOld ? "Renewing the plan…" : state}</p>
+      ${plan && html`<${Drawn} ...${plan} />`}
+      ${error && html`<${Lines} text=${say(error)} />`}
+    </div>`;
 }

@@ -2,13 +2,15 @@
 const WORKER = /^(datanode|nodemanager)$/;
 const LEFT_OUT = /^(secondarynamenode|sparkhistory|sparkconnect)$/;
 
-// The groups of a small cluster, as `svcd cluster create --plugin` lays them out.
-export function layout(services = {}, flavor = "") {
+export const SIZES = [["Small", 2], ["Medium", 5], ["Large", 20]]; // workers
+
+// The groups of a cluster, as `svcd cluster create --plugin --workers` lays them out.
+export function layout(services = {}, flavor = "", workers = 2) {
   const all = Object.values(services).flat();
   const group = (name, count, of) => ({ name, count, flavor_id: flavor, node_processes: all.filter(of) });
   return [
     group("master", 1, (each) => !WORKER.test(each) && !LEFT_OUT.test(each)),
-    group("worker", 2, (each) => WORKER.test(each)),
+    group("worker", workers, (each) => WORKER.test(each)),
   ];
 }
 

@@ -114,6 +114,14 @@ ENDS = [
 ]
 GOING_ON = [_run(None), _run("PREP"), _run("RUNNING"), _run("SUSPENDED"), _run("NEW")]
 TOKEN = '{"id": "t", "project_id": "p", "expires": "2026-01-01T00:00:05+0000"}'
+REFUSED = """$.default_image_id: missing, expected string
+$.name: expected at least 1 character, got ""
+$.node_groups[1].count: expected int >= 1, got "many"
+$.node_groups[0].count: expected int <= 9, got 10
+$.node_groups: node group name 'a' is given more than once
+the quota of the project is too small: instances: needed 21, left 10; MiB of memory: needed 3072,\
+ left 1536; floating IPs: needed 2, left 0
+$.other[0].x: missing"""
 WRONG = "$.user: expected 1 character\n$.password: missing\n$.x: unknown"
 
 
@@ -349,6 +357,30 @@ DECISIONS: Sequence[tuple[str, str, object]] = (
             "of a plugin or a template",
             "of Pig, Spark, Java or a shell",
         ],
+    ),
+    (
+        "request",
+        "m.layout({HDFS: ['namenode', 'datanode'], Spark: ['sparkhistory']}, '3', 5)",
+        [
+            {"name": "master", "count": 1, "flavor_id": "3", "node_processes": ["namenode"]},
+            {"name": "worker", "count": 5, "flavor_id": "3", "node_processes": ["datanode"]},
+        ],
+    ),
+    (  # each at its field, those of a group at its place; in plain words and units
+        "forms",
+        f"m.placed({_js({'message': REFUSED})}, ['name', 'default_image_id', 'node_groups'])",
+        {
+            "default_image_id": ["is missing"],
+            "name": ["is missing"],
+            "node_groups[1].count": ['expected a whole number of at least 1, got "many"'],
+            "node_groups[0].count": ["expected at most 9, got 10"],
+            "node_groups": ["node group name 'a' is given more than once"],
+            "": [
+                "the quota of the project is too small:\nMachines: 21 needed, 10 left"
+                "\nMemory, GiB: 3 needed, 1.5 left\nPublic addresses: 2 needed, 0 left",
+                "$.other[0].x: missing",
+            ],
+        },
     ),
     ("login", "m.readToken(' t ')", {"token": "t", "until": None}),
     (
