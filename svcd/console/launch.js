@@ -85,7 +85,7 @@ function NewCluster({ images, plugins, all, offer, again }) {
         required: !source.default_image_id,
         ...choice("Image", rows, image, source.default_image_id ? "that of the template" : "choose an image"),
         advice: ({ change }) => html`<div>
-          ${!images.some(fit) && "No registered image fits. "}
+          ${!images.some(fit) && "No image fits. "}
           <button type="button" class="small" onClick=${() => ask({ change, images: [...offer.unregistered_images, ...others], wanted })}>
             Register an image
           </button>

@@ -41,7 +41,7 @@ class NewClusterTests(ConsoleCase):
         self.assertEqual(page.locator("[aria-invalid=true]").count(), 0)
         self.assertEqual(self.asked, [])
 
-        page.get_by_text("No registered image fits.").wait_for()
+        page.get_by_text("No image fits.").wait_for()
         opener = page.get_by_role("button", name="Register an image")
         opener.click()
         dialog = page.get_by_role("dialog", name="Register an image")
@@ -137,8 +137,9 @@ class NewClusterTests(ConsoleCase):
         name.fill("etl")
         plan.get_by_text("Create 3 machines").wait_for()
         self.assertTrue(self.in_view(page))
-        fates = [lambda route: None, lambda route: route.fulfill(status=503, body="{}")]
-        page.route(PLAN, lambda r: (fates.pop(0) if fates else lambda r: r.continue_())(r))
+        held: list[Any] = []
+        fates = [held.append, lambda route: route.fulfill(status=503, body="{}")]
+        page.route(PLAN, lambda route: fates.pop(0)(route) if fates else route.continue_())
         with page.expect_request(PLAN):
             name.fill("etl-2")
         plan.get_by_text("Renewing the plan…").wait_for()
@@ -147,13 +148,14 @@ class NewClusterTests(ConsoleCase):
         name.fill("etl-3")
         plan.get_by_text("the daemon answered 503").wait_for()
         self.assertEqual(aborted, ["net::ERR_ABORTED"])
+        held[0].abort()  # Playwright waits for it
         self.assertEqual(page.locator("[aria-invalid=true]").count(), 0)
         plan.get_by_text("etl-3-master-001").wait_for()
 
         self.call("DELETE", path)
         page.get_by_role("button", name="Medium").click()
         plan.get_by_text("Image: image 'plain'").wait_for()
-        page.get_by_text("No registered image fits.").wait_for()
+        page.get_by_text("No image fits.").wait_for()
         self.assertEqual(page.get_by_label("Image").input_value(), self.svcd.image_id)
         page.get_by_role("button", name="Register an image").click()
         dialog = page.get_by_role("dialog")
