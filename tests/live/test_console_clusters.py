@@ -549,7 +549,8 @@ class ImageTests(ConsoleCase):
         self.assertEqual(row.get_by_text("lacks").count(), 0)
         self.assertEqual(page.locator("main b").count(), 0)
         page.get_by_role("button", name="Change plain").click()
-        page.wait_for_function("document.activeElement.value === 'hadoop'")  # the focus comes last
+        page.locator("input:focus").wait_for()  # the focus comes last
+        self.assertEqual(page.get_by_label("Login of its system").input_value(), "hadoop")
         page.get_by_label("Tags").fill("3.5.0")
         self.assertIn(
             f"&& svcd image untag {self.svcd.image_id} vanilla",
