@@ -9,7 +9,7 @@ import { store } from "./store.js";
 const MOST = 12; // rows
 const PLACES = [
   ["New cluster", "#/launch"],
-  ["Run a program", "#/jobs"],
+  ["Run a program", "#/run"],
   ["New job", "#/jobs?new=1"],
   ["New binaries", "#/jobs?show=binaries&new=1"],
   ...VIEWS.map(([view, name]) => [name, `#/${view}`]),
