@@ -1,6 +1,6 @@
 // Forms: refusals of the API beside their fields, drafts that outlive the view but not the login, one act for two
 // presses.
-import { useEffect, useId, useRef, useState } from "./hooks.js";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { newKey, nextKey } from "./api.js";
 import { withQuotas } from "./offer.js";
@@ -85,7 +85,7 @@ export function useAction() {
   const own = useRef({ busy: false, left: false }).current;
   const box = useRef(null); // of the form
   useEffect(() => () => (own.left = true), []);
-  useEffect(() => box.current?.querySelector('[aria-invalid="true"]')?.focus(), [refusals]);
+  useLayoutEffect(() => box.current?.querySelector('[aria-invalid="true"]')?.focus(), [refusals]); // with the faults
   const show = (found) => {
     setFaults(found);
     count((n) => n + 1);
@@ -121,7 +121,7 @@ function More({ form, fields }) {
 
 // A form. first: its values; fields(values, change): what is shown. act(values, key): sends it; done(answer):
 // afterwards. check(values, key): asks for the plan and returns its drawing. wait: why nothing can be sent now;
-// progress: a drawing of what is sent. aside(form): stands above the buttons, and may tell the form the refusal of a
+// progress: a drawing of what is sent, until a value changes. aside(form): stands above the buttons, and may tell the form the refusal of a
 // plan: told(error), null for none.
 export function Form({ name, title, first, fields, verb, act, done, check, command, wait, progress, aside }) {
   const [{ drafts, draft }] = useState(() => ({ drafts: session.drafts, draft: session.drafts.get(name) }));
@@ -177,7 +177,7 @@ export function Form({ name, title, first, fields, verb, act, done, check, comma
     ${more.length > 0 && html`<${More} form=${form} fields=${more} />`}
     <div class="foot">
       ${aside?.(form)}
-      ${plan}${progress}
+      ${plan}${(plan || busy || Object.keys(faults)[0]) && progress}
       <div class="buttons">
         ${faults[""] && html`<${Problem} title="Not done"><${Lines} text=${faults[""].join("\n")} /><//>`}
         ${Object.keys(faults).some(Boolean) && html`<p class="fault" role="alert">Not done: see the marked fields.</p>`}
