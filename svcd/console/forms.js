@@ -121,8 +121,8 @@ function More({ form, fields }) {
 
 // A form. first: its values; fields(values, change): what is shown. act(values, key): sends it; done(answer):
 // afterwards. check(values, key): asks for the plan and returns its drawing. wait: why nothing can be sent now;
-// progress: a drawing of what is sent, until a value changes. aside(form): stands above the buttons, and may tell the form the refusal of a
-// plan: told(error), null for none.
+// progress: a drawing of what is sent, until a value changes. aside(form): stands above the buttons, and may tell the
+// form the refusal of a plan: told(error), null for none.
 export function Form({ name, title, first, fields, verb, act, done, check, command, wait, progress, aside }) {
   const [{ drafts, draft }] = useState(() => ({ drafts: session.drafts, draft: session.drafts.get(name) }));
   const [values, setValues] = useState({ ...first, ...draft?.kept });

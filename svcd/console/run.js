@@ -129,7 +129,7 @@ const Pages = ({ pages, name }) => html`
     Pages: ${pages.map(([text, address]) => html`<${Outside} ...${{ text, address }} />`)}
     If your browser cannot reach them:
   </p>
-  <${Command} text=${commands.tunnel(name)} />`;
+  <${Command} open text=${commands.tunnel(name)} />`;
 
 const Steps = ({ steps, cluster, pages = pagesOf(cluster) }) => html`
   <${Section} id="actions" title="Steps of the engine">

@@ -61,7 +61,7 @@ export const Places = ({ command }) => html`
   <details>
     <summary>Use a file of your computer</summary>
     <p>${UPLOAD}</p>
-    <${Command} text=${command} />
+    <${Command} open text=${command} />
   </details>`;
 
 // A file that is dropped, or what svcd has: the newest jobs and binaries. choose(id, isScript): see `typeOf`.

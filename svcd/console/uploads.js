@@ -116,7 +116,7 @@ function Upload({ file, most, turn, signal, done, ended }) {
     </div>
     ${state && state !== "done" && html`
       <div class="fault" role="alert"><${Lines} text=${state} /></div>
-      <${Command} text=${addBinary(file.name, name)} />
+      <${Command} open text=${addBinary(file.name, name)} />
       <div class="buttons"><button type="button" onClick=${again}>Upload again</button></div>`}
   </li>`;
 }

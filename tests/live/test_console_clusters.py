@@ -158,7 +158,7 @@ class LaunchTests(ConsoleCase):
         self.assertIn("Machines\t3\t200\t197", plan)
         self.assertIn("Memory, GiB\t6\t1,600\t1,594", plan)
         self.assertEqual(
-            page.locator(".sheet > .buttons .cli code").text_content(),
+            page.locator(".sheet .foot .cli code").text_content(),
             "svcd cluster create etl --plugin fake --plugin-version 0.1 --workers 2 --flavor 2"
             f" --image {self.svcd.image_id} --keypair demo --set HDFS.dfs.replication=2",
         )
@@ -531,13 +531,13 @@ class ImageTests(ConsoleCase):
         row.get_by_text("lacks vanilla 3.5.0").wait_for()
         page.get_by_role("button", name="Change plain").focus()
         page.keyboard.press("Enter")
-        page.get_by_label("Login of its system").wait_for()
+        page.locator("input:focus").wait_for()  # the focus comes last
         self.assertEqual(page.evaluate("document.activeElement.value"), "svcd")
         page.get_by_label("Login of its system").fill("0 x")
         page.get_by_label("Tags").fill("vanilla 3.5.0")
         self.assertIn(
             f"svcd image register {self.svcd.image_id} --user '0 x' --tag vanilla --tag 3.5.0",
-            page.locator(".sheet > .buttons .cli code").first.text_content(),
+            page.locator(".sheet .foot .cli code").first.text_content(),
         )
         page.keyboard.press("Enter")
         page.locator(".field", has_text="Login").get_by_text("a login name").wait_for()
@@ -554,7 +554,7 @@ class ImageTests(ConsoleCase):
         page.get_by_label("Tags").fill("3.5.0")
         self.assertIn(
             f"&& svcd image untag {self.svcd.image_id} vanilla",
-            page.locator(".sheet > .buttons .cli code").first.text_content(),
+            page.locator(".sheet .foot .cli code").first.text_content(),
         )
         page.keyboard.press("Enter")
         row.get_by_text("lacks vanilla").wait_for()

@@ -67,7 +67,7 @@ class JobsTests(ConsoleCase):
         page.get_by_label("Type").select_option("hdfs")
         page.get_by_label("URL").fill("hdfs:///in")
         page.get_by_label("Description").fill(HOSTILE)
-        command = page.locator(".sheet > .buttons .cli code").text_content()
+        command = page.locator(".sheet .foot .cli code").text_content()
         self.assertTrue(command.startswith("svcd source add in hdfs:///in --description"))
         page.get_by_role("button", name="Create the data source").dblclick()
         page.get_by_role("row", name="in hdfs hdfs:///in").wait_for()
@@ -88,7 +88,7 @@ class JobsTests(ConsoleCase):
         page.get_by_text("Uploaded").wait_for()
         self.assertTrue(mains.get_by_label("report.pig").first.is_checked())
         self.assertIn(
-            '"mains":["report.pig"]', page.locator(".sheet > .buttons .cli code").text_content()
+            '"mains":["report.pig"]', page.locator(".sheet .foot .cli code").text_content()
         )
         (binary,) = self.call("GET", "/job-binaries").json["binaries"]
         self.assertEqual(binary["file_name"], "_report.pig")
@@ -117,7 +117,7 @@ class JobsTests(ConsoleCase):
             "svcd run _report.pig --on etl --type Pig --input hdfs:///in --output"
             " hdfs:///out -c dfs.replication=1 -p DAY=1=2 -p A="
         )
-        self.assertEqual(page.locator(".sheet > .buttons .cli code").text_content(), command)
+        self.assertEqual(page.locator(".sheet .foot .cli code").text_content(), command)
         page.get_by_role("button", name="Run the job").dblclick()
         page.locator(".facts", has_text="on etl").wait_for()
         (run,) = self.call("GET", "/job-executions").json["job_executions"]
@@ -153,7 +153,7 @@ class JobsTests(ConsoleCase):
         row = page.locator(".events li", has_text="etl Spawning")
         self.assertRegex(row.inner_text(), r"\bdone\n+etl Spawning [\d.]+ s$")
         page.get_by_label("Failures only").check()
-        self.assertEqual(page.locator(".events", has_text="Active").count(), 0)
+        page.locator(".events", has_text="Active").wait_for(state="detached")
         page.locator(".filters select").first.select_option("runs")
         page.locator("h1", has_text="Events 1").wait_for()
         page.locator(".filters select").last.select_option("poor")

@@ -126,7 +126,7 @@ class LogTests(ConsoleCase):
             self.assertEqual(download.value.suggested_filename, f"report-{run[:8]}.log")
             saved = Path(download.value.path()).read_bytes()
             self.assertEqual(saved.decode(), TEXT + end)
-        page.get_by_text(f"svcd job logs {run} --all").wait_for()
+        page.get_by_text(f"svcd job logs {run} --all").wait_for(state="attached")
         page.unroute(LOG)
         fault = {"error_code": 503, "error_name": "X", "error_message": "the database is away"}
         page.route(LOG, lambda route: route.fulfill(status=503, json=fault))

@@ -83,7 +83,7 @@ class NewClusterTests(ConsoleCase):
         page.get_by_role("button", name="Medium").click()
         beyond.wait_for(state="detached")
         plan.get_by_text("Create 6 machines").wait_for()
-        self.assertIn("--workers 5", plan.inner_text())
+        self.assertIn("--workers 5", plan.locator(".cli code").text_content() or "")
 
         create = page.get_by_role("button", name="Create the cluster")
         counts.nth(1).fill("999999999999999")

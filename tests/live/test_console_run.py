@@ -41,7 +41,8 @@ class RunTests(ProgramCase):
         page.get_by_role("link", name="Run a program").click()  # 1
         page.get_by_label("Upload").first.set_input_files([chosen("count.pig")])  # 2
         page.get_by_label("Input").fill("hdfs:///words")  # 3
-        page.get_by_text("svcd run count.pig --on etl --input hdfs:///words").first.wait_for()
+        command = page.get_by_text("svcd run count.pig --on etl --input hdfs:///words").first
+        command.wait_for(state="attached")
         output = page.get_by_label("Output").input_value()
         self.assertTrue(re.fullmatch(r"hdfs:///out/count-\d{14}", output), output)
         page.get_by_role("button", name=RUN).dblclick()  # 4
@@ -188,7 +189,8 @@ class RunTests(ProgramCase):
             self.upload(tab, "count.pig", SCRIPT)
             tab.get_by_label("Input").fill("hdfs:///words")
             tab.get_by_label("Output").fill(f"hdfs:///out/{tab is page}")
-        page.get_by_text("svcd run count.pig --transient small --image").last.wait_for()
+        command = page.get_by_text("svcd run count.pig --transient small --image").last
+        command.wait_for(state="attached")
         keys: list[str] = []
 
         def lose(route: Any) -> None:
@@ -293,7 +295,8 @@ class FirstTests(ProgramCase):
         steps.first.get_by_role("link").click()
         page.get_by_text("Registered images").first.wait_for()
         page.go_back()
-        page.get_by_text("svcd cluster create NAME --plugin fake --workers 2").wait_for()
+        command = page.get_by_text("svcd cluster create NAME --plugin fake --workers 2").first
+        command.wait_for(state="attached")
         steps.nth(1).get_by_role("link", name="New cluster").wait_for()
         cluster = self.active()
         steps.nth(2).get_by_role("link", name="Run a program").wait_for()
