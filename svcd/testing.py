@@ -150,6 +150,8 @@ class FakeService:
     image_id = PLAIN_IMAGE_ID
     flavor_id = "2"
     keypair = DEMO_KEYPAIR
+    begins_at: float | None = None
+    """Seconds since the epoch at the start; None: always the same moment."""
 
     def __init__(
         self,
@@ -161,7 +163,7 @@ class FakeService:
         self._distributions = tuple(distributions)
         self._settings = loaded = _loaded(self._flags)
         self.tenant = loaded.embedded.tenant
-        self.clock = VirtualClock()
+        self.clock = VirtualClock() if self.begins_at is None else VirtualClock(self.begins_at)
         self.faults = Faults()
         self._requests: deque[Requested] = deque(maxlen=_REMEMBERED)
         self._audited: deque[str] = deque(maxlen=_REMEMBERED)

@@ -164,7 +164,8 @@ class FakeSocket:
     # ---- inside ---------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        self.service = _AtUrls(self.url, self._cloud_url, self._given, self._seed)
+        begins_at = None if self._speed is None else self._reactor.seconds()
+        self.service = _AtUrls(self.url, self._cloud_url, begins_at, self._given, self._seed)
         self._handles: list[Any] = []
         self.service.services.waits.never = self._speed is None
 
@@ -234,8 +235,15 @@ class FakeSocket:
 class _AtUrls(FakeService):
     """A FakeService with the URLs of two ports, whose requests come through their sites."""
 
-    def __init__(self, url: str, cloud_url: str, settings: Mapping[str, str], seed: int) -> None:
-        self.url, self.cloud_url = url, cloud_url
+    def __init__(
+        self,
+        url: str,
+        cloud_url: str,
+        begins_at: float | None,
+        settings: Mapping[str, str],
+        seed: int,
+    ) -> None:
+        self.url, self.cloud_url, self.begins_at = url, cloud_url, begins_at
         super().__init__(settings, seed)
         self._agent: Any = self._memory  # its own requests, as of `until`, are nobody's
 
