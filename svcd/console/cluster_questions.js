@@ -2,7 +2,7 @@
 import { useState } from "./hooks.js";
 import { html } from "./html.js";
 import { call, path, send } from "./api.js";
-import * as commands from "./commands.js";
+import { deleteCluster, retryCluster, scaleCluster } from "./commands.js";
 import { Question } from "./parts.js";
 import { Plan } from "./plan.js";
 import { hasEnded, machines } from "./records.js";
@@ -35,7 +35,7 @@ function Scale({ cluster, close }) {
   return html`
     <${Question} title="Change the size" verb="Change the size" ready=${ready}
         danger=${fewer} confirm=${fewer ? cluster.name : ""} close=${close}
-        command=${commands.scaleCluster(cluster, changed)} act=${(key) => put(cluster, body, key)}>
+        command=${scaleCluster(cluster, changed)} act=${(key) => put(cluster, body, key)}>
       ${wanted.map(({ name, before }) => html`
         <${Size} key=${name} name=${name} before=${before} text=${sizes[name]}
           change=${(text) => set({ ...sizes, [name]: text })} />`)}
@@ -51,7 +51,7 @@ function Delete({ cluster, close }) {
   const lost = count(machines(cluster).length, "machine");
   return html`
     <${Question} title="Delete this cluster?" verb="Delete the cluster" danger confirm=${cluster.name}
-        command=${commands.deleteCluster(cluster)} act=${act} close=${close}>
+        command=${deleteCluster(cluster)} act=${act} close=${close}>
       <p>svcd deletes its ${lost} and their data. This cannot be undone.</p>
       ${running > 0 && html`
         <p><strong>${count(running, "run has", "runs have")} not ended and will be killed.</strong></p>`}
@@ -62,7 +62,7 @@ const REPEATED = "svcd repeats the change that failed, from the step where it st
 const REPLACED = "svcd replaces the machines that the cloud has no more.";
 
 const Retry = ({ cluster, close }) => html`
-  <${Question} title="Try again?" verb="Try again" command=${commands.retryCluster(cluster)}
+  <${Question} title="Try again?" verb="Try again" command=${retryCluster(cluster)}
       act=${(key) => put(cluster, {}, key)} close=${close}>
     <p>${cluster.status === "Error" ? REPEATED : REPLACED}</p>
   <//>`;

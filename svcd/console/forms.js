@@ -4,7 +4,7 @@ import { useEffect, useId, useLayoutEffect, useRef, useState } from "./hooks.js"
 import { html } from "./html.js";
 import { newKey, nextKey } from "./api.js";
 import { withQuotas } from "./offer.js";
-import { Command, Lines, options as choices, Problem } from "./parts.js";
+import { choices, Command, Lines, Problem } from "./parts.js";
 import { session } from "./session.js";
 import { plain } from "./text.js";
 

@@ -11,7 +11,7 @@ const MOST = 5; // names of machines
 
 const where = ({ machine, machines }) => (machines ? count(machines, "machine") : plain(machine) || "the cluster");
 const nameOf = (bar) => plain(stepTitle(bar)) + (bar.machine ? ` on ${where(bar)}` : "");
-export const keyOf = (bar) => `${bar.machine}/${bar.step}/${bar.begin}`;
+export const barKey = (bar) => `${bar.machine}/${bar.step}/${bar.begin}`;
 const attemptOf = (bar) => (bar.attempt ? `, attempt ${bar.attempt}` : "");
 
 function resultOf({ open, outcome, machines, done }) {
@@ -22,7 +22,7 @@ function resultOf({ open, outcome, machines, done }) {
 const tookOf = ({ begin, end, open }) => duration(end - begin) + (open ? " so far" : "");
 
 // All of a bar in one line.
-export function labelOf(bar) {
+export function barLabel(bar) {
   const result = resultOf(bar) + (bar.code ? ` ${plain(bar.code)}` : "");
   return `${nameOf(bar)}, ${tookOf(bar)}${attemptOf(bar)}, ${result}${bar.longest_path ? ", on the longest path" : ""}`;
 }
@@ -77,7 +77,7 @@ export const Path = ({ path }) => html`
   <details>
     <summary>Longest path: ${count(path.length, "step")}, ${duration(path.at(-1).end - path[0].begin)}</summary>
     <ol class="steps">${path.map((each) => html`
-      <li key=${keyOf(each)}>
+      <li key=${barKey(each)}>
         <span>${nameOf(each)}</span><span class="amount">${duration(each.end - each.begin)}</span>
       </li>`)}
     </ol>

@@ -2,7 +2,7 @@
 import { useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { drawing, folded, isTrouble, marks, short } from "./gantt.js";
-import { Detail, Failures, keyOf, labelOf, Legend, Path, Summary } from "./gantt_text.js";
+import { barKey, barLabel, Detail, Failures, Legend, Path, Summary } from "./gantt_text.js";
 import { Name } from "./parts.js";
 import { plain } from "./text.js";
 import { clock, duration, now } from "./time.js";
@@ -10,7 +10,7 @@ import { clock, duration, now } from "./time.js";
 const LANE_PX = 24;
 
 function Bar({ bar, place, chosen, choose, first }) {
-  const label = labelOf(bar);
+  const label = barLabel(bar);
   const style = { ...place(bar.begin, bar.end), top: `${bar.lane * LANE_PX + 3}px` };
   const look = `bar ${isTrouble(bar) ? bar.outcome : bar.kind} ${bar.longest_path ? "path" : ""} ${bar.open ? "open" : ""}`;
   return html`
@@ -79,7 +79,7 @@ function Rows({ rows, cluster, place, chosen, choose }) {
       <${Who} row=${row} cluster=${cluster} open=${open.includes(row.machine)} unfold=${() => turn(row.machine)} />
       <div class="track" style=${{ height: `${row.lanes * LANE_PX + 6}px` }}>
         ${row.bars.map((bar, n) => html`
-          <${Bar} key=${keyOf(bar)} bar=${bar} place=${place} first=${at + n === 0}
+          <${Bar} key=${barKey(bar)} bar=${bar} place=${place} first=${at + n === 0}
             chosen=${bar === chosen} choose=${choose} />`)}
       </div>
     </div>`);
@@ -119,7 +119,7 @@ export function Gantt({ change, cluster, asked }) {
   const open = wish ?? (!settled || outcome === "failed" || asked);
   const span = end - start;
   const shown = folded(rows);
-  const chosen = [...shown, ...rows].flatMap((row) => row.bars).find((bar) => keyOf(bar) === key);
+  const chosen = [...shown, ...rows].flatMap((row) => row.bars).find((bar) => barKey(bar) === key);
   const turn = (event) => {
     event.preventDefault();
     setWish(!open);
@@ -130,7 +130,7 @@ export function Gantt({ change, cluster, asked }) {
       <${Legend} />
       <${Chart} start=${start} span=${span} phases=${phases}>
         ${(place) => html`<${Rows} rows=${shown} cluster=${cluster} place=${place} chosen=${chosen}
-          choose=${(bar) => choose(keyOf(bar))} />`}
+          choose=${(bar) => choose(barKey(bar))} />`}
       <//>
       <${Detail} bar=${chosen} />
       ${faults.length > 0 && html`<${Failures} failures=${faults} cluster=${cluster} />`}

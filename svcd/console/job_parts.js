@@ -1,7 +1,7 @@
 // What the views of jobs share: their kinds of records, long texts, the question before a deletion.
 import { html } from "./html.js";
 import { call, path, send } from "./api.js";
-import * as commands from "./commands.js";
+import { remove } from "./commands.js";
 import { Cut, Name, Question, State, Time } from "./parts.js";
 import { outcome } from "./records.js";
 import { to } from "./route.js";
@@ -70,7 +70,7 @@ export function Remove({ of, row, close }) {
     const data = of.word === "binary" && row.url.split("internaldb://")[1];
     if (data) await send("DELETE", path("job-binary-internals", data)).catch(() => {}); // another binary may have it
   };
-  const command = commands.remove(of.word ? `${of.word} rm` : "job forget", row.name);
+  const command = remove(of.word ? `${of.word} rm` : "job forget", row.name);
   return html`
     <${Question} title=${`Delete this ${of.one}?`} verb=${`Delete the ${of.one}`} danger confirm=${row.name}
         command=${command} act=${act} close=${close}>

@@ -1,7 +1,7 @@
 // Jobs, their data sources and binaries: lists, and the forms that make them.
 import { useState } from "./hooks.js";
 import { html } from "./html.js";
-import * as commands from "./commands.js";
+import { addBinary, addJob, addSource } from "./commands.js";
 import { Form } from "./forms.js";
 import { ENDINGS, KINDS, make, Remove, ROWS } from "./job_parts.js";
 import { Command, Empty, Link, Name, Search, Table, useTitle } from "./parts.js";
@@ -41,7 +41,7 @@ function NewSource() {
   const done = () => (location.hash = to(["jobs"], { show: "sources" }));
   return html`
     <${Form} name="source" title="New data source" verb="Create the data source" first=${FIRST} fields=${fields}
-      act=${act} done=${done} command=${commands.addSource} />`;
+      act=${act} done=${done} command=${addSource} />`;
 }
 
 // A free name for a job like another one: count, count-2, count-3.
@@ -107,7 +107,7 @@ function NewJob({ like }) {
     const last = like && lastRuns().get(like.id);
     location.hash = to(["jobs", job.id], last && { run: "1", like: last.id });
   };
-  const command = (values) => commands.addJob({ ...values, mains: names(values.mains), libs: names(values.libs) });
+  const command = (values) => addJob({ ...values, mains: names(values.mains), libs: names(values.libs) });
   return html`
     <${Form} name=${`job ${like?.id}`} verb="Create the job" first=${first} fields=${fields} command=${command}
       title=${like ? html`New job like <bdi>${plain(like.name)}</bdi>` : "New job"}
@@ -118,7 +118,7 @@ function NewJob({ like }) {
 const NewBinary = () => html`<section class="sheet">
   <h2>New binaries</h2>
   <${Drop} done=${() => {}} />
-  <${Command} text=${commands.addBinary("FILE", "FILE")} />
+  <${Command} text=${addBinary("FILE", "FILE")} />
 </section>`;
 
 const NEW = { jobs: NewJob, sources: NewSource, binaries: NewBinary };

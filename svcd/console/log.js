@@ -5,7 +5,7 @@ import { html } from "./html.js";
 import { path, send } from "./api.js";
 import { readLog } from "./commands.js";
 import { LogLines } from "./log_lines.js";
-import { firstError, GAP, isSilent, longer, matches, NO_LINES, patternOf } from "./log_text.js";
+import { firstError, GAP, isSilent, linesWith, longer, NO_LINES, patternOf } from "./log_text.js";
 import { Command, Search, Section } from "./parts.js";
 import { filter, here } from "./route.js";
 import { count, plain } from "./text.js";
@@ -81,7 +81,7 @@ const check = (text, value, change) => html`
 // The indexes of the lines that have the text to find, which of them is the present one, and the index of the marked
 // line, -1 for none. wanted: the number of the line that the address has.
 function useMarked(lines, first, wanted, pattern) {
-  const at = useMemo(() => matches(lines, pattern), [lines, pattern]);
+  const at = useMemo(() => linesWith(lines, pattern), [lines, pattern]);
   const now = Math.max(0, at.findIndex((index) => first + index >= wanted));
   const target = at.length ? at[now] : wanted - first;
   return { at, now, marked: target in lines ? target : -1 };

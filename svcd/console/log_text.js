@@ -28,7 +28,7 @@ export const isSilent = ([line = CLOSING]) => line.startsWith(CLOSING);
 export const patternOf = (text) => (text ? new RegExp(`(${text.replace(/[^\w\s]/g, "\\$&")})`, "i") : null);
 
 // The indexes of the lines that have the text.
-export function matches(lines, pattern) {
+export function linesWith(lines, pattern) {
   const at = [];
   if (pattern) lines.forEach((line, index) => pattern.test(line) && at.push(index));
   return at;

@@ -114,7 +114,7 @@ export const Table = ({ columns, children }) => html`
   </div>`;
 
 // Choices of a select, [value, text] each.
-export const options = (rows) =>
+export const choices = (rows) =>
   rows.map(([value, text]) => html`<option key=${value} value=${value}>${plain(text)}</option>`);
 
 // A field whose text is the filter `of` of the view. say: what it finds, for those who do not see the field.
@@ -123,7 +123,7 @@ export const Search = ({ text, say = text, of, query, ...more }) => html`
     onInput=${(e) => filter({ [of]: e.target.value })} />`;
 
 export const Filter = ({ label, value = "", rows, choose, ...more }) => html`
-  <label ...${more}>${label} <select value=${value} onChange=${choose}>${options(rows)}</select></label>`;
+  <label ...${more}>${label} <select value=${value} onChange=${choose}>${choices(rows)}</select></label>`;
 
 // Values with their names, [name, drawing] each; those without a drawing are left out.
 export const Values = ({ rows }) => html`

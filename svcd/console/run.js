@@ -2,7 +2,7 @@
 import { useState } from "./hooks.js";
 import { html } from "./html.js";
 import { call, path } from "./api.js";
-import * as commands from "./commands.js";
+import { cancelRun, rerun, tunnel, why } from "./commands.js";
 import { Progress } from "./home.js";
 import { Log } from "./log.js";
 import {
@@ -41,7 +41,7 @@ function Cancel({ run, close }) {
     keep("job_execution", await call("POST", path("job-executions", run.id, "cancel"), { key }), before);
   };
   return html`
-    <${Question} title="Cancel this run?" verb="Cancel the run" danger command=${commands.cancelRun(run.id)}
+    <${Question} title="Cancel this run?" verb="Cancel the run" danger command=${cancelRun(run.id)}
         act=${act} close=${close}>
       <p>svcd kills the job on its cluster. What it has written stays.</p>
     <//>`;
@@ -60,7 +60,7 @@ function Rerun({ run, close }) {
     if (location.hash === here) location.hash = to(["runs", made.id]); // else the user has gone elsewhere
   };
   return html`
-    <${Question} title="Run it again?" verb="Run again" command=${commands.rerun(run.id)} act=${act} close=${close}>
+    <${Question} title="Run it again?" verb="Run again" command=${rerun(run.id)} act=${act} close=${close}>
       <p>${AGAIN}</p>
     <//>`;
 }
@@ -129,7 +129,7 @@ const Pages = ({ pages, name }) => html`
     Pages: ${pages.map(([text, address]) => html`<${Outside} ...${{ text, address }} />`)}
     If your browser cannot reach them:
   </p>
-  <${Command} open text=${commands.tunnel(name)} />`;
+  <${Command} open text=${tunnel(name)} />`;
 
 const Steps = ({ steps, cluster, pages = pagesOf(cluster) }) => html`
   <${Section} id="actions" title="Steps of the engine">
@@ -145,7 +145,7 @@ const Fault = ({ text, advice }) => html`
 
 const Failure = ({ run, failure }) => html`
   <${Problem} title=${html`<span class="code">${plain(failure.code)}</span> in ${plain(failure.step)}`}>
-    <${Fault} ...${failure} /><${Command} text=${commands.why(run.id)} />
+    <${Fault} ...${failure} /><${Command} text=${why(run.id)} />
   <//>`;
 
 const Waiting = ({ work: { since, until, wait } }) => html`<div class="notice" role="status">

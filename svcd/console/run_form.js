@@ -10,7 +10,7 @@ import { Choices, TYPES } from "./jobs.js";
 import { useTitle } from "./parts.js";
 import { newestFirst } from "./records.js";
 import { to } from "./route.js";
-import { CONFIGS, Hints, Places, Plan, Program, Steps } from "./run_parts.js";
+import { Accepted, CONFIGS, Hints, Places, Program, Steps } from "./run_parts.js";
 import { configsOf, MAIN_CLASS, perform, placeType, proposal, sourceNamed, typeOf } from "./run_steps.js";
 import { store, useStore } from "./store.js";
 
@@ -142,7 +142,7 @@ export function RunForm({ job: given, like, cluster }) {
     <${Form} name=${`run ${given?.id} ${like?.id} ${cluster}`} title=${given ? "Run it" : "Run a program"}
       verb=${given ? "Run the job" : "Run the program"} first=${first} fields=${fields} command=${command}
       wait=${uploads > 0 && "Uploading…"} progress=${html`<${Steps} steps=${steps} />`}
-      check=${async (...all) => html`<${Plan} plan=${await send(true)(...all)} />`}
+      check=${async (...all) => html`<${Accepted} plan=${await send(true)(...all)} />`}
       act=${send()} done=${(run) => (location.hash = to(["runs", run.id]))} />`;
 }
 

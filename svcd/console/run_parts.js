@@ -3,7 +3,7 @@ import { useEffect, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { get, path } from "./api.js";
 import { Long, ROWS } from "./job_parts.js";
-import { Command, Cut, Name, options, State, Values } from "./parts.js";
+import { choices, Command, Cut, Name, State, Values } from "./parts.js";
 import { newestFirst } from "./records.js";
 import { store } from "./store.js";
 import { count, plain } from "./text.js";
@@ -11,7 +11,7 @@ import { Drop } from "./uploads.js";
 
 export const CONFIGS = "job_configs.configs";
 
-export function Plan({ plan: { staged, input, output, workflow, job_credentials: logins } }) {
+export function Accepted({ plan: { staged, input, output, workflow, job_credentials: logins } }) {
   const data = (each) => each && html`<${Long} text=${each.url} />`;
   const rows = [
     ["Copied to the cluster", html`<${Name}>${staged.map((each) => each.name).join(", ") || "nothing"}<//>`],
@@ -73,7 +73,7 @@ export function Program({ value, choose, busy }) {
     <${Drop} one done=${done} busy=${busy} />
     ${known.length > 0 && html`<label class="field">
       <span>or one that svcd has</span>
-      <select value=${value} onChange=${(e) => choose(e.target.value)}>${options([["", "choose…"], ...known])}</select>
+      <select value=${value} onChange=${(e) => choose(e.target.value)}>${choices([["", "choose…"], ...known])}</select>
     </label>`}`;
 }
 

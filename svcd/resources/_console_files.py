@@ -4,8 +4,9 @@ Note: why joined. Some thirty small modules are good to read, and slow to load: 
 connections and asks for each. Compressed together they are a quarter smaller, too. So the page
 loads `all.js` and `all.css`, which the daemon makes of the files for the first browser. The single
 files are served as they are. Nothing is translated: each module becomes a function that returns its
-exports, in the order of the imports. `joined` knows the forms of import and export that the modules
-use, and refuses others. Lines lose their indentation, and comments go: those on a line of their
+exports, in the order of the imports. Imports go, for the names of exports are unique among the
+modules. `joined` knows the forms of import and export that the modules use, and refuses others.
+Lines lose their indentation, and comments go: those on a line of their
 own, and those behind the code of a line that hold no quote and no tag. A template that htm does not
 read has one line.
 """
@@ -45,13 +46,13 @@ HEADERS: Final[Mapping[str, str]] = {
     "Vary": "Accept-Encoding",
 }
 """Of every file. no-cache: a browser asks each time, and mostly gets a 304."""
-_IMPORT: Final = re.compile(r'^import\s*([^;"]+?)\s*from\s*"\./(\w+\.js)";', re.MULTILINE)
+_IMPORT: Final = re.compile(r'^import\s*([^;"*]+?)\s*from\s*"\./(\w+\.js)";\s*', re.MULTILINE)
 _DECLARED: Final = re.compile(r"^export ((?:async )?function\*? |const |class )(\w+)", re.MULTILINE)
 _LISTED: Final = re.compile(r"\bexport\s*\{([^}]*)\};?\s*$")
 _DEFAULT: Final = re.compile(r"\bexport default ")
 _STYLE_BLANKS: Final = re.compile(r"\s*([{};,])\s*|(?<=:) ")
 _STYLE_COMMENT: Final = re.compile(r"/\*.*?\*/\n*", re.DOTALL)
-_NAMES_BLANKS: Final = re.compile(r"\s*([{},])\s*")
+_RENAMED: Final = re.compile(r"(\w+) as (\w+)")
 _LINE_START: Final = re.compile(r"^\s*(?://.*\n)?", re.MULTILINE)
 _LINE_END: Final = re.compile(r"""(?<=[][(){},;]) //[^"'`<\n]*$""", re.MULTILINE)
 _LEFT: Final = re.compile(r"^\s*(?:import|export)\b", re.MULTILINE)
@@ -112,7 +113,8 @@ def _answer(name: str, body: bytes) -> Answer:
 
 def joined(modules: Mapping[str, str]) -> str:
     """One module that does what ENTRY does. Raises ValueError for a form that it does not know."""
-    return "".join(_wrapped(name, modules[name]) for name in _ordered(modules))
+    names: set[str] = set()
+    return "".join(_wrapped(name, modules[name], names) for name in _ordered(modules))
 
 
 def _ordered(modules: Mapping[str, str]) -> Iterator[str]:
@@ -133,48 +135,48 @@ def _ordered(modules: Mapping[str, str]) -> Iterator[str]:
     yield from visit(ENTRY)
 
 
-def _wrapped(name: str, text: str) -> str:
-    exports: list[str] = []
+def _wrapped(name: str, text: str, names: set[str]) -> str:
+    """The module as a part of the joined one. names: of all exports before; gets those of this."""
+    exports: dict[str, str] = {}  # name -> what it names in the module
 
     def listed(match: re.Match[str]) -> str:
         for part in match[1].split(","):
             inner, _, outer = part.strip().partition(" as ")
-            exports.append(f"{outer or inner}:{inner}")
+            exports[outer or inner] = inner
         return ""
 
     def declared(match: re.Match[str]) -> str:
-        exports.append(match[2])
+        exports[match[2]] = match[2]
         return f"{match[1]}{match[2]}"
 
-    def default(match: re.Match[str]) -> str:
-        exports.append("default:$default")
+    def default(_match: re.Match[str]) -> str:
+        exports[name.removesuffix(".js")] = "$default"
         return "const $default = "
 
     is_own = "\n" in text.strip()  # a library has one line
-    text = _IMPORT.sub(_imported, text)
+    text = _IMPORT.sub(_renamed, text)
     text = _LISTED.sub(listed, text)
     text = _DECLARED.sub(declared, text)
     text = _DEFAULT.sub(default, text)
     left = _LEFT.search(text)
     if left is not None:
         raise ValueError(f"{name}: unknown form: {text[left.start() : left.start() + 80]!r}")
+    if taken := names.intersection(exports):
+        raise ValueError(f"{name}: another module exports {', '.join(taken)}")
+    names.update(exports)
     if is_own:
         text = _LINE_START.sub("", _LINE_END.sub("", text))
     if name == ENTRY:
         return f"{{\n{text}}}\n"
-    end = f"return{{{','.join(exports)}}}"
-    return f"const {_variable(name)}=(()=>{{\n{text}\n{end}}})();\n"
+    end = ",".join(
+        outer if outer == inner else f"{outer}:{inner}" for outer, inner in exports.items()
+    )
+    return f"const{{{','.join(exports)}}}=(()=>{{\n{text}\nreturn{{{end}}}}})();\n"
 
 
-def _imported(match: re.Match[str]) -> str:
-    names, source = match[1], _variable(match[2])
-    if names.startswith("{"):
-        tight = _NAMES_BLANKS.sub(r"\1", names).replace(" as ", ":")
-        return f"const{tight}={source};"
-    if names.startswith("* as "):
-        return f"const {names.removeprefix('* as ')} = {source};"
-    return f"const {{ default: {names} }} = {source};"
-
-
-def _variable(name: str) -> str:
-    return "$" + name.removesuffix(".js")
+def _renamed(match: re.Match[str]) -> str:
+    """What stays of an import: its new names."""
+    names, source = match[1], match[2].removesuffix(".js")
+    if not names.startswith("{"):
+        names = f"{source} as {names}"  # of `export default`
+    return "".join(f"const {new}={old};" for old, new in _RENAMED.findall(names) if new != old)

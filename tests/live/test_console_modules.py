@@ -254,7 +254,7 @@ DECISIONS: Sequence[tuple[str, str, object]] = (
     (
         "log_text",
         "['A.b', '', '(\u00e9\u20ac-'].map((text) =>"
-        " m.matches(['xa.by', 'aXb', '(\u00c9\u20ac-'], m.patternOf(text)))",
+        " m.linesWith(['xa.by', 'aXb', '(\u00c9\u20ac-'], m.patternOf(text)))",
         [[0], [], [2]],
     ),
     (  # what the failure quotes; else what looks like an error; a short text is no quotation

@@ -207,26 +207,26 @@ class FilesTests(SynchronousTestCase):
 class JoinedTests(SynchronousTestCase):
     """Modules as one."""
 
-    def test_each_module_is_a_function_of_its_imports(self) -> None:
+    def test_each_module_is_a_function_that_sees_the_exports_before(self) -> None:
         """In their order. A library stays as it is; other modules lose indentation and comments."""
         modules = {
-            "app.js": 'import {\n  a as b,\n} from "./one.js";\n'
-            'import * as two from "./two.js";\nb(two); // calls it\n'
+            "app.js": 'import {\n  a as b,\n  c,\n} from "./one.js";\n'
+            'import { d } from "./two.js";\nb(d); // calls it\n'
             'if (b) {\n  // twice\n  b("https://a // b"); // "again"\n}\n'
             "html`<p>so // or</p>`;\n",
-            "two.js": '// says hello\nimport one from "./one.js";\nexport const c = 1;\n'
-            "export async function d() {}\nexport class E {}\nfunction f() {}\n",
-            "one.js": "var n=1;export default function(){}export{n as a,n as z};",
+            "two.js": '// says hello\nimport one from "./one.js";\nexport const d = 1;\n'
+            "export async function e() {}\nexport class F {}\nfunction g() {}\n",
+            "one.js": "var n=1;export default function(){}export{n as a,n as c};",
             "loose.js": "export const x = 1;\n",
         }
         self.assertEqual(
             joined(modules),
-            "const $one=(()=>{\nvar n=1;const $default = function(){}\n"
-            "return{a:n,z:n,default:$default}})();\n"
-            "const $two=(()=>{\nconst { default: one } = $one;\nconst c = 1;\n"
-            "async function d() {}\nclass E {}\nfunction f() {}\n\n"
-            "return{c,d,E}})();\n"
-            "{\nconst{a:b,}=$one;\nconst two = $two;\nb(two);\n"
+            "const{a,c,one}=(()=>{\nvar n=1;const $default = function(){}\n"
+            "return{a:n,c:n,one:$default}})();\n"
+            "const{d,e,F}=(()=>{\nconst d = 1;\n"
+            "async function e() {}\nclass F {}\nfunction g() {}\n\n"
+            "return{d,e,F}})();\n"
+            "{\nconst b=a;b(d);\n"
             'if (b) {\nb("https://a // b"); // "again"\n}\nhtml`<p>so // or</p>`;\n}\n',
         )
 
@@ -236,6 +236,10 @@ class JoinedTests(SynchronousTestCase):
             "export let x = 1;",
             'export * from "./app.js";',
             'import "./app.js";',
+            'import * as x from "./app.js";',
             'import { x } from "./app.js";',
         ):
             self.assertRaises(ValueError, joined, {"app.js": text})
+        both = 'import { x } from "./a.js";\nimport { y } from "./b.js";\n'
+        same = {"app.js": both, "a.js": "export const x = 1;\n", "b.js": "export const x = 2;\n"}
+        self.assertRaises(ValueError, joined, same)
