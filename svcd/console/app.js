@@ -125,7 +125,7 @@ function App() {
   const route = useRoute();
   const [ready, setReady] = useState(isOpen());
   const [reason, setReason] = useState("");
-  const [asks, ask] = useState(""); // for a new login above the view: "", "soon", "ended"
+  const [asks, ask] = useState(""); // for a new login above the view: soon or ended
   const { loaded, problem } = useStore();
   const end = (why) => {
     settle(false);

@@ -1,7 +1,7 @@
 // What the cloud offers the project: flavors, key pairs, networks, quotas. All but `readOffer` is pure.
 import { get, path } from "./api.js";
 
-const LEAST = { ram_mib: 4096, vcpus: 2, disk_gib: 20 }; // of a machine; `svcd cluster create` has the same rule
+const LEAST = { ram_mib: 4096, vcpus: 2, disk_gib: 20 }; // of a machine; the command has the same rule
 const NEARLY = 0.9; // part of a quota
 
 // By the names of the offer, and by those of refusals.

@@ -107,7 +107,7 @@ export function Runs({ query }) {
   useTick(runs.some((run) => !hasEnded(run)) ? 1000 : 30_000);
   useTitle("Runs");
   const choose = (name) => (e) => filter({ [name]: e.target.value }, true);
-  const { status: word = "" } = query; // perhaps the engine's, in an old link
+  const { status: word = "" } = query; // perhaps of the engine, in an old link
   const statuses = Object.entries({ ...CHOICES, [word]: CHOICES[word] ?? word });
   const shown = () => html`
     <form class="filters" onSubmit=${(e) => e.preventDefault()}>

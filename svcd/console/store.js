@@ -173,7 +173,7 @@ function follow(cursor) {
     },
     (live, why) => {
       Object.assign(store, { live, why });
-      if (live !== "live" && !store.loaded) listAnew(); // else `hello` does
+      if (live !== "live" && !store.loaded) listAnew(); // else the stream asks for it
       changed();
     },
     () => leave(),

@@ -76,7 +76,7 @@ export function watch(take, tell, cursor = "") {
         if (stopped) return undefined;
         if (error.status === 401) return tell("refused", reason);
         if ([403, 404].includes(error.status)) return tell("ended", reason);
-        if (error.status === 400) cursor = ""; // no daemon knows it any more: `hello` makes the page list anew
+        if (error.status === 400) cursor = ""; // no daemon knows it any more
       }
       if (stopped) return undefined;
       const delay = Math.min(LONGEST_MS, SHORTEST_MS * 2 ** attempts) * (0.75 + Math.random() / 2);

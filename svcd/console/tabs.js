@@ -32,7 +32,7 @@ export function share(take, tell, leave, cursor = "") {
   let queue = new AbortController();
   let name = "";
   let frozen = false;
-  let refused = false; // this tab's token: it waits for a new login, or for the word that the user has logged out
+  let refused = false; // the token of this tab: it waits for a new login, or for the word that the user has logged out
   let last = { live: "waiting", why: "" };
 
   // What the leader reads, in each tab.
@@ -43,7 +43,7 @@ export function share(take, tell, leave, cursor = "") {
     if (live) {
       last = { live, why };
       tell(live, why);
-    } else if (event !== "beat" && known) take(event, data); // else the leader's `here` comes
+    } else if (event !== "beat" && known) take(event, data); // else the leader says where it is
   }
 
   function say(message) {
@@ -54,7 +54,7 @@ export function share(take, tell, leave, cursor = "") {
   // Lead until `retire()`: the promise holds the lock.
   const lead = () => new Promise((done) => {
     clearTimeout(timer);
-    known = true; // `watch` begins after the cursor, or with `hello`
+    known = true; // nothing is missed from here on
     const end = watch(
       (event, data, id) => say({ event, data, id }),
       (live, why) => {

@@ -1,6 +1,6 @@
 // Times: of the daemon, whose clock decides. A browser's clock may differ by hours.
 
-let ahead = 0; // milliseconds by which the daemon's clock is ahead of the browser's
+let ahead = 0; // milliseconds by which the clock of the daemon is ahead
 
 // Take the daemon's time from the header Date, which has whole seconds.
 export function learn(date) {

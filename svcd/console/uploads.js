@@ -71,7 +71,7 @@ function sendBytes(name, file, token, tell, signal) {
 function Upload({ file, most, turn, signal, done, ended }) {
   const name = ofFile(file.name);
   const [part, setPart] = useState(0);
-  const [state, set] = useState(""); // why it was refused, or "done"
+  const [state, set] = useState(""); // done, or why it was refused
   const own = useRef({ key: newKey(), busy: false, data: null, left: false }).current;
   const go = async () => {
     if (own.busy) return;
