@@ -6,9 +6,9 @@ loads `all.js` and `all.css`, which the daemon makes of the files for the first 
 files are served as they are. Nothing is translated: each module becomes a function that returns its
 exports, in the order of the imports. Imports go, for the names of exports are unique among the
 modules. `joined` knows the forms of import and export that the modules use, and refuses others.
-Lines lose their indentation, and comments go: those on a line of their
-own, and those behind the code of a line that hold no quote and no tag. A template that htm does not
-read has one line.
+Lines lose their indentation, and their break behind `,`, `;` or `{`. Comments go: those on a line
+of their own, and those behind the code of a line that hold no quote and no tag. A template that htm
+does not read has one line; in others no line of text ends with one of those signs.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ _STYLE_COMMENT: Final = re.compile(r"/\*.*?\*/\n*", re.DOTALL)
 _RENAMED: Final = re.compile(r"(\w+) as (\w+)")
 _LINE_START: Final = re.compile(r"^\s*(?://.*\n)?", re.MULTILINE)
 _LINE_END: Final = re.compile(r"""(?<=[][(){},;]) //[^"'`<\n]*$""", re.MULTILINE)
+_LINE_BREAK: Final = re.compile(r"^((?:(?! //).)*[;,{])\n", re.MULTILINE)
 _LEFT: Final = re.compile(r"^\s*(?:import|export)\b", re.MULTILINE)
 
 
@@ -165,7 +166,7 @@ def _wrapped(name: str, text: str, names: set[str]) -> str:
         raise ValueError(f"{name}: another module exports {', '.join(taken)}")
     names.update(exports)
     if is_own:
-        text = _LINE_START.sub("", _LINE_END.sub("", text))
+        text = _LINE_BREAK.sub(r"\1", _LINE_START.sub("", _LINE_END.sub("", text)))
     if name == ENTRY:
         return f"{{\n{text}}}\n"
     end = ",".join(

@@ -165,7 +165,7 @@ class FilesTests(SynchronousTestCase):
         self.assertEqual(len(made), 5)
         self.assertIsNone(made.get("notes.json"))
         self.assertEqual(made["app.js"].body, b"// first\nrun();\n")
-        self.assertEqual(made["all.js"].body, b"{\nrun();\n}\n")
+        self.assertEqual(made["all.js"].body, b"{\nrun();}\n")
         self.assertEqual(made["all.css"].body, b"a{color:red}b{color:red}")
         self.assertIs(made["all.css"], made["all.css"])
 
@@ -208,7 +208,7 @@ class JoinedTests(SynchronousTestCase):
     """Modules as one."""
 
     def test_each_module_is_a_function_that_sees_the_exports_before(self) -> None:
-        """In their order. A library stays as it is; other modules lose indentation and comments."""
+        """In their order. A library stays; other modules lose indentation, comments and breaks."""
         modules = {
             "app.js": 'import {\n  a as b,\n  c,\n} from "./one.js";\n'
             'import { d } from "./two.js";\nb(d); // calls it\n'
@@ -223,11 +223,11 @@ class JoinedTests(SynchronousTestCase):
             joined(modules),
             "const{a,c,one}=(()=>{\nvar n=1;const $default = function(){}\n"
             "return{a:n,c:n,one:$default}})();\n"
-            "const{d,e,F}=(()=>{\nconst d = 1;\n"
+            "const{d,e,F}=(()=>{\nconst d = 1;"
             "async function e() {}\nclass F {}\nfunction g() {}\n\n"
             "return{d,e,F}})();\n"
-            "{\nconst b=a;b(d);\n"
-            'if (b) {\nb("https://a // b"); // "again"\n}\nhtml`<p>so // or</p>`;\n}\n',
+            "{\nconst b=a;b(d);"
+            'if (b) {b("https://a // b"); // "again"\n}\nhtml`<p>so // or</p>`;}\n',
         )
 
     def test_what_it_does_not_know_is_refused(self) -> None:
