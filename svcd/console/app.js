@@ -31,20 +31,21 @@ function NotFound() {
     <${Empty} title="The console has no such page"><p><a href=${to([])}>Go home</a></p><//>`;
 }
 
-function View({ route }) {
-  const [view = "", id] = route.parts;
-  if (!view) return html`<${Home} />`;
-  if (view === "clusters" && id) return html`<${Cluster} key=${id} id=${id} query=${route.query} />`;
-  if (view === "clusters") return html`<${Clusters} query=${route.query} />`;
-  if (view === "runs" && id) return html`<${Run} key=${id} id=${id} query=${route.query} />`;
-  if (view === "runs") return html`<${Runs} query=${route.query} />`;
-  if (view === "events") return html`<${Events} query=${route.query} />`;
-  if (view === "jobs" && id) return html`<${Job} key=${id} id=${id} query=${route.query} />`;
-  if (view === "jobs") return html`<${Jobs} query=${route.query} />`;
-  if (view === "run") return html`<${RunProgram} query=${route.query} />`;
-  if (view === "launch") return html`<${Launch} />`;
-  if (view === "images") return html`<${Images} />`;
-  return html`<${NotFound} />`;
+// Of a list, and of one record of it.
+const SHOWN = new Map(Object.entries({
+  "": [Home],
+  clusters: [Clusters, Cluster],
+  runs: [Runs, Run],
+  jobs: [Jobs, Job],
+  events: [Events],
+  images: [Images],
+  run: [RunProgram],
+  launch: [Launch],
+}));
+
+function View({ route: { parts: [view = "", id], query } }) {
+  const [List = NotFound, One = List] = SHOWN.get(view) ?? [];
+  return html`<${id ? One : List} key=${id} id=${id} query=${query} />`;
 }
 
 function Live() {
