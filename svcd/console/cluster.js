@@ -9,6 +9,7 @@ import { Gantt } from "./gantt_view.js";
 import {
   Command,
   Filter,
+  Found,
   Lines,
   Link,
   Missing,
@@ -25,7 +26,7 @@ import {
   useTitle,
 } from "./parts.js";
 import { isBusy, isUnwell, jobName, named, newestFirst, outcome, size } from "./records.js";
-import { filter, to } from "./route.js";
+import { to } from "./route.js";
 import { openEvents, useStore } from "./store.js";
 import { useStory } from "./story.js";
 import { plain } from "./text.js";
@@ -74,14 +75,14 @@ function Events({ events, query }) {
   const wanted = (query.events ?? "").toLowerCase();
   const rows = rowsOf(events).filter((row) => wordsOf(row).includes(wanted));
   const shown = rows.slice(-MOST_EVENTS).reverse();
-  const list = html`
+  const list = () => html`<${Found} one="event" number=${rows.length} most=${MOST_EVENTS}>
     <ol class="events" tabindex="0" aria-label="Events">
       ${shown.map((row) => html`<${Row} key=${row.key} event=${row} here />`)}
     </ol>
-    ${rows.length > shown.length && html`<p class="faint">The newest ${shown.length} of ${rows.length}.</p>`}`;
+  <//>`;
   const search = html`<${Search} class="push" text="Find in events" of="events" query=${query} />`;
   return html`<${Section} id="events" title="Events" number=${rows.length} side=${search}>
-    ${shown.length ? list : html`<p class="faint">${events.size ? "No event has this text." : "No events."}</p>`}
+    ${events.size ? list() : html`<p class="faint">No events.</p>`}
   <//>`;
 }
 
@@ -151,8 +152,7 @@ function Buttons({ cluster, ask }) {
 function Provision({ cluster, story: { changes, change }, asked }) {
   const rows = changes.map((each) => [each.generation, `${each.generation}: ${each.request.slice(0, 60) || "events"}`]);
   const choice = rows.length > 1 && html`
-    <${Filter} class="push" label="Change" value=${change?.generation} rows=${rows}
-      choose=${(e) => filter({ change: e.target.value }, true)} />`;
+    <${Filter} class="push" label="Change" of="change" query=${{ change: change?.generation }} rows=${rows} />`;
   return html`<${Section} id="change" title="Provision" side=${choice}>
     ${change
       ? html`<${Gantt} key=${change.generation} change=${change} cluster=${cluster.name}

@@ -1,9 +1,9 @@
 // The clusters: all of them with filters, and the few that Home shows.
 import { drawnOnce, html } from "./html.js";
 import { newCluster } from "./commands.js";
-import { Command, Empty, Filter, Link, Search, Section, State, Table, Time, useTick, useTitle } from "./parts.js";
+import { Command, Empty, Filter, Filters, Found, Link, Search, Section, State, Table, Time, useTick, useTitle } from "./parts.js";
 import { created, isBusy, isUnwell, matches, newestFirst, size } from "./records.js";
-import { filter, to } from "./route.js";
+import { to } from "./route.js";
 import { useStore } from "./store.js";
 import { plain } from "./text.js";
 import { ago } from "./time.js";
@@ -44,16 +44,6 @@ export function FewClusters({ clusters }) {
   <//>`;
 }
 
-function Found({ clusters }) {
-  if (!clusters.length) {
-    return html`<${Empty} title="No cluster fits the filters"><p><a href=${to(["clusters"])}>Show all clusters</a></p><//>`;
-  }
-  return html`
-    <${List} clusters=${clusters.slice(0, ROWS)} />
-    ${clusters.length > ROWS && html`
-      <p class="faint">The newest ${ROWS} of ${clusters.length}: type a part of the name to find others.</p>`}`;
-}
-
 export function Clusters({ query }) {
   const all = newestFirst(useStore().cluster.values());
   const { q = "", status = "" } = query;
@@ -65,11 +55,11 @@ export function Clusters({ query }) {
   if (status && !GROUPS.has(status)) statuses.add(status);
   const rows = [...CHOICES, ...[...statuses].sort().map((word) => [word, word])];
   const shown = () => html`
-    <form class="filters" onSubmit=${(e) => e.preventDefault()}>
+    <${Filters}>
       <${Search} text="Find a cluster" of="q" query=${query} />
-      <${Filter} label="Status" value=${status} rows=${rows} choose=${(e) => filter({ status: e.target.value }, true)} />
-    </form>
-    <${Found} clusters=${clusters} />`;
+      <${Filter} label="Status" of="status" query=${query} rows=${rows} />
+    <//>
+    <${Found} one="cluster" number=${clusters.length} most=${ROWS}><${List} clusters=${clusters.slice(0, ROWS)} /><//>`;
   return html`
     <header class="title"><h1>Clusters <span class="number">${clusters.length}</span></h1><${New} /></header>
     ${all.length ? shown() : html`<${None} />`}`;

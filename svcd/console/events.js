@@ -1,7 +1,7 @@
 // The events of everything: what happens to clusters, and when runs begin and end. Newest first.
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
-import { Empty, Filter, Lines, Link, Name, Search, State, Time, useTick, useTitle } from "./parts.js";
+import { Check, Filter, Filters, Found, Lines, Link, Name, Search, State, Time, useTick, useTitle } from "./parts.js";
 import { clusterChoices, jobName, outcome, stepTitle } from "./records.js";
 import { filter } from "./route.js";
 import { openAll, store, useStore } from "./store.js";
@@ -95,15 +95,12 @@ const lengthOf = ({ began, ended, open }) =>
 // here: on the page of its cluster.
 export function Row({ event, here }) {
   const { at, open, outcome, run, cluster_id: id, machine, code, text } = event;
-  const cluster = store.cluster.get(id)?.name;
   return html`<li>
     <span class="faint"><${Time} at=${at} /></span>
     <${State} word=${open && outcome === "started" ? "running" : outcome} />
     <span>
       ${run && html`<${Link} view="runs" id=${run.id} name=${jobName(store.job, run)} /> on `}
-      ${!here && html`${cluster
-        ? html`<${Link} view="clusters" id=${id} name=${cluster} />`
-        : html`<span class="faint">a deleted cluster</span>`} `}
+      ${!here && html`<${Link} view="clusters" ...${store.cluster.get(id)} /> `}
       <strong>${plain(stepTitle(event))}</strong>
       ${machine && html` on <${Name}>${machine}<//>`}${" "}
       <span class="faint">${lengthOf(event)}</span>${" "}
@@ -144,21 +141,15 @@ export function Events({ query }) {
   const { found, rows } = usePassing(query);
   const { time, from, to } = query;
   const given = time || !(from || to) ? [] : [["given", `${from ?? "…"} to ${to ?? "…"}`]]; // by a link
-  const valueOf = ({ type, checked, value }) => (type === "checkbox" ? checked && "1" : value);
-  const choose = (name) => ({ target }) => filter({ [name]: valueOf(target) }, true);
   return html`<header class="title"><h1>Events <span class="number">${found.length}</span></h1></header>
-    <form class="filters" onSubmit=${(e) => e.preventDefault()}>
+    <${Filters}>
       <${Search} text="Find in events" of="q" query=${query} />
-      <${Filter} label="Of" value=${query.kind} rows=${KINDS} choose=${choose("kind")} />
-      <${Filter} label="Time" value=${given[0]?.[0] ?? time} rows=${[...RANGES, ...given]} choose=${choose("time")} />
-      <${Filter} label="Cluster" value=${query.cluster} rows=${clusterChoices(store.cluster)}
-        choose=${choose("cluster")} />
-      <label class="check">
-        <input type="checkbox" checked=${Boolean(query.failed)} onChange=${choose("failed")} /> Failures only
-      </label>
-    </form>
-    ${found.length ? html`<ol class="events all">${rows}</ol>` : html`<${Empty} title="No event fits the filters" />`}
-    ${found.length > ROWS && html`<p class="faint">The newest ${ROWS} of ${found.length}: a filter finds others.</p>`}
+      <${Filter} label="Of" of="kind" query=${query} rows=${KINDS} />
+      <${Filter} label="Time" of="time" query=${{ time: given[0]?.[0] ?? time }} rows=${[...RANGES, ...given]} />
+      <${Filter} label="Cluster" of="cluster" query=${query} rows=${clusterChoices(store.cluster)} />
+      <${Check} text="Failures only" on=${Boolean(query.failed)} change=${(on) => filter({ failed: on && "1" }, true)} />
+    <//>
+    <${Found} one="event" number=${found.length} most=${ROWS}><ol class="events all">${rows}</ol><//>
     ${!query.cluster && most < changed.length && html`<p class="faint">
       Of the ${most} clusters that changed last.${" "}
       <button type="button" class="small" onClick=${() => more(most + CLUSTERS)}>Read more</button>

@@ -1,7 +1,7 @@
 // Find: a dialog with the views, clusters, jobs and runs that a text names.
 import { useState } from "./hooks.js";
 import { html } from "./html.js";
-import { Name, State, Time, useDialog } from "./parts.js";
+import { Dialog, Name, State, Time } from "./parts.js";
 import { jobName, matches, newestFirst, outcome } from "./records.js";
 import { to, VIEWS } from "./route.js";
 import { store } from "./store.js";
@@ -48,7 +48,6 @@ const Row = ({ row: { kind, name, word, at }, id, on, go }) => html`
 
 // The rows are those of the moment of typing: none moves under a press of Enter.
 export function Find({ close, more }) {
-  const dialog = useDialog();
   const [{ rows, at }, set] = useState(() => ({ rows: find("", store), at: 0 }));
   const go = ({ href }) => (event) => {
     if (event.ctrlKey || event.metaKey) return window.open(href);
@@ -62,7 +61,7 @@ export function Find({ close, more }) {
     if (step) set({ rows, at: (at + step) % rows.length });
     else go(rows[at])(event);
   };
-  return html`<dialog class="find" closedby="any" ref=${dialog} onClose=${close} aria-label="Find">
+  return html`<${Dialog} class="find" closedby="any" onClose=${close} aria-label="Find">
     <input role="combobox" autofocus autocomplete="off" spellcheck=${false} aria-expanded="true" aria-autocomplete="list"
       aria-controls="found" aria-activedescendant=${rows.length ? `found-${at}` : undefined}
       aria-label="Find a cluster, a job, a run or a view" placeholder="Name, or the beginning of an id"
@@ -72,5 +71,5 @@ export function Find({ close, more }) {
     </ul>
     <p class="faint"><span role="status">${rows.length ? `${rows.length} shown, the newest first` : "Nothing has this name or id"}</span>
       <button type="button" class="small" onClick=${more}>Keys</button></p>
-  </dialog>`;
+  <//>`;
 }

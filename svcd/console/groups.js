@@ -3,7 +3,7 @@ import { useRef } from "./hooks.js";
 import { html } from "./html.js";
 import { Field } from "./forms.js";
 import { amount, choice, choicesOf, sized, usualFlavor } from "./offer.js";
-import { Name } from "./parts.js";
+import { Check, Name } from "./parts.js";
 import { layout, SIZES } from "./request.js";
 import { plain } from "./text.js";
 
@@ -43,10 +43,8 @@ function Group({ group, at, known, flavors, pools, put, faults, remove }) {
   };
   const own = group.node_processes;
   const toggle = (each) => (own.includes(each) ? own.filter((other) => other !== each) : [...own, each]);
-  const check = (each) => html`<label key=${each}>
-    <input type="checkbox" checked=${own.includes(each)} onChange=${() => put("node_processes", toggle(each))} />${" "}
-    ${plain(each)}
-  </label>`;
+  const check = (each) => html`
+    <${Check} key=${each} text=${plain(each)} on=${own.includes(each)} change=${() => put("node_processes", toggle(each))} />`;
   const pool = group.floating_ip_pool;
   return html`<fieldset class="group">
     <legend>Group <${Name}>${group.name || at + 1}<//></legend>

@@ -1,8 +1,8 @@
 // Home: what needs attention, the clusters, and the jobs that run.
-import { useEffect, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { FewClusters } from "./clusters.js";
 import { FirstSteps } from "./first.js";
+import { useRead } from "./images.js";
 import { missing, quotas, readOffer } from "./offer.js";
 import { Lines, Link, Name, Section, State, Table, Time, useTick, useTitle } from "./parts.js";
 import {
@@ -29,7 +29,6 @@ const RECENT_MS = 24 * 3600_000;
 const MOST = 8; // rows of the list of what needs attention
 const ROWS = 200; // rows of a table
 const LONGEST = 400; // characters of a reason
-const SETTLED_MS = 2000; // without a change of the machines, then the quotas are read again
 
 const LEVELS = { "nearly full": "waiting", full: "failed" };
 
@@ -108,15 +107,9 @@ function Bar({ resource, name, text, used, limit, level }) {
   </div>`;
 }
 
-// What the cloud tells of the quotas. stamp: changes with the machines, and then they are read again.
+// What the cloud tells of the quotas. stamp: changes with the machines.
 function useOffer(stamp) {
-  const [{ offer, problem }, set] = useState({});
-  const fail = (error) => set((before) => ({ ...before, problem: error.message }));
-  const read = () => readOffer().then((found) => set({ offer: found }), fail);
-  useEffect(() => {
-    const timer = setTimeout(read, offer ? SETTLED_MS : 0);
-    return () => clearTimeout(timer);
-  }, [stamp]);
+  const { data: offer, problem, again: read } = useRead(readOffer, stamp);
   const known = offer && quotas(offer);
   if (problem) return { known, read, title: "The quotas cannot be read", faults: [problem] };
   return { known, read, title: "Some quotas cannot be read", faults: offer ? missing(offer) : [] };
@@ -140,9 +133,7 @@ const RunRow = ({ run, name, cluster }) => html`<tr key=${run.id}>
   <th scope="row"><${Link} view="runs" id=${run.id} name=${name} /></th>
   <td><${State} word=${outcome(run)} /></td>
   <td><${Progress} run=${run} /></td>
-  <td class="wide">${cluster
-    ? html`<${Link} view="clusters" id=${cluster.id} name=${cluster.name} />`
-    : html`<span class="faint">–</span>`}</td>
+  <td class="wide"><${Link} view="clusters" ...${cluster} /></td>
   <td class="wide amount">${duration(length(run, now()))}</td>
 </tr>`;
 const RUN = { Job: "", Status: "", Progress: "", Cluster: "wide", For: "wide amount" };

@@ -5,10 +5,12 @@ import { get, path, send } from "./api.js";
 import { registerImage } from "./commands.js";
 import { Form } from "./forms.js";
 import { choice } from "./offer.js";
-import { Command, Empty, Lines, Name, Problem, Question, Section, State, Table, useTitle, Values } from "./parts.js";
+import { Command, Empty, Lines, Name, Problem, Section, State, Table, useTitle, Values } from "./parts.js";
+import { Question } from "./question.js";
 import { count, plain, quoted } from "./text.js";
 
 const MOST = 10; // options shown at a time
+const SETTLED_MS = 2000;
 const details = new Map(); // versions of plugins; they change with the release of the daemon only
 
 async function readPlugin({ name, title }, version) {
@@ -38,19 +40,23 @@ const lacks = (image, plugin) => (plugin.required_image_tags ?? []).filter((each
 export const fits = (image, plugin) => !lacks(image, plugin).length;
 
 // What `read` answers, for lists that `watch` does not report: {data, again, wait: what to show without data}.
-export function useRead(read) {
+// stamp: when it changes and nothing has changed since then, they are read again.
+export function useRead(read, stamp) {
   const [{ data, problem }, set] = useState({});
   const again = () => read().then(
     (answer) => set({ data: answer }),
     (error) => set((before) => ({ ...before, problem: error.message })),
   );
-  useEffect(() => void again(), []);
+  useEffect(() => {
+    const timer = setTimeout(again, data ? SETTLED_MS : 0);
+    return () => clearTimeout(timer);
+  }, [stamp]);
   const failed = () => html`
     <${Problem} title="The lists cannot be read">
       <${Lines} text=${problem} /><button type="button" onClick=${again}>Try again</button>
     <//>`;
-  const reading = html`<p class="faint" role="status">Reading plugins and images…</p>`;
-  return { data, again, wait: problem ? failed() : reading };
+  const reading = html`<p class="faint" role="status">Reading the lists…</p>`;
+  return { data, problem, again, wait: problem ? failed() : reading };
 }
 
 // The options that have all the words; those with the words in their names come first.

@@ -2,7 +2,8 @@
 import { html } from "./html.js";
 import { call, path, send } from "./api.js";
 import { remove } from "./commands.js";
-import { Cut, Name, Question, State, Time } from "./parts.js";
+import { Cut, Name, State, Time } from "./parts.js";
+import { Question } from "./question.js";
 import { outcome } from "./records.js";
 import { to } from "./route.js";
 import { keep } from "./store.js";

@@ -4,7 +4,7 @@ import { html } from "./html.js";
 import { addBinary, addJob, addSource } from "./commands.js";
 import { Form } from "./forms.js";
 import { ENDINGS, KINDS, make, Remove, ROWS } from "./job_parts.js";
-import { Command, Empty, Link, Name, Search, Table, useTitle } from "./parts.js";
+import { Check, Command, Empty, Filters, Found, Link, Name, Search, Table, useTitle } from "./parts.js";
 import { newestFirst } from "./records.js";
 import { to } from "./route.js";
 import { store, useStore } from "./store.js";
@@ -59,10 +59,8 @@ export function Choices({ chosen, change, busy }) {
     const others = before.filter((each) => each !== id && each !== old?.id);
     return on ? [...others, id] : others;
   });
-  const check = ({ id, name }) => html`<label class="check" key=${id}>
-    <input type="checkbox" checked=${chosen.includes(id)} onChange=${(e) => choose(id, e.target.checked)} />${" "}
-    <${Name}>${name}<//>
-  </label>`;
+  const check = ({ id, name }) => html`
+    <${Check} key=${id} text=${html`<${Name}>${name}<//>`} on=${chosen.includes(id)} change=${(on) => choose(id, on)} />`;
   return html`
     <div class="choices">${newestFirst(store.job_binary.values()).slice(0, ROWS).map(check)}</div>
     <${Drop} done=${(made, old) => choose(made.id, true, old)} busy=${busy} />`;
@@ -146,13 +144,11 @@ function List({ of, rows, query, remove }) {
       <button type="button" class="small" aria-label=${`Delete ${plain(each.name)}`} onClick=${() => remove(each)}>Delete</button>
     </td>`}
   </tr>`;
-  const more = `The newest ${ROWS} of ${found.length}: type a part of the name to find others.`;
   return html`
-    <form class="filters" onSubmit=${(e) => e.preventDefault()}>
-      <${Search} text=${`Find a ${of.one}`} of="q" query=${query} />
-    </form>
-    <${Table} columns=${{ Name: "", ...titles, ...(of.word && { Action: "unseen" }) }}>${found.slice(0, ROWS).map(row)}<//>
-    <p class="faint">${found.length ? found.length > ROWS && more : `No ${of.one} has this text.`}</p>`;
+    <${Filters}><${Search} text=${`Find a ${of.one}`} of="q" query=${query} /><//>
+    <${Found} one=${of.one} number=${found.length} most=${ROWS}>
+      <${Table} columns=${{ Name: "", ...titles, ...(of.word && { Action: "unseen" }) }}>${found.slice(0, ROWS).map(row)}<//>
+    <//>`;
 }
 
 const Tab = ({ name, title, kind, current }) => html`

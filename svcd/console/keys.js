@@ -2,7 +2,7 @@
 import { useEffect, useState } from "./hooks.js";
 import { html } from "./html.js";
 import { Find } from "./find.js";
-import { useDialog, Values } from "./parts.js";
+import { Check, Dialog, Values } from "./parts.js";
 
 const MAC = /^(Mac|iP)/.test(navigator.platform);
 const FIND = MAC ? "⌘ K" : "Ctrl K";
@@ -22,16 +22,13 @@ export function keyOf({ key, ctrlKey, metaKey, altKey, shiftKey }, isTyping) {
 }
 
 function KeyList({ close }) {
-  const dialog = useDialog();
-  const change = (event) => sessionStorage.setItem(OFF, event.target.checked ? "" : "1");
-  return html`<dialog ref=${dialog} onClose=${close} aria-labelledby="keys">
+  const change = (on) => sessionStorage.setItem(OFF, on ? "" : "1");
+  return html`<${Dialog} onClose=${close} aria-labelledby="keys">
     <h2 id="keys">Keys</h2>
     <${Values} rows=${KEYS.map(([key, does]) => [does, html`<kbd>${key}</kbd>`])} />
-    <label class="check">
-      <input type="checkbox" checked=${!sessionStorage.getItem(OFF)} onChange=${change} /> Use the keys / and ?
-    </label>
+    <${Check} text="Use the keys / and ?" on=${!sessionStorage.getItem(OFF)} change=${change} />
     <div class="buttons"><button type="button" autofocus onClick=${close}>Close</button></div>
-  </dialog>`;
+  <//>`;
 }
 
 // The button that finds, and what the keys open.

@@ -6,7 +6,7 @@ import { path, send } from "./api.js";
 import { readLog } from "./commands.js";
 import { LogLines } from "./log_lines.js";
 import { firstError, GAP, isSilent, linesWith, longer, NO_LINES, patternOf } from "./log_text.js";
-import { Command, Search, Section } from "./parts.js";
+import { Check, Command, Search, Section } from "./parts.js";
 import { filter, here } from "./route.js";
 import { count, plain } from "./text.js";
 
@@ -75,8 +75,6 @@ function useLog(id, all, setFault) {
 
 const press = (text, act, label) => html`
   <button type="button" class="small" aria-label=${label} onClick=${act}>${text}</button>`;
-const check = (text, value, change) => html`
-  <label class="check"><input type="checkbox" checked=${value} onChange=${(e) => change(e.target.checked)} /> ${text}</label>`;
 
 // The indexes of the lines that have the text to find, which of them is the present one, and the index of the marked
 // line, -1 for none. wanted: the number of the line that the address has.
@@ -135,9 +133,9 @@ export function Log({ id, file, ended, query, reason = "" }) {
       onKeyDown=${(e) => e.key === "Enter" && go(e.shiftKey ? -1 : 1)} />
     ${pattern && html`<span class="amount" role="status">${at.length && now + 1} of ${at.length}</span>
       ${press("↑", () => go(-1), "Previous match")}${press("↓", () => go(1), "Next match")}`}
-    ${check("Everything", Boolean(query.all), (on) => filter({ all: on ? "1" : "", line: "" }))}
-    ${check("Follow", following, setFollowing)}
-    ${check("Wrap", !query.long, (on) => filter({ long: on ? "" : "1" }))}`;
+    <${Check} text="Everything" on=${Boolean(query.all)} change=${(on) => filter({ all: on && "1", line: "" })} />
+    <${Check} text="Follow" on=${following} change=${setFollowing} />
+    <${Check} text="Wrap" on=${!query.long} change=${(on) => filter({ long: on ? "" : "1" })} />`;
   const gap = first + (log.gap ? lines.findIndex((line) => line.startsWith(GAP)) : -1);
   const notes = [
     gap >= first && html`A part of the log is missing: see <a href=${here({ line: gap })}>line ${gap}</a>.`,

@@ -3,7 +3,7 @@ import { useState } from "./hooks.js";
 import { html } from "./html.js";
 import { call, endToken, send } from "./api.js";
 import { Field, placed, useAction } from "./forms.js";
-import { Command, Lines, Name, Problem, useDialog, useTitle } from "./parts.js";
+import { Command, Dialog, Lines, Name, Problem, useTitle } from "./parts.js";
 import { login, session } from "./session.js";
 import { plain } from "./text.js";
 
@@ -161,7 +161,6 @@ export function Login({ done, reason }) {
 
 // A new login for the same user and project, above the view. ended: the token is not valid any more.
 export function Again({ ended, done, close, leave }) {
-  const dialog = useDialog();
   const { user, domain, project } = session;
   const mode = user && session.passwords && isSecureContext ? "password" : "token";
   const { faults, busy, submit, box, field } = useForm({ user, domain, password: "", project, token: "" }, done);
@@ -173,7 +172,7 @@ export function Again({ ended, done, close, leave }) {
   const act = mode === "password" ? (given) => withPassword(given) : forProject;
   const [label, autocomplete] = mode === "password" ? ["Password", "current-password"] : ["Token", "off"];
   return html`
-    <dialog ref=${dialog} aria-labelledby="again"
+    <${Dialog} aria-labelledby="again"
         onCancel=${(e) => ended && e.preventDefault()} onClose=${() => !ended && close()}>
       <form ref=${box} novalidate onSubmit=${submit(mode, [mode], false, act)}>
         <h2 id="again">Log in again</h2>
@@ -191,5 +190,5 @@ export function Again({ ended, done, close, leave }) {
           <button type="submit" class="primary">${busy ? "Checking…" : "Log in"}</button>
         </div>
       </form>
-    </dialog>`;
+    <//>`;
 }

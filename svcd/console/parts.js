@@ -1,9 +1,8 @@
 // The parts of all views: states, links, buttons, questions, commands.
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
-import { newKey, nextKey } from "./api.js";
 import { shortId } from "./records.js";
-import { filter, to } from "./route.js";
+import { current, filter, to } from "./route.js";
 import { store } from "./store.js";
 import { pageAddress, plain } from "./text.js";
 import { ago, full, moment } from "./time.js";
@@ -26,8 +25,10 @@ export const Name = ({ children }) => html`<bdi class="name">${plain(children)}<
 // A run's short number: the beginning of its id, which commands and filters accept.
 export const Id = ({ run }) => html`<code class="faint">${plain(shortId(run))}</code>`;
 
-// The link to the page of a record.
-export const Link = ({ view, id, name }) => html`<a href=${to([view, id])}><${Name}>${name}<//></a>`;
+// The link to the page of a record; one without a name is gone.
+export const Link = ({ view, id, name }) => (name === undefined
+  ? html`<span class="faint">a deleted cluster</span>`
+  : html`<a href=${to([view, id])}><${Name}>${name}<//></a>`);
 
 export const Time = ({ at }) => {
   const ms = typeof at === "number" ? at : moment(at);
@@ -122,13 +123,29 @@ export const Search = ({ text, say = text, of, query, ...more }) => html`
   <input ...${more} type="search" placeholder=${text} aria-label=${say} value=${query[of] ?? ""}
     onInput=${(e) => filter({ [of]: e.target.value })} />`;
 
-export const Filter = ({ label, value = "", rows, choose, ...more }) => html`
-  <label ...${more}>${label} <select value=${value} onChange=${choose}>${choices(rows)}</select></label>`;
+// A choice that is the filter `of` of the view.
+export const Filter = ({ label, of, query, rows, ...more }) => html`
+  <label ...${more}>${label} <select value=${query[of] ?? ""} onChange=${(e) => filter({ [of]: e.target.value }, true)}>
+    ${choices(rows)}
+  </select></label>`;
+
+export const Filters = ({ children }) => html`
+  <form class="filters" onSubmit=${(e) => e.preventDefault()}>${children}</form>`;
+
+export const Check = ({ text, on, change }) => html`
+  <label class="check"><input type="checkbox" checked=${on} onChange=${(e) => change(e.target.checked)} /> ${text}</label>`;
+
+// The rows that pass the filters. number: of them; most: of those that are drawn.
+export const Found = ({ one, number, most, children }) => (number
+  ? html`${children}${number > most && html`<p class="faint">The newest ${most} of ${number}: a filter finds others.</p>`}`
+  : html`<${Empty} title=${`No ${one} fits the filters`}>
+      <p><a href=${to(current().parts, { show: current().query.show })}>Show all</a></p>
+    <//>`);
 
 // Values with their names, [name, drawing] each; those without a drawing are left out.
 export const Values = ({ rows }) => html`
-  <dl class="values">${rows.map(([name, drawn]) => drawn && html`
-    <div key=${name}><dt>${name}</dt><dd>${drawn}</dd></div>`)}
+  <dl class="values">${rows.map(([name, drawn], at) => drawn && html`
+    <div key=${at}><dt>${name}</dt><dd>${drawn}</dd></div>`)}
   </dl>`;
 
 export const Empty = ({ title, children }) => html`
@@ -183,7 +200,7 @@ export function useTitle(title) {
 }
 
 // A dialog that is open while it is drawn. Then the focus goes back, or to the view that it has led to.
-export function useDialog() {
+export function Dialog({ children, ...more }) {
   const dialog = useRef(null);
   useEffect(() => {
     const before = document.activeElement;
@@ -191,53 +208,5 @@ export function useDialog() {
     dialog.current.showModal();
     return () => (location.hash === hash ? before : document.getElementById("main")).focus();
   }, []);
-  return dialog;
-}
-
-export function Dialog({ children, ...more }) {
-  return html`<dialog ref=${useDialog()} ...${more}>${children}</dialog>`;
-}
-
-// A question before an action. confirm: the name that the user types, "" for none.
-// act(key): sends the request; a key belongs to one question, so that two presses act once.
-export function Question({ title, verb, danger, confirm = "", command, act, close, ready = true, children }) {
-  const key = useRef(newKey());
-  const [typed, type] = useState("");
-  const [busy, setBusy] = useState(false);
-  const [fault, setFault] = useState("");
-  const submit = async (event) => {
-    event.preventDefault();
-    if (busy) return;
-    setBusy(true);
-    setFault("");
-    try {
-      await act(key.current);
-      close();
-    } catch (error) {
-      setFault(error.message);
-      key.current = nextKey(key.current, error);
-      setBusy(false);
-    }
-  };
-  const asked = confirm && typed !== confirm;
-  return html`<${Dialog} onClose=${close} aria-labelledby="question">
-    <form onSubmit=${submit}>
-      <h2 id="question">${title}</h2>
-      ${children}
-      ${confirm && html`
-        <label class="field">
-          <span>Type <bdi>${plain(confirm)}</bdi> to confirm</span>
-          <input value=${typed} onInput=${(e) => type(e.target.value)}
-            autocomplete="off" spellcheck=${false} autofocus />
-        </label>`}
-      ${fault && html`<${Problem} title="Not done"><${Lines} text=${fault} /><//>`}
-      <div class="buttons">
-        <${Command} text=${command} />
-        <button type="button" onClick=${close}>Keep things as they are</button>
-        <button type="submit" class=${danger ? "danger" : "primary"} disabled=${Boolean(asked) || busy || !ready}>
-          ${busy ? "Sending…" : verb}
-        </button>
-      </div>
-    </form>
-  <//>`;
+  return html`<dialog ref=${dialog} ...${more}>${children}</dialog>`;
 }

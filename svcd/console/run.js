@@ -15,7 +15,6 @@ import {
   Name,
   Outside,
   Problem,
-  Question,
   Section,
   State,
   Table,
@@ -26,6 +25,7 @@ import {
   useTitle,
   Values,
 } from "./parts.js";
+import { Question } from "./question.js";
 import { hasEnded, jobName, length, outcome, shortId, status } from "./records.js";
 import { to } from "./route.js";
 import { keep, store, useStore } from "./store.js";
@@ -101,10 +101,8 @@ function valueOf(value) {
 function Configs({ title, values }) {
   const isList = Array.isArray(values);
   const rows = Object.entries(values ?? {}).map(([name, value]) => [isList ? String(Number(name) + 1) : name, value]);
-  return rows.length > 0 && html`<h3>${title}</h3>
-    <dl class="values">${rows.map(([name, value]) => html`
-      <div key=${name}><dt><code>${plain(name)}</code></dt><dd><code>${valueOf(value)}</code></dd></div>`)}
-    </dl>`;
+  const drawn = rows.map(([name, value]) => [html`<code>${plain(name)}</code>`, html`<code>${valueOf(value)}</code>`]);
+  return rows.length > 0 && html`<h3>${title}</h3><${Values} rows=${drawn} />`;
 }
 
 function Data({ source }) {
@@ -157,9 +155,7 @@ const Waiting = ({ work: { since, until, wait } }) => html`<div class="notice" r
 const Facts = ({ run, job, cluster }) => html`
   <${State} word=${outcome(run)} />
   ${job && html`<span>${plain(job.type)} <a href=${to(["jobs", job.id])}>job</a></span>`}
-  <span>
-    on ${cluster ? html`<${Link} view="clusters" id=${cluster.id} name=${cluster.name} />` : "a cluster that is gone"}
-  </span>
+  <span>on <${Link} view="clusters" ...${cluster} /></span>
   <span>${duration(length(run, now()))}</span>
   <span>accepted <${Time} at=${run.created_at} /></span>
   <span>run <${Id} run=${run} /></span>`;

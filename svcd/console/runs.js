@@ -1,7 +1,23 @@
 // The runs of all jobs: a row for each job, a bar for each run, as tall as it was long.
 import { html } from "./html.js";
 import { newRun } from "./commands.js";
-import { Command, Empty, Filter, Id, Link, Name, Search, State, Table, Time, tone, useTick, useTitle } from "./parts.js";
+import {
+  Command,
+  Empty,
+  Filter,
+  Filters,
+  Found,
+  Id,
+  Link,
+  Name,
+  Search,
+  State,
+  Table,
+  Time,
+  tone,
+  useTick,
+  useTitle,
+} from "./parts.js";
 import {
   clusterChoices,
   hasEnded,
@@ -14,7 +30,7 @@ import {
   status,
   trouble,
 } from "./records.js";
-import { filter, to } from "./route.js";
+import { to } from "./route.js";
 import { useStore } from "./store.js";
 import { plain } from "./text.js";
 import { duration, full, moment, now } from "./time.js";
@@ -76,22 +92,17 @@ const Row = ({ run, name, cluster }) => html`<tr>
   <td><${State} word=${outcome(run)} /><${Reason} run=${run} /></td>
   <td><${Time} at=${run.created_at} /></td>
   <td class="wide amount">${duration(length(run, now()))}</td>
-  <td class="wide">${cluster
-    ? html`<${Link} view="clusters" id=${cluster.id} name=${cluster.name} />`
-    : html`<span class="faint">gone</span>`}</td>
+  <td class="wide"><${Link} view="clusters" ...${cluster} /></td>
 </tr>`;
 const COLUMNS = { Job: "", Status: "", Started: "", Duration: "wide amount", Cluster: "wide" };
 
 function List({ runs, jobs, clusters }) {
-  if (!runs.length) {
-    return html`<${Empty} title="No run fits the filters"><p><a href=${to(["runs"])}>Show all runs</a></p><//>`;
-  }
   const row = (run) => html`
     <${Row} key=${run.id} run=${run} name=${jobName(jobs, run)} cluster=${clusters.get(run.cluster_id)} />`;
-  return html`
+  return html`<${Found} one="run" number=${runs.length} most=${ROWS}>
     <${Grid} runs=${runs} jobs=${jobs} />
     <${Table} columns=${COLUMNS}>${runs.slice(0, ROWS).map(row)}<//>
-    ${runs.length > ROWS && html`<p class="faint">The newest ${ROWS} of ${runs.length}.</p>`}`;
+  <//>`;
 }
 
 const None = () => html`
@@ -106,16 +117,15 @@ export function Runs({ query }) {
   const runs = all.filter((run) => passes(run, jobs, query));
   useTick(runs.some((run) => !hasEnded(run)) ? 1000 : 30_000);
   useTitle("Runs");
-  const choose = (name) => (e) => filter({ [name]: e.target.value }, true);
   const { status: word = "" } = query; // perhaps of the engine, in an old link
   const statuses = Object.entries({ ...CHOICES, [word]: CHOICES[word] ?? word });
   const shown = () => html`
-    <form class="filters" onSubmit=${(e) => e.preventDefault()}>
+    <${Filters}>
       <${Search} text="Find a job or run" say="Find a job by name, or a run by id" of="q" query=${query} />
-      <${Filter} label="Status" value=${word} rows=${statuses} choose=${choose("status")} />
-      <${Filter} label="Within" value=${query.hours} rows=${TIMES} choose=${choose("hours")} />
-      <${Filter} label="Cluster" value=${query.cluster} rows=${clusterChoices(clusters)} choose=${choose("cluster")} />
-    </form>
+      <${Filter} label="Status" of="status" query=${query} rows=${statuses} />
+      <${Filter} label="Within" of="hours" query=${query} rows=${TIMES} />
+      <${Filter} label="Cluster" of="cluster" query=${query} rows=${clusterChoices(clusters)} />
+    <//>
     <${List} runs=${runs} jobs=${jobs} clusters=${clusters} />`;
   return html`
     <header class="title"><h1>Runs <span class="number">${runs.length}</span></h1></header>
