@@ -227,7 +227,7 @@ class JoinedTests(SynchronousTestCase):
             "async function e() {}\nclass F {}\nfunction g() {}\n\n"
             "return{d,e,F}})();\n"
             "{\nconst b=a;b(d);"
-            'if (b) {b("https://a // b"); // "again"\n}\nhtml`<p>so // or</p>`;}\n',
+            'if (b) {b("https://a // b"); // "again"\n}\nhtml`<p>so // or</p>`;\n}\n',
         )
 
     def test_what_it_does_not_know_is_refused(self) -> None:
