@@ -5,7 +5,6 @@ import { call, endToken, send } from "./api.js";
 import { Field, placed, useAction } from "./forms.js";
 import { Command, Dialog, Lines, Name, Problem, useTitle } from "./parts.js";
 import { login, session } from "./session.js";
-import { plain } from "./text.js";
 
 const ISSUE = "openstack token issue -f json";
 
@@ -32,13 +31,6 @@ export function faultsOf(error, mode, choosing) {
   const isOfProject = [403, 404].includes(error.status) && (choosing || mode !== "password");
   return isOfProject ? { project: found } : { "": found };
 }
-
-// A fault of a field that the form does not show now.
-const Fault = ({ of }) => of && html`<p class="fault" role="alert">${plain(of.join("\n"))}</p>`;
-
-// The faults of no field.
-const Refusal = ({ of }) => of && html`
-  <${Problem} title="Not logged in"><${Lines} text=${of.join("\n")} /><//>`;
 
 // What both forms do: `act`, faults beside the fields, and no secret that stays.
 function useForm(first, done) {
@@ -69,9 +61,18 @@ function useForm(first, done) {
     };
     return press(() => act(values), open, refuse)(event);
   };
-  const field = (name, label, more) => html`
-    <${Field} form=${{ values, faults, change }} field=${{ name, label, autocapitalize: "none", ...more }} />`;
-  return { values, change, faults, busy, submit, box, field };
+  const shown = [];
+  const field = (name, label, more) => {
+    shown.push(name);
+    return html`<${Field} form=${{ values, faults, change }} field=${{ name, label, autocapitalize: "none", ...more }} />`;
+  };
+  // The faults of no field that stands above.
+  const refusal = () => {
+    const left = Object.keys(faults).filter((name) => faults[name] && !shown.includes(name));
+    const text = left.flatMap((name) => faults[name]).join("\n");
+    return text && html`<${Problem} title="Not logged in"><${Lines} text=${text} /><//>`;
+  };
+  return { values, change, busy, submit, box, field, refusal };
 }
 
 // Log in with a password; for a project when it is known. Null: the user chooses one of `projects`.
@@ -119,7 +120,7 @@ export function Login({ done, reason }) {
   const [projects, choose] = useState(null);
   const { user, domain, project, home } = session;
   const first = { user, domain: domain || "Default", password: "", project: project || home, token: "" };
-  const { values, change, faults, busy, submit, box, field } = useForm(first, done);
+  const { values, change, busy, submit, box, field, refusal } = useForm(first, done);
   useTitle(mode === "none" ? "Choose a project" : "Log in");
   const offer = (found) => {
     choose(found);
@@ -145,12 +146,12 @@ export function Login({ done, reason }) {
       field("domain", "Domain"),
       field("password", "Password", { type: "password", autocomplete: "current-password" }),
     ]}
-    ${mode === "password" && projects && html`${field("project", "Project", options)}<${Fault} of=${faults.password} />`}
+    ${mode === "password" && projects && field("project", "Project", options)}
     ${mode !== "password" && field("project", "Project id", { autofocus: true })}
     ${mode === "token" && html`${field("token", "Token", { type: "password" })}
       <p class="faint">Paste a token, or all that this command prints. It stays in this tab.</p>
       <${Command} open text=${ISSUE} />`}
-    <${Refusal} of=${faults[""]} />
+    ${refusal()}
     <div class="buttons">
       ${projects && html`<button type="button" onClick=${() => choose(null)}>Back</button>`}
       ${passwords && !isLast && html`<button type="button" onClick=${() => setMode(other)}>Use a ${other}</button>`}
@@ -163,7 +164,7 @@ export function Login({ done, reason }) {
 export function Again({ ended, done, close, leave }) {
   const { user, domain, project } = session;
   const mode = user && session.passwords && isSecureContext ? "password" : "token";
-  const { faults, busy, submit, box, field } = useForm({ user, domain, password: "", project, token: "" }, done);
+  const { busy, submit, box, field, refusal } = useForm({ user, domain, password: "", project, token: "" }, done);
   const forProject = async (given) => {
     const begun = await withToken({ ...given, project });
     if (begun.project !== project) throw Object.assign(new Error("the token is for another project"), { status: 401 });
@@ -181,9 +182,8 @@ export function Again({ ended, done, close, leave }) {
           ${mode === "password" && html`User <${Name}>${user}<//>, `}project <${Name}>${session.name || project}<//>
         </p>
         ${field(mode, label, { type: "password", autocomplete, autofocus: true })}
-        <${Fault} of=${faults.project} />
         ${mode === "token" && html`<${Command} open text=${ISSUE} />`}
-        <${Refusal} of=${faults[""]} />
+        ${refusal()}
         <div class="buttons">
           <button type="button" onClick=${leave}>Log out</button>
           ${!ended && html`<button type="button" onClick=${close}>Later</button>`}
