@@ -22,9 +22,7 @@ export async function* events(reader, silence) {
       } else if (line.startsWith(":")) {
         yield { event: "beat", data: "" };
       } else {
-        const at = line.indexOf(":");
-        const name = at < 0 ? line : line.slice(0, at);
-        const text = at < 0 ? "" : line.slice(at + 1).replace(/^ /, "");
+        const [, name, text] = /^([^:]*):? ?(.*)/s.exec(line);
         if (name === "data") event.data.push(text);
         else event[name] = text;
       }

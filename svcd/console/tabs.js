@@ -151,19 +151,17 @@ export function share(take, tell, leave, cursor = "") {
     queue.abort();
     retire?.();
     channel?.close();
-    document.removeEventListener("freeze", freeze);
-    document.removeEventListener("resume", thaw);
-    document.removeEventListener("visibilitychange", look);
-    removeEventListener("pagehide", hidden);
-    removeEventListener("pageshow", thaw);
+    listening.abort();
   }
 
   const looks = setInterval(look, SILENCE_MS / 3);
-  document.addEventListener("freeze", freeze);
-  document.addEventListener("resume", thaw);
-  document.addEventListener("visibilitychange", look);
-  addEventListener("pagehide", hidden);
-  addEventListener("pageshow", thaw);
+  const listening = new AbortController();
+  const on = (target, name, act) => target.addEventListener(name, act, { signal: listening.signal });
+  on(document, "freeze", freeze);
+  on(document, "resume", thaw);
+  on(document, "visibilitychange", look);
+  on(window, "pagehide", hidden);
+  on(window, "pageshow", thaw);
 
   sharedName().then((found) => {
     if (stopped) return;

@@ -133,12 +133,11 @@ export function Drop({ done, one, busy = () => {} }) {
     const left = new AbortController();
     return { left, signal: AbortSignal.any([left.signal, session.signal]) };
   });
-  useEffect(() => () => left.abort(), []);
   useEffect(() => {
     get("/console/setup").then((setup) => setMost(setup.max_binary_bytes), () => setMost(Infinity));
     const missed = (event) => event.preventDefault(); // a browser would leave the page, and show the file
-    for (const each of ["dragover", "drop"]) addEventListener(each, missed);
-    return () => ["dragover", "drop"].forEach((each) => removeEventListener(each, missed));
+    for (const each of ["dragover", "drop"]) addEventListener(each, missed, { signal: left.signal });
+    return () => left.abort();
   }, []);
   const turn = (action) => (last.current = last.current.then(action, action));
   const hover = (on) => (event) => {
