@@ -13,7 +13,7 @@ import { Jobs } from "./jobs.js";
 import { Keys } from "./keys.js";
 import { Launch } from "./launch.js";
 import { Again, Login } from "./login.js";
-import { Empty, Lines, Name, Problem, useTick, useTitle } from "./parts.js";
+import { Empty, Head, Lines, Name, Problem, useTick } from "./parts.js";
 import { to, useRoute, VIEWS } from "./route.js";
 import { Run } from "./run.js";
 import { RunProgram } from "./run_form.js";
@@ -25,11 +25,9 @@ import { close, onLeaving, open, renew, store, useStore } from "./store.js";
 const WARNING_MS = 5 * 60_000;
 const LIVE = { live: "Live", waiting: "Reconnecting", ended: "Not live" };
 
-function NotFound() {
-  useTitle("Not found");
-  return html`<h1 class="unseen">Not found</h1>
-    <${Empty} title="The console has no such page"><p><a href=${to([])}>Go home</a></p><//>`;
-}
+const NotFound = () => html`
+  <${Head} title="Not found" class="unseen" />
+  <${Empty} title="The console has no such page"><p><a href=${to([])}>Go home</a></p><//>`;
 
 // Of a list, and of one record of it.
 const SHOWN = new Map(Object.entries({
@@ -82,7 +80,7 @@ function Told() {
 
 // The end of the login, some minutes before it comes. The text changes once a minute, for it is read aloud.
 function Ending({ again }) {
-  useTick(1000);
+  useTick(true);
   const left = remaining();
   if (left > WARNING_MS) return null;
   return html`<div class="notice ending" role="status">
@@ -111,12 +109,12 @@ function skip(event) {
 }
 
 // at: the view that is shown.
-const Bar = ({ at, leave }) => html`
+const Bar = ({ at, loaded, leave }) => html`
   <nav aria-label="Views">${VIEWS.map(([view, name]) => html`
     <a key=${view} href=${to(view ? [view] : [])} aria-current=${at === view ? "page" : undefined}>${name}</a>`)}
   </nav>
   <div class="push who-where">
-    <${Keys} />
+    ${loaded && html`<${Keys} />`}
     <${Live} />
     <span class="project" title=${session.user || "Project"}><${Name}>${session.name || session.project}<//></span>
     <button type="button" class="small" onClick=${leave}>${session.auth === "none" ? "Change project" : "Log out"}</button>
@@ -178,7 +176,7 @@ function App() {
     <a class="skip" href="#main" onClick=${skip}>To the content</a>
     <header class="bar-top">
       <a class="brand" href=${to([])}><img src="/console/icon.svg" alt="" width="24" height="24" />svcd</a>
-      ${ready && html`<${Bar} at=${route.parts[0] ?? ""} leave=${leave} />`}
+      ${ready && html`<${Bar} at=${route.parts[0] ?? ""} loaded=${loaded} leave=${leave} />`}
     </header>
     <main id="main" tabindex="-1">${ready
       ? html`<${Ending} again=${() => ask("soon")} /><${Notices} /><${Told} key=${place} />${shown}`

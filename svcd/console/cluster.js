@@ -11,7 +11,6 @@ import {
   Filter,
   Found,
   Lines,
-  Link,
   Missing,
   Name,
   Outside,
@@ -24,16 +23,17 @@ import {
   Title,
   useTick,
   useTitle,
+  Values,
 } from "./parts.js";
-import { isBusy, isUnwell, jobName, named, newestFirst, outcome, size } from "./records.js";
+import { isBusy, isUnwell, named, size } from "./records.js";
 import { to } from "./route.js";
+import { NewestRuns } from "./run_table.js";
 import { openEvents, useStore } from "./store.js";
 import { useStory } from "./story.js";
 import { plain } from "./text.js";
 
 const MOST_EVENTS = 300;
 const MOST_MACHINES = 100;
-const RUNS = 5;
 
 function Machine({ machine, ill }) {
   const { instance_name: name, status: word, server_id: server, volumes } = machine;
@@ -88,29 +88,13 @@ function Events({ events, query }) {
 
 // A link of Spark Connect works through a tunnel only, and has a token.
 const Links = ({ info, cluster }) => html`<${Section} id="links" title="Links">
-  <dl class="links">
-    ${Object.entries(info).flatMap(([service, links]) => Object.entries(links).map(([name, address]) => html`
-      <div key=${service + name}>
-        <dt>${plain(service)} <span class="faint">${plain(name)}</span></dt>
-        <dd>${address.startsWith("sc:")
-          ? html`<${Command} open text=${tunnel(cluster, service)} />`
-          : html`<${Outside} address=${address} />`}</dd>
-      </div>`))}
-  </dl>
+  <${Values} rows=${Object.entries(info).flatMap(([service, links]) => Object.entries(links).map(([name, address]) => [
+    html`${plain(service)} <span class="faint">${plain(name)}</span>`,
+    address.startsWith("sc:")
+      ? html`<${Command} open text=${tunnel(cluster, service)} />`
+      : html`<${Outside} address=${address} />`,
+  ]))} />
 <//>`;
-
-function Runs({ runs, jobs, cluster }) {
-  const all = html`<a class="push" href=${to(["runs"], { cluster: cluster.id })}>All runs of this cluster</a>`;
-  return html`<${Section} id="runs" title="Newest runs" side=${all}>
-    <ul class="plain">${runs.map((run) => html`
-      <li key=${run.id}>
-        <${State} word=${outcome(run)} />${" "}
-        <${Link} view="runs" id=${run.id} name=${jobName(jobs, run)} />${" "}
-        <span class="faint"><${Time} at=${run.created_at} /></span>
-      </li>`)}
-    </ul>
-  <//>`;
-}
 
 const TITLES = { Error: "This cluster failed", Active: "Not all of this cluster is well" };
 const BEFORE = "Not all of this cluster was well before this change";
@@ -162,7 +146,7 @@ function Provision({ cluster, story: { changes, change }, asked }) {
 }
 
 export function Cluster({ id, query }) {
-  const { cluster: clusters, job_execution: executions, job, events: kept, loaded } = useStore();
+  const { cluster: clusters, events: kept, loaded } = useStore();
   const [question, ask] = useState("");
   const cluster = clusters.get(id);
   const isKnown = Boolean(cluster);
@@ -172,15 +156,14 @@ export function Cluster({ id, query }) {
   useEffect(() => {
     if (isKnown) openEvents(id);
   }, [id, isKnown]);
-  useTick(cluster && isBusy(cluster) ? 500 : 30_000);
+  useTick(isKnown && isBusy(cluster));
   useTitle(cluster?.name ?? "Cluster");
-  if (!cluster) return loaded && html`<${Missing} what="cluster" list=${["clusters"]} id=${id} />`;
+  if (!cluster) return loaded && html`<${Missing} what="cluster" id=${id} />`;
   const wrong = isUnwell(cluster) ? cluster.status_description : (story?.ailing ?? "");
-  const runs = newestFirst([...executions.values()].filter((each) => each.cluster_id === id)).slice(0, RUNS);
   const ill = named(wrong);
   const Ask = QUESTIONS[question];
   return html`
-    <${Title} list=${["clusters"]} all="Clusters" name=${cluster.name} facts=${html`<${Facts} cluster=${cluster} />`}>
+    <${Title} all="Clusters" name=${cluster.name} facts=${html`<${Facts} cluster=${cluster} />`}>
       <${Buttons} cluster=${cluster} ask=${ask} />
     <//>
     ${cluster.description && html`<p dir="auto">${plain(cluster.description)}</p>`}
@@ -192,7 +175,7 @@ export function Cluster({ id, query }) {
       ${cluster.node_groups.map((group) => html`<${Group} key=${group.name} group=${group} ill=${ill} />`)}
     <//>
     ${Object.keys(cluster.info).length > 0 && html`<${Links} info=${cluster.info} cluster=${cluster.name} />`}
-    ${runs.length > 0 && html`<${Runs} runs=${runs} jobs=${job} cluster=${cluster} />`}
+    <${NewestRuns} of="cluster_id" id=${id} query=${{ cluster: id }} />
     <${Events} events=${events} query=${query} />
     ${Ask && html`<${Ask} cluster=${cluster} close=${() => ask("")} />`}`;
 }

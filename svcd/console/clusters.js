@@ -1,7 +1,7 @@
 // The clusters: all of them with filters, and the few that Home shows.
 import { drawnOnce, html } from "./html.js";
 import { newCluster } from "./commands.js";
-import { Command, Empty, Filter, Filters, Found, Link, Search, Section, State, Table, Time, useTick, useTitle } from "./parts.js";
+import { Command, Empty, Filter, Filters, Found, Head, Link, Search, Section, State, Table, Time, useTick } from "./parts.js";
 import { created, isBusy, isUnwell, matches, newestFirst, size } from "./records.js";
 import { to } from "./route.js";
 import { useStore } from "./store.js";
@@ -49,8 +49,7 @@ export function Clusters({ query }) {
   const { q = "", status = "" } = query;
   const isOf = GROUPS.get(status) ?? ((each) => !status || each.status === status);
   const clusters = all.filter((each) => isOf(each) && matches(q, each.name, each.id));
-  useTick(all.some(isBusy) ? 1000 : 30_000);
-  useTitle("Clusters");
+  useTick(all.some(isBusy));
   const statuses = new Set(all.map((each) => each.status));
   if (status && !GROUPS.has(status)) statuses.add(status);
   const rows = [...CHOICES, ...[...statuses].sort().map((word) => [word, word])];
@@ -61,6 +60,6 @@ export function Clusters({ query }) {
     <//>
     <${Found} one="cluster" number=${clusters.length} most=${ROWS}><${List} clusters=${clusters.slice(0, ROWS)} /><//>`;
   return html`
-    <header class="title"><h1>Clusters <span class="number">${clusters.length}</span></h1><${New} /></header>
+    <${Head} title="Clusters" number=${clusters.length}><${New} /><//>
     ${all.length ? shown() : html`<${None} />`}`;
 }

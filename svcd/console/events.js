@@ -1,7 +1,7 @@
 // The events of everything: what happens to clusters, and when runs begin and end. Newest first.
 import { useEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
-import { Check, Filter, Filters, Found, Lines, Link, Name, Search, State, Time, useTick, useTitle } from "./parts.js";
+import { Check, Filter, Filters, Found, Head, Lines, Link, Name, Search, State, Time, useTick } from "./parts.js";
 import { clusterChoices, jobName, outcome, stepTitle } from "./records.js";
 import { filter } from "./route.js";
 import { openAll, store, useStore } from "./store.js";
@@ -136,12 +136,11 @@ export function Events({ query }) {
   useEffect(() => {
     openAll(ids.filter((id) => !store.events.has(id)));
   }, [ids.join()]);
-  useTick(30_000);
-  useTitle("Events");
+  useTick();
   const { found, rows } = usePassing(query);
   const { time, from, to } = query;
   const given = time || !(from || to) ? [] : [["given", `${from ?? "…"} to ${to ?? "…"}`]]; // by a link
-  return html`<header class="title"><h1>Events <span class="number">${found.length}</span></h1></header>
+  return html`<${Head} title="Events" number=${found.length} />
     <${Filters}>
       <${Search} text="Find in events" of="q" query=${query} />
       <${Filter} label="Of" of="kind" query=${query} rows=${KINDS} />

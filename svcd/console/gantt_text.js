@@ -1,7 +1,7 @@
 // The words of a provision: its summary, a chosen bar, what failed, the longest path.
 import { html } from "./html.js";
 import { short } from "./gantt.js";
-import { Lines, Name } from "./parts.js";
+import { Lines, Name, Values } from "./parts.js";
 import { stepTitle } from "./records.js";
 import { count, plain } from "./text.js";
 import { clock, duration, moment } from "./time.js";
@@ -38,22 +38,17 @@ const HELP = "Choose a bar for its details. Arrow keys move between bars.";
 
 export function Detail({ bar }) {
   if (!bar) return html`<p class="detail faint">${HELP}</p>`;
-  return html`<dl class="detail">
-    <dt>Step</dt>
-    <dd>
-      ${plain(stepTitle(bar))} on <${Name}>${where(bar)}<//>${attemptOf(bar)}
-      ${bar.longest_path && html` <span class="mark">longest path</span>`}
-    </dd>
-    <dt>Time</dt>
-    <dd>${timeOf(bar)}</dd>
-    ${bar.waited_for && html`<dt>Waited for</dt><dd>${nameOf(bar.waited_for)}</dd>`}
-    <dt>Result</dt>
-    <dd>
+  const rows = [
+    ["Step", html`${plain(stepTitle(bar))} on <${Name}>${where(bar)}<//>${attemptOf(bar)}
+      ${bar.longest_path && html` <span class="mark">longest path</span>`}`],
+    ["Time", timeOf(bar)],
+    ["Waited for", bar.waited_for && nameOf(bar.waited_for)],
+    ["Result", html`
       ${resultOf(bar)}${" "}
       ${bar.code && html`<strong class="code">${plain(bar.code)}</strong>`}
-      ${bar.text && html`<${Lines} text=${bar.text} />`}
-    </dd>
-  </dl>`;
+      ${bar.text && html`<${Lines} text=${bar.text} />`}`],
+  ];
+  return html`<div class="detail"><${Values} rows=${rows} /></div>`;
 }
 
 // What failed in one line: the step, the machines, how often.

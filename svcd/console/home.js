@@ -4,7 +4,7 @@ import { FewClusters } from "./clusters.js";
 import { FirstSteps } from "./first.js";
 import { useRead } from "./images.js";
 import { missing, quotas, readOffer } from "./offer.js";
-import { Lines, Link, Name, Section, State, Table, Time, useTick, useTitle } from "./parts.js";
+import { Head, Lines, Name, Section, State, Time, useTick } from "./parts.js";
 import {
   created,
   hasEnded,
@@ -13,17 +13,16 @@ import {
   isUnwell,
   isWithin,
   jobName,
-  length,
   newestFirst,
   outcome,
   size,
-  status,
   trouble,
 } from "./records.js";
 import { to } from "./route.js";
+import { RunTable } from "./run_table.js";
 import { useStore } from "./store.js";
 import { count, firstLine, plain } from "./text.js";
-import { duration, moment, now } from "./time.js";
+import { moment, now } from "./time.js";
 
 const RECENT_MS = 24 * 3600_000;
 const MOST = 8; // rows of the list of what needs attention
@@ -55,14 +54,14 @@ function cardOfQuota({ resource, name, text, level }) {
 
 // What needs attention: failures, then what is unwell, then what waits; of each the newest first. A failure counts
 // until a later run of the job has ended. runs: the newest first.
-function attention(clusters, runs) {
+function attention(clusters, runs, jobs) {
   const rows = clusters.filter(isUnwell).map(cardOfCluster);
   const again = new Set();
-  for (const { run, name } of runs) {
+  for (const run of runs) {
     const isNewest = !again.has(run.job_id);
     if (hasEnded(run)) again.add(run.job_id);
     if (!trouble(run)) continue;
-    const card = cardOfRun(run, name);
+    const card = cardOfRun(run, jobName(jobs, run));
     if (card.rank || (isNewest && created(run) > now() - RECENT_MS)) rows.push(card);
   }
   return rows.sort((a, b) => a.rank - b.rank || moment(b.at) - moment(a.at));
@@ -129,32 +128,15 @@ const Quota = ({ known, title, faults, read }) => html`
 // A text that changes when machines come or go.
 const machinesStamp = (clusters) => clusters.map((each) => `${each.status}${size(each)}`).join();
 
-const RunRow = ({ run, name, cluster }) => html`<tr key=${run.id}>
-  <th scope="row"><${Link} view="runs" id=${run.id} name=${name} /></th>
-  <td><${State} word=${outcome(run)} /></td>
-  <td><${Progress} run=${run} /></td>
-  <td class="wide"><${Link} view="clusters" ...${cluster} /></td>
-  <td class="wide amount">${duration(length(run, now()))}</td>
-</tr>`;
-const RUN = { Job: "", Status: "", Progress: "", Cluster: "wide", For: "wide amount" };
-
-export function Progress({ run }) {
-  const part = hasEnded(run) && status(run) === "SUCCEEDED" ? 1 : run.progress;
-  if (part === null || part === undefined) return html`<span class="faint">–</span>`;
-  return html`
-    <progress max="1" value=${part} aria-label="Progress"></progress>${" "}
-    <span class="amount">${Math.round(part * 100)} %</span>`;
-}
-
 function Running({ runs, running }) {
-  const failed = runs.filter(({ run }) => hasFailed(run) && isWithin(run, 24, now())).length;
+  const failed = runs.filter((run) => hasFailed(run) && isWithin(run, 24, now())).length;
   const side = html`
     <a class="button" href=${to(["run"])}>Run a program</a>
     ${failed > 0 && html`<a href=${to(["runs"], { status: "failed", hours: 24 })}>${failed} failed in 24 hours</a>`}
     ${runs.length > 0 && html`<a class="push" href=${to(["runs"])}>All runs</a>`}`;
   return html`<${Section} id="running" title="Running jobs" number=${running.length} side=${side}>
     ${running.length
-      ? html`<${Table} columns=${RUN}>${running.slice(0, ROWS).map(RunRow)}<//>`
+      ? html`<${RunTable} runs=${running.slice(0, ROWS)} />`
       : html`<p class="faint">No job runs.</p>`}
   <//>`;
 }
@@ -162,21 +144,16 @@ function Running({ runs, running }) {
 export function Home() {
   const { cluster, job_execution: executions, job, loaded } = useStore();
   const clusters = newestFirst(cluster.values());
-  const runs = newestFirst(executions.values()).map((run) => ({
-    run,
-    name: jobName(job, run),
-    cluster: cluster.get(run.cluster_id),
-  }));
-  const running = runs.filter((each) => !hasEnded(each.run));
+  const runs = newestFirst(executions.values());
+  const running = runs.filter((run) => !hasEnded(run));
   const isChanging = clusters.some(isBusy);
   const offer = useOffer(machinesStamp(clusters));
   const tight = (offer.known ?? []).filter((each) => each.level);
-  const rows = [...attention(clusters, runs), ...tight.map(cardOfQuota)].sort((a, b) => a.rank - b.rank);
-  useTick(running.length || isChanging ? 1000 : 30_000);
-  useTitle("Home");
+  const rows = [...attention(clusters, runs, job), ...tight.map(cardOfQuota)].sort((a, b) => a.rank - b.rank);
+  useTick(running.length > 0 || isChanging);
   const isFirst = loaded && !runs.length;
   const well = clusters.length > 0 && !isChanging && html`<p class="well"><${State} word="All well" of="done" /></p>`;
-  return html`<h1 class="unseen">Home</h1>
+  return html`<${Head} title="Home" class="unseen" />
     ${rows.length ? html`<${Attention} rows=${rows} />` : well}
     <${Quota} ...${offer} />
     ${isFirst && html`<${FirstSteps} clusters=${clusters.length} />`}

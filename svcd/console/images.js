@@ -5,7 +5,7 @@ import { get, path, send } from "./api.js";
 import { registerImage } from "./commands.js";
 import { Form } from "./forms.js";
 import { choice } from "./offer.js";
-import { Command, Empty, Lines, Name, Problem, Section, State, Table, useTitle, Values } from "./parts.js";
+import { Command, Empty, Head, Lines, Name, Problem, Section, State, Table, Values } from "./parts.js";
 import { Question } from "./question.js";
 import { count, plain, quoted } from "./text.js";
 
@@ -200,7 +200,6 @@ export function Images() {
     close();
     again();
   };
-  useTitle("Images and plugins");
   const row = (each) => html`
     <${Row} key=${each.id} image=${each} plugins=${data.plugins} ask=${(verb) => open({ what: verb, image: each })} />`;
   const none = html`
@@ -219,11 +218,10 @@ export function Images() {
     <${Section} id="plugins" title="Plugins">${data.plugins.map(Plugin)}<//>
     ${what === "Unregister" && html`<${Unregister} image=${image} done=${again} close=${() => ask({})} />`}`;
   return html`
-    <header class="title">
-      <h1>Images and plugins</h1>
+    <${Head} title="Images and plugins">
       <button type="button" onClick=${what ? close : open({ what: "Register" })}>
         ${what ? "Close the form" : "Register an image"}
       </button>
-    </header>
+    <//>
     ${data ? shown() : wait}`;
 }

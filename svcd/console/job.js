@@ -1,16 +1,13 @@
 // One job: its binaries and newest runs, and the form that runs it.
 import { useState } from "./hooks.js";
 import { html } from "./html.js";
-import { KINDS, Last, Long, Remove } from "./job_parts.js";
+import { KINDS, Long, Remove } from "./job_parts.js";
 import { Lines, Missing, Name, Section, Time, Title, useTick, useTitle, Values } from "./parts.js";
-import { length, newestFirst } from "./records.js";
 import { to } from "./route.js";
 import { RunForm } from "./run_form.js";
+import { NewestRuns } from "./run_table.js";
 import { store, useStore } from "./store.js";
 import { plain } from "./text.js";
-import { duration, now } from "./time.js";
-
-const RUNS = 10;
 
 const Binary = ({ name, url }) => html`
   <p><${Name}>${name}<//> <span class="faint"><${Long} text=${url} /></span></p>`;
@@ -20,29 +17,17 @@ function listed(rows) {
   return rows.map((each) => html`<${Binary} key=${each.id} ...${each} />`);
 }
 
-function Runs({ job, runs }) {
-  const all = runs.length > RUNS && html`<a class="push" href=${to(["runs"], { q: job.name })}>All runs</a>`;
-  return html`<${Section} id="runs" title="Newest runs" number=${runs.length} side=${all}>
-    ${runs.length
-      ? html`<ul class="plain">${runs.slice(0, RUNS).map((run) => html`
-          <li key=${run.id}><${Last} run=${run} /><span class="faint">${duration(length(run, now()))}</span></li>`)}
-        </ul>`
-      : html`<p class="faint">The job has not run yet.</p>`}
-  <//>`;
-}
-
 export function Job({ id, query }) {
   const { loaded } = useStore();
   const [question, ask] = useState(false);
   const job = store.job.get(id);
-  useTick(30_000);
+  useTick();
   useTitle(job?.name ?? "Job");
-  if (!job) return loaded && html`<${Missing} what="job" list=${["jobs"]} id=${id} />`;
-  const runs = newestFirst([...store.job_execution.values()].filter((each) => each.job_id === id));
+  if (!job) return loaded && html`<${Missing} what="job" id=${id} />`;
   const facts = html`<span>${plain(job.type)}</span><span>created <${Time} at=${job.created_at} /></span>`;
   const form = to(["jobs", id], { run: query.run ? "" : "1" });
   return html`
-    <${Title} list=${["jobs"]} all="Jobs" name=${job.name} facts=${facts}>
+    <${Title} all="Jobs" name=${job.name} facts=${facts}>
       <a class="button" href=${form}>${query.run ? "Close the form" : "Run it"}</a>
       <a class="button" href=${to(["jobs"], { new: "1", like: id })}>New from this</a>
       <button type="button" class="danger" onClick=${() => ask(true)}>Delete</button>
@@ -52,6 +37,6 @@ export function Job({ id, query }) {
     <${Section} id="binaries" title="Binaries">
       <${Values} rows=${[["Main", listed(job.mains)], ["Libraries", listed(job.libs)]]} />
     <//>
-    <${Runs} job=${job} runs=${runs} />
+    <${NewestRuns} of="job_id" id=${id} query=${{ q: job.name }} />
     ${question && html`<${Remove} of=${KINDS.jobs} row=${job} close=${() => ask(false)} />`}`;
 }

@@ -2,7 +2,7 @@
 import { html } from "./html.js";
 import { call, path, send } from "./api.js";
 import { remove } from "./commands.js";
-import { Cut, Name, State, Time } from "./parts.js";
+import { Cut, State, Time } from "./parts.js";
 import { Question } from "./question.js";
 import { outcome } from "./records.js";
 import { to } from "./route.js";
@@ -17,7 +17,7 @@ export const ENDINGS = { pig: "Pig", py: "Spark", sql: "Spark", sh: "Shell", bas
 export const Long = ({ text }) => html`<code><${Cut} text=${text} most=${90} /></code>`;
 
 // The newest run of a job, as a link.
-export function Last({ run }) {
+function Last({ run }) {
   if (!run) return html`<span class="faint">never</span>`;
   return html`
     <a href=${to(["runs", run.id])}><${State} word=${outcome(run)} /></a>${" "}

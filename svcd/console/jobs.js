@@ -4,7 +4,7 @@ import { html } from "./html.js";
 import { addBinary, addJob, addSource } from "./commands.js";
 import { Form } from "./forms.js";
 import { ENDINGS, KINDS, make, Remove, ROWS } from "./job_parts.js";
-import { Check, Command, Empty, Filters, Found, Link, Name, Search, Table, useTitle } from "./parts.js";
+import { Check, Command, Empty, Filters, Found, Head, Link, Name, Search, Table } from "./parts.js";
 import { newestFirst } from "./records.js";
 import { to } from "./route.js";
 import { store, useStore } from "./store.js";
@@ -13,8 +13,8 @@ import { Drop } from "./uploads.js";
 
 export const TYPES = ["Pig", "MapReduce", "Jar", "Java", "Shell", "Spark"];
 const PLACES = [["hdfs", "hdfs: a folder of the cluster"], ["objstore", "objstore: a folder of the object store"]];
-const LOGIN = [
-  { name: "credentials.user", label: "User" },
+export const LOGIN = [
+  { name: "credentials.user", label: "User of the object store" },
   { name: "credentials.password", label: "Password", type: "password", autocomplete: "new-password" },
 ];
 const FIRST = { name: "", type: "hdfs", url: "", "credentials.user": "", "credentials.password": "", description: "" };
@@ -163,19 +163,17 @@ export function Jobs({ query }) {
   const of = KINDS[show];
   const rows = newestFirst(store[of.kind].values());
   const New = query.new && NEW[show];
-  useTitle(of.title);
   const none = html`
     <${Empty} title=${`No ${of.title.toLowerCase()} yet`}>
       <p>A job is a program of some binaries. It reads and writes data sources.</p>
     <//>`;
   return html`
-    <header class="title">
-      <h1 class="unseen">${of.title}</h1>
+    <${Head} title=${of.title} class="unseen">
       <nav class="tabs" aria-label="Kinds">${Object.entries(KINDS).map(([key, each]) => html`
         <${Tab} key=${key} name=${key} current=${key === show} ...${each} />`)}
       </nav>
       <a class="button" href=${to(["jobs"], { show, new: New ? "" : "1" })}>${New ? "Close the form" : `New ${of.one}`}</a>
-    </header>
+    <//>
     ${New && html`<${New} key=${`${show} ${query.like}`} like=${store.job.get(query.like)} />`}
     ${rows.length ? html`<${List} of=${of} rows=${rows} query=${query} remove=${remove} />` : !New && none}
     ${removed && html`<${Remove} of=${of} row=${removed} close=${() => remove(null)} />`}`;

@@ -7,11 +7,12 @@ import { Form } from "./forms.js";
 import { Groups, groupsOf, labelOf } from "./groups.js";
 import { fits, lists, Options, Register, useRead } from "./images.js";
 import { choice, choicesOf, readOffer, usualFlavor } from "./offer.js";
-import { Command, Dialog, Lines, useTitle } from "./parts.js";
+import { Command, Dialog, Head, Lines } from "./parts.js";
 import { Plan } from "./plan.js";
 import { bodyOf, layout } from "./request.js";
 import { to } from "./route.js";
 import { keep } from "./store.js";
+import { withLine } from "./text.js";
 
 // What clusters are made of: versions of plugins, templates, and what the cloud offers.
 async function sources() {
@@ -69,9 +70,8 @@ function NewCluster({ images, plugins, all, offer, again }) {
     const fit = (image) => fits(image, source);
     const others = images.filter((each) => !fit(each));
     const rows = [...images.filter(fit), ...others].map((each) => [each.id, each.name + (fit(each) ? "" : " (lacks tags)")]);
-    const line = (option) => `${option.applicable_target}.${option.name}=${option.default_value}`;
-    const added = (option) => ({ cluster_configs: before }) => ({
-      cluster_configs: before.replace(/\n?$/, before && "\n") + line(option),
+    const added = ({ applicable_target: target, name, default_value: value }) => ({ cluster_configs: before }) => ({
+      cluster_configs: withLine(before, `${target}.${name}=${value}`),
     });
     const options = (form) => html`
       <${Options} configs=${source.configs ?? []} choose=${(option) => form.change(added(option))} />`;
@@ -150,6 +150,5 @@ function NewCluster({ images, plugins, all, offer, again }) {
 
 export function Launch() {
   const { data, again, wait } = useRead(sources);
-  useTitle("New cluster");
-  return html`<h1 class="unseen">New cluster</h1>${data ? html`<${NewCluster} again=${again} ...${data} />` : wait}`;
+  return html`<${Head} title="New cluster" class="unseen" />${data ? html`<${NewCluster} again=${again} ...${data} />` : wait}`;
 }

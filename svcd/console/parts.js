@@ -31,7 +31,7 @@ export const Link = ({ view, id, name }) => (name === undefined
   : html`<a href=${to([view, id])}><${Name}>${name}<//></a>`);
 
 export const Time = ({ at }) => {
-  const ms = typeof at === "number" ? at : moment(at);
+  const ms = moment(at);
   if (ms === null) return html`<span class="faint">–</span>`;
   return html`<time datetime=${new Date(ms).toISOString()} title=${full(ms)}>${ago(ms)}</time>`;
 };
@@ -74,9 +74,9 @@ function Column([title, side]) {
 }
 
 // The head of a page of one record: the way to the list, the name, facts, and buttons.
-export const Title = ({ list, all, name, facts, children }) => html`<header class="title">
+export const Title = ({ all, name, facts, children }) => html`<header class="title">
   <div>
-    <p class="faint crumbs"><a href=${to(list)}>${all}</a></p>
+    <p class="faint crumbs"><a href=${to([all.toLowerCase()])}>${all}</a></p>
     <h1><${Name}>${name}<//></h1>
     <p class="facts">${facts}</p>
   </div>
@@ -152,18 +152,18 @@ export const Empty = ({ title, children }) => html`
   <div class="empty"><p><strong>${title}</strong></p>${children}</div>`;
 
 // A page without its record; from one that is deleted while it is shown it leads to the list. what: "cluster", "run" or
-// "job"; list: the address of all of them.
-export function Missing({ what, list, id }) {
+// "job".
+export function Missing({ what, id }) {
   const { gone } = store;
   const isGone = gone.id === id;
   useEffect(() => {
     if (!isGone) return;
     store.told = `The ${what} ${gone.name ?? ""} is deleted.`;
-    location.replace(to(list));
+    location.replace(to([`${what}s`]));
   }, [isGone]);
   return !isGone && html`
     <${Empty} title=${`This ${what} does not exist`}>
-      <p>It may have been deleted. <a href=${to(list)}>See all ${what}s</a></p>
+      <p>It may have been deleted. <a href=${to([`${what}s`])}>See all ${what}s</a></p>
     <//>`;
 }
 
@@ -183,20 +183,28 @@ export function Cut({ text, most = 2000 }) {
 // A text of several lines.
 export const Lines = ({ text }) => html`<div class="lines" dir="auto"><${Cut} text=${text} /></div>`;
 
-// Draw again every `ms`, for times that pass. Nothing is asked of the daemon.
-export function useTick(ms) {
+// Draw again from time to time, for times that pass. Nothing is asked of the daemon.
+export function useTick(often) {
   const [, set] = useState(0);
   useEffect(() => {
-    if (!ms) return undefined;
-    const timer = setInterval(() => set((n) => n + 1), ms);
+    const timer = setInterval(() => set((n) => n + 1), often ? 1000 : 30_000);
     return () => clearInterval(timer);
-  }, [ms]);
+  }, [often]);
 }
 
 export function useTitle(title) {
   useEffect(() => {
     document.title = title ? `${plain(title)} · svcd` : "svcd";
   }, [title]);
+}
+
+// The head of a page that is not of one record.
+export function Head({ title, number, children, ...more }) {
+  useTitle(title);
+  return html`<header class="title">
+    <h1 ...${more}>${title}${number !== undefined && html` <span class="number">${number}</span>`}</h1>
+    ${children}
+  </header>`;
 }
 
 // A dialog that is open while it is drawn. Then the focus goes back, or to the view that it has led to.

@@ -3,7 +3,6 @@ import { useState } from "./hooks.js";
 import { html } from "./html.js";
 import { call, path } from "./api.js";
 import { cancelRun, rerun, tunnel, why } from "./commands.js";
-import { Progress } from "./home.js";
 import { Log } from "./log.js";
 import {
   Command,
@@ -28,6 +27,7 @@ import {
 import { Question } from "./question.js";
 import { hasEnded, jobName, length, outcome, shortId, status } from "./records.js";
 import { to } from "./route.js";
+import { Progress } from "./run_table.js";
 import { keep, store, useStore } from "./store.js";
 import { useStory } from "./story.js";
 import { pageAddress, plain } from "./text.js";
@@ -191,13 +191,13 @@ export function Run({ id, query }) {
   const { job_execution: executions, job: jobs, cluster: clusters, data_source: sources, loaded } = useStore();
   const [question, ask] = useState("");
   const run = executions.get(id);
-  useTick(run && !hasEnded(run) ? 1000 : 30_000);
+  useTick(run && !hasEnded(run));
   const mark = run ? JSON.stringify([run.info, run.start_time, run.end_time]) : null;
   const story = useStory(path("job-executions", id, "story"), run && status(run), mark);
   const job = run && jobs.get(run.job_id);
   const name = run && jobName(jobs, run);
   useTitle(run ? `${outcome(run)}: ${name} ${shortId(run)}` : "Run");
-  if (!run) return loaded && html`<${Missing} what="run" list=${["runs"]} id=${id} />`;
+  if (!run) return loaded && html`<${Missing} what="run" id=${id} />`;
   const cluster = clusters.get(run.cluster_id);
   const { failure, work, steps } = story ?? { steps: [] };
   const ended = hasEnded(run);
@@ -205,7 +205,7 @@ export function Run({ id, query }) {
   const Ask = QUESTIONS[question];
   const facts = html`<${Facts} run=${run} job=${job} cluster=${cluster} />`;
   return html`
-    <${Title} list=${["runs"]} all="Runs" name=${name} facts=${facts}>
+    <${Title} all="Runs" name=${name} facts=${facts}>
       ${!ended && html`<button type="button" class="danger" onClick=${() => ask("cancel")}>Cancel</button>`}
       <button type="button" disabled=${Boolean(why)} title=${why} onClick=${() => ask("rerun")}>Run again</button>
       ${job && html`<a class="button" href=${to(["jobs", job.id], { run: "1", like: id })}>Run with changes</a>`}
@@ -213,7 +213,7 @@ export function Run({ id, query }) {
     ${failure && html`<${Failure} run=${run} failure=${failure} />`}
     ${work?.wait && html`<${Waiting} work=${work} />`}
     <${Phases} run=${run} waits=${Boolean(work?.wait)} />
-    ${!ended && run.progress !== null && html`<p class="progress"><${Progress} run=${run} /></p>`}
+    <${Progress} run=${run} />
     <${Log} key=${id} id=${id} file=${`${name}-${shortId(run)}.log`} ended=${ended} query=${query} reason=${failure?.text} />
     ${steps.length > 0 && html`<${Steps} steps=${steps} cluster=${cluster} />`}
     <${Configuration} run=${run} sources=${sources} />

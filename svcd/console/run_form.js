@@ -6,8 +6,8 @@ import { runJob } from "./commands.js";
 import { Form } from "./forms.js";
 import { useRead } from "./images.js";
 import { ROWS } from "./job_parts.js";
-import { Choices, TYPES } from "./jobs.js";
-import { useTitle } from "./parts.js";
+import { Choices, LOGIN, TYPES } from "./jobs.js";
+import { Head } from "./parts.js";
 import { newestFirst } from "./records.js";
 import { to } from "./route.js";
 import { Accepted, CONFIGS, Hints, Places, Program, Steps } from "./run_parts.js";
@@ -125,8 +125,7 @@ export function RunForm({ job: given, like, cluster }) {
       { name: "cluster_id", label: "Cluster", options: [["", "choose…"], ...clusters, ...fresh], hint: !data && wait },
       { name: "input_id", label: "Input", list: "places", placeholder: PLACE, advice: local },
       { name: "output_id", label: "Output, which must not exist yet", list: "places", placeholder: PLACE },
-      login && { name: "credentials.user", label: "User of the object store" },
-      login && { name: "credentials.password", label: "Password", type: "password", autocomplete: "new-password" },
+      ...(login ? LOGIN : []),
       !job && { name: "libs", label: "Libraries", more: true, draw: libs },
       uses.includes("args") && { name: ARGS, label: "Arguments, one on a line", lines: 2, more: true },
       uses.includes("params") && { name: PARAMS, label: "Parameters: NAME=VALUE, one on a line", lines: 2, more: true },
@@ -148,7 +147,6 @@ export function RunForm({ job: given, like, cluster }) {
 
 export function RunProgram({ query }) {
   const { loaded } = useStore();
-  useTitle("Run a program");
-  return html`<h1 class="unseen">Run a program</h1>
+  return html`<${Head} title="Run a program" class="unseen" />
     ${loaded && html`<${RunForm} key=${query.cluster} cluster=${query.cluster} />`}`;
 }

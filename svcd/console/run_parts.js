@@ -6,7 +6,7 @@ import { Long, ROWS } from "./job_parts.js";
 import { choices, Command, Cut, Name, State, Values } from "./parts.js";
 import { newestFirst } from "./records.js";
 import { store } from "./store.js";
-import { count, plain } from "./text.js";
+import { count, plain, withLine } from "./text.js";
 import { Drop } from "./uploads.js";
 
 export const CONFIGS = "job_configs.configs";
@@ -36,9 +36,7 @@ export function Hints({ type, form }) {
     set([]);
     if (type) get(path("jobs", "config-hints", type)).then((answer) => set(answer.job_config.configs), () => {}); // advice
   }, [type]);
-  const added = ({ name, value }) => (before) => ({
-    [CONFIGS]: `${before[CONFIGS].replace(/\n?$/, before[CONFIGS] && "\n")}${name}=${value}`,
-  });
+  const added = ({ name, value }) => (before) => ({ [CONFIGS]: withLine(before[CONFIGS], `${name}=${value}`) });
   return hints.length > 0 && html`<details>
     <summary>${count(hints.length, "known option")}</summary>
     <ul class="plain">${hints.map((each) => html`

@@ -1,23 +1,7 @@
 // The runs of all jobs: a row for each job, a bar for each run, as tall as it was long.
 import { html } from "./html.js";
 import { newRun } from "./commands.js";
-import {
-  Command,
-  Empty,
-  Filter,
-  Filters,
-  Found,
-  Id,
-  Link,
-  Name,
-  Search,
-  State,
-  Table,
-  Time,
-  tone,
-  useTick,
-  useTitle,
-} from "./parts.js";
+import { Command, Empty, Filter, Filters, Found, Head, Name, Search, tone, useTick } from "./parts.js";
 import {
   clusterChoices,
   hasEnded,
@@ -28,9 +12,9 @@ import {
   newestFirst,
   outcome,
   status,
-  trouble,
 } from "./records.js";
 import { to } from "./route.js";
+import { RunTable } from "./run_table.js";
 import { useStore } from "./store.js";
 import { plain } from "./text.js";
 import { duration, full, moment, now } from "./time.js";
@@ -38,7 +22,6 @@ import { duration, full, moment, now } from "./time.js";
 const BARS = 40; // runs of a job in the grid
 const ROWS = 100; // runs in the table
 const JOBS = 50;
-const REASON = 300; // characters of a reason
 const WORDS = ["Failed", "Pending", "Preparing", "Running", "Suspended", "Succeeded", "Cancelled"];
 const CHOICES = { "": "all", ...Object.fromEntries(WORDS.map((word) => [word.toLowerCase(), word])) };
 const TIMES = [["", "ever"], ["24", "24 hours"]];
@@ -81,29 +64,11 @@ function passes(run, jobs, { status: word, hours, cluster, q = "" }) {
   return !q || run.id.startsWith(text) || (jobs.get(run.job_id)?.name ?? "").toLowerCase().includes(text);
 }
 
-// Why a run failed or waits, in one line.
-function Reason({ run }) {
-  const text = plain(trouble(run).slice(0, REASON));
-  return text && html`<div class="reason faint" dir="auto" title=${text}>${text}</div>`;
-}
-
-const Row = ({ run, name, cluster }) => html`<tr>
-  <th scope="row"><${Link} view="runs" id=${run.id} name=${name} /> <${Id} run=${run} /></th>
-  <td><${State} word=${outcome(run)} /><${Reason} run=${run} /></td>
-  <td><${Time} at=${run.created_at} /></td>
-  <td class="wide amount">${duration(length(run, now()))}</td>
-  <td class="wide"><${Link} view="clusters" ...${cluster} /></td>
-</tr>`;
-const COLUMNS = { Job: "", Status: "", Started: "", Duration: "wide amount", Cluster: "wide" };
-
-function List({ runs, jobs, clusters }) {
-  const row = (run) => html`
-    <${Row} key=${run.id} run=${run} name=${jobName(jobs, run)} cluster=${clusters.get(run.cluster_id)} />`;
-  return html`<${Found} one="run" number=${runs.length} most=${ROWS}>
+const List = ({ runs, jobs }) => html`
+  <${Found} one="run" number=${runs.length} most=${ROWS}>
     <${Grid} runs=${runs} jobs=${jobs} />
-    <${Table} columns=${COLUMNS}>${runs.slice(0, ROWS).map(row)}<//>
+    <${RunTable} runs=${runs.slice(0, ROWS)} />
   <//>`;
-}
 
 const None = () => html`
   <${Empty} title="No job has run yet">
@@ -115,8 +80,7 @@ export function Runs({ query }) {
   const { job_execution: executions, job: jobs, cluster: clusters } = useStore();
   const all = newestFirst(executions.values());
   const runs = all.filter((run) => passes(run, jobs, query));
-  useTick(runs.some((run) => !hasEnded(run)) ? 1000 : 30_000);
-  useTitle("Runs");
+  useTick(runs.some((run) => !hasEnded(run)));
   const { status: word = "" } = query; // perhaps of the engine, in an old link
   const statuses = Object.entries({ ...CHOICES, [word]: CHOICES[word] ?? word });
   const shown = () => html`
@@ -126,8 +90,8 @@ export function Runs({ query }) {
       <${Filter} label="Within" of="hours" query=${query} rows=${TIMES} />
       <${Filter} label="Cluster" of="cluster" query=${query} rows=${clusterChoices(clusters)} />
     <//>
-    <${List} runs=${runs} jobs=${jobs} clusters=${clusters} />`;
+    <${List} runs=${runs} jobs=${jobs} />`;
   return html`
-    <header class="title"><h1>Runs <span class="number">${runs.length}</span></h1></header>
+    <${Head} title="Runs" number=${runs.length} />
     ${all.length ? shown() : html`<${None} />`}`;
 }

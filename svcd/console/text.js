@@ -32,6 +32,9 @@ export function quoted(value) {
   return /^[A-Za-z0-9_.\/:=@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
+// A text of lines with one more.
+export const withLine = (text, line) => text.replace(/\n?$/, text && "\n") + line;
+
 export const count = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 
 // The first line of a text.

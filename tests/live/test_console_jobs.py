@@ -204,7 +204,7 @@ class JobsTests(ConsoleCase):
         page.route("**/job-executions", lambda r: r.fulfill(json=runs))
         page.goto("/console/#/")
         page.reload()
-        page.get_by_text("the engine is away").wait_for()
+        cards.get_by_text("the engine is away").wait_for()
         heads = [each.split("\n")[0] for each in cards.all_inner_texts()]
         self.assertEqual(heads, ["Failed", "waits"])
         self.assertEqual(page.locator(".card.wait .state.wait").count(), 1)
