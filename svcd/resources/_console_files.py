@@ -4,11 +4,12 @@ Note: why joined. Some thirty small modules are good to read, and slow to load: 
 connections and asks for each. Compressed together they are a quarter smaller, too. So the page
 loads `all.js` and `all.css`, which the daemon makes of the files for the first browser. The single
 files are served as they are. Nothing is translated: each module becomes a function that returns its
-exports, in the order of the imports. Imports go, for the names of exports are unique among the
-modules. `joined` knows the forms of import and export that the modules use, and refuses others.
-Lines lose their indentation, and their break behind `,`, `;` or `{`. Comments go: those on a line
-of their own, and those behind the code of a line that hold no quote and no tag. A template that htm
-does not read has one line; in others no line of text ends with one of those signs.
+exports, if others import them, in the order of the imports. Imports go, for the names of exports
+are unique among the modules. `joined` knows the forms of import and export that the modules use,
+and refuses others. Lines lose their indentation, and their break behind `,`, `;` or `{`. Comments
+go: those on a line of their own, and those behind the code of a line that hold no quote and no tag.
+A template that htm does not read has one line; in others no line of text ends with one of those
+signs.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _LISTED: Final = re.compile(r"\bexport\s*\{([^}]*)\};?\s*$")
 _DEFAULT: Final = re.compile(r"\bexport default ")
 _STYLE_BLANKS: Final = re.compile(r"\s*([{};,])\s*|(?<=:) ")
 _STYLE_COMMENT: Final = re.compile(r"/\*.*?\*/\n*", re.DOTALL)
-_RENAMED: Final = re.compile(r"(\w+) as (\w+)")
+_NAME: Final = re.compile(r"(\w+)(?: as (\w+))?")
 _LINE_START: Final = re.compile(r"^\s*(?://.*\n)?", re.MULTILINE)
 _LINE_END: Final = re.compile(r"""(?<=[][(){},;]) //[^"'`<\n]*$""", re.MULTILINE)
 _LINE_BREAK: Final = re.compile(r"^((?:(?! //).)*[;,{])\n", re.MULTILINE)
@@ -114,8 +115,11 @@ def _answer(name: str, body: bytes) -> Answer:
 
 def joined(modules: Mapping[str, str]) -> str:
     """One module that does what ENTRY does. Raises ValueError for a form that it does not know."""
+    order = list(_ordered(modules))
+    imports = (each for name in order for each in _IMPORT.finditer(modules[name]))
+    used = {name for each in imports for name, _ in _names(each)}
     names: set[str] = set()
-    return "".join(_wrapped(name, modules[name], names) for name in _ordered(modules))
+    return "".join(_wrapped(name, modules[name], used, names) for name in order)
 
 
 def _ordered(modules: Mapping[str, str]) -> Iterator[str]:
@@ -136,8 +140,11 @@ def _ordered(modules: Mapping[str, str]) -> Iterator[str]:
     yield from visit(ENTRY)
 
 
-def _wrapped(name: str, text: str, names: set[str]) -> str:
-    """The module as a part of the joined one. names: of all exports before; gets those of this."""
+def _wrapped(name: str, text: str, used: set[str], names: set[str]) -> str:
+    """The module as a part of the joined one.
+
+    used: what modules import. names: of the used exports before; gets those of this one.
+    """
     exports: dict[str, str] = {}  # name -> what it names in the module
 
     def listed(match: re.Match[str]) -> str:
@@ -162,6 +169,7 @@ def _wrapped(name: str, text: str, names: set[str]) -> str:
     left = _LEFT.search(text)
     if left is not None:
         raise ValueError(f"{name}: unknown form: {text[left.start() : left.start() + 80]!r}")
+    exports = {outer: inner for outer, inner in exports.items() if outer in used}
     if taken := names.intersection(exports):
         raise ValueError(f"{name}: another module exports {', '.join(taken)}")
     names.update(exports)
@@ -177,7 +185,12 @@ def _wrapped(name: str, text: str, names: set[str]) -> str:
 
 def _renamed(match: re.Match[str]) -> str:
     """What stays of an import: its new names."""
+    return "".join(f"const {new}={old};" for old, new in _names(match) if new != old)
+
+
+def _names(match: re.Match[str]) -> list[tuple[str, str]]:
+    """What an import names: as it is exported, and as it is called here."""
     names, source = match[1], match[2].removesuffix(".js")
     if not names.startswith("{"):
         names = f"{source} as {names}"  # of `export default`
-    return "".join(f"const {new}={old};" for old, new in _RENAMED.findall(names) if new != old)
+    return [(old, new or old) for old, new in _NAME.findall(names)]
