@@ -56,8 +56,8 @@ const Notice = ({ title, why, text }) => html`
   <div class="notice" role="status"><strong>${title}: <bdi>${why}</bdi></strong> ${text}</div>`;
 
 const STATE = {
-  waiting: "The page shows the state before, and tries again by itself.",
-  ended: "The page shows the state when it was opened: reload it to see changes.",
+  waiting: "It tries again by itself.",
+  ended: "Reload the page to see changes.",
 };
 
 function Notices() {

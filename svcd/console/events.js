@@ -15,7 +15,7 @@ const PAUSE_MS = 200; // between drawings of a long list
 const KINDS = [["", "everything"], ["clusters", "clusters"], ["runs", "runs"]];
 const FAILED = ["failed", "retry", "Error", "Failed", "Killed"];
 
-const RANGES = [["", "all"], ["1", "the last hour"], ["24", "the last day"]];
+export const RANGES = [["", "all"], ["1", "the last hour"], ["24", "the last day"]];
 
 const known = new WeakMap(); // the events of a cluster, or a run as it was -> its rows
 

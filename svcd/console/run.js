@@ -48,7 +48,7 @@ function Cancel({ run, close }) {
 }
 
 const AGAIN =
-  "The same job with the same cluster, input, output and configuration. Most jobs fail when their output exists: delete it before.";
+  "The same job, cluster, data and configuration. Most jobs fail when their output exists: delete it before.";
 
 function Rerun({ run, close }) {
   const body = { cluster_id: run.cluster_id, job_configs: run.job_configs };

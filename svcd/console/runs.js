@@ -1,6 +1,7 @@
 // The runs of all jobs: a row for each job, a bar for each run, as tall as it was long.
 import { html } from "./html.js";
 import { newRun } from "./commands.js";
+import { RANGES } from "./events.js";
 import { Command, Empty, Filter, Filters, Found, Head, Name, Search, tone, useTick } from "./parts.js";
 import {
   clusterChoices,
@@ -24,7 +25,6 @@ const ROWS = 100; // runs in the table
 const JOBS = 50;
 const WORDS = ["Failed", "Pending", "Preparing", "Running", "Suspended", "Succeeded", "Cancelled"];
 const CHOICES = { "": "all", ...Object.fromEntries(WORDS.map((word) => [word.toLowerCase(), word])) };
-const TIMES = [["", "ever"], ["24", "24 hours"]];
 
 // The runs of one job, oldest first.
 function Bars({ runs }) {
@@ -87,7 +87,7 @@ export function Runs({ query }) {
     <${Filters}>
       <${Search} text="Find a job or run" say="Find a job by name, or a run by id" of="q" query=${query} />
       <${Filter} label="Status" of="status" query=${query} rows=${statuses} />
-      <${Filter} label="Within" of="hours" query=${query} rows=${TIMES} />
+      <${Filter} label="Time" of="hours" query=${query} rows=${RANGES} />
       <${Filter} label="Cluster" of="cluster" query=${query} rows=${clusterChoices(clusters)} />
     <//>
     <${List} runs=${runs} jobs=${jobs} />`;

@@ -351,5 +351,5 @@ class RunTests(ConsoleCase):
         page.goto("/console/")
         page.get_by_role("link", name="1 failed in 24 hours").click()
         page.locator("tr", has_text=failed[:8]).wait_for()
-        self.assertEqual(page.get_by_label("Within").input_value(), "24")
+        self.assertEqual(page.get_by_label("Time").input_value(), "24")
         self.assertEqual(page.locator("tbody tr").count(), 1)
