@@ -213,8 +213,12 @@ export function Dialog({ children, ...more }) {
   useEffect(() => {
     const before = document.activeElement;
     const { hash } = location;
-    dialog.current.showModal();
-    return () => (location.hash === hash ? before : document.getElementById("main")).focus();
+    const box = dialog.current;
+    box.showModal();
+    return () => {
+      if (location.hash !== hash) document.getElementById("main").focus();
+      else if (box.open) before.focus(); // the browser has done it when Esc closed the dialog
+    };
   }, []);
   return html`<dialog ref=${dialog} ...${more}>${children}</dialog>`;
 }
