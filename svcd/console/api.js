@@ -11,6 +11,7 @@ export class ApiError extends Error {
 
 const DEADLINE_MS = 75_000; // of a request: the daemon gives up after 60 seconds
 const NO_ANSWER = "svcd has not answered for 75 seconds: try again";
+const LOST = "svcd may have done it all the same. Press again: it does it once.";
 const SAFE = { credentials: "omit", cache: "no-store", redirect: "error" };
 
 let refused = () => false;
@@ -53,7 +54,7 @@ export async function send(method, address, { body, key, signal, token, stream =
     response = await fetch(address, { method, headers, body: text, signal: until, ...SAFE });
   } catch {
     until.throwIfAborted();
-    throw new ApiError(0, "UNREACHABLE", "the daemon does not answer: is it running?");
+    throw new ApiError(0, "UNREACHABLE", `the daemon does not answer: is it running?${key ? `\n${LOST}` : ""}`);
   }
   learn(response.headers.get("Date"));
   if (response.ok) return response;
@@ -71,6 +72,9 @@ export async function send(method, address, { body, key, signal, token, stream =
   }
   throw new ApiError(status, answer.error_name ?? "ERROR", answer.error_message ?? `the daemon answered ${status}`);
 }
+
+// The title of what was refused, or had no answer. text: of the error, or its lines.
+export const refusalOf = (text) => (`${text}`.includes(LOST) ? "No answer" : "Not done");
 
 // Send a request; the JSON of the answer.
 export const call = async (method, address, options) => (await send(method, address, options)).json();

@@ -2,7 +2,7 @@
 // presses.
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
-import { newKey, nextKey } from "./api.js";
+import { newKey, nextKey, refusalOf } from "./api.js";
 import { withQuotas } from "./offer.js";
 import { choices, Command, Lines, Problem } from "./parts.js";
 import { session } from "./session.js";
@@ -130,7 +130,8 @@ export function Form({ name, title, first, fields, verb, act, done, check, comma
   const [planned, setPlanned] = useState({}); // the faults of the plan
   const { box, busy, faults, setFaults, press } = useAction();
   const id = useId();
-  const key = useRef(newKey());
+  const key = useRef(draft?.key ?? newKey());
+  const keep = (more) => drafts.set(name, { ...drafts.get(name), ...more, key: key.current });
   useEffect(() => {
     // a browser looks at the attribute once in a page only
     box.current.querySelector("[autofocus]:not([readonly])")?.focus();
@@ -138,17 +139,18 @@ export function Form({ name, title, first, fields, verb, act, done, check, comma
   const change = (more, place) => {
     const names = Object.keys(typeof more === "function" ? more(values) : more);
     for (const set of [setFaults, setPlanned]) set((before) => without(before, names, place));
+    key.current = newKey(); // another body is another request
     setValues((before) => {
       const after = { ...before, ...(typeof more === "function" ? more(before) : more) };
-      drafts.set(name, draftOf(after));
+      keep(draftOf(after));
       return after;
     });
     setPlan(null);
-    key.current = newKey(); // another body is another request
   };
   const faultsOf = (error) => (error ? placed(error, Object.keys(first)) : {});
   const refuse = (error) => {
     key.current = nextKey(key.current, error);
+    if (drafts.has(name)) keep();
     return faultsOf(error);
   };
   const told = (error) => {
@@ -179,7 +181,7 @@ export function Form({ name, title, first, fields, verb, act, done, check, comma
       ${aside?.(form)}
       ${plan}${(plan || busy || Object.keys(faults)[0]) && progress}
       <div class="buttons">
-        ${faults[""] && html`<${Problem} title="Not done"><${Lines} text=${faults[""].join("\n")} /><//>`}
+        ${faults[""] && html`<${Problem} title=${refusalOf(faults[""])}><${Lines} text=${faults[""].join("\n")} /><//>`}
         ${Object.keys(faults).some(Boolean) && html`<p class="fault" role="alert">Not done: see the marked fields.</p>`}
         <${Command} text=${command(values)} />
         ${check && html`<button type="button" disabled=${still} onClick=${send(check, setPlan)}>Check only</button>`}

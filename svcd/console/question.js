@@ -1,7 +1,7 @@
 // A question before an action.
 import { useRef, useState } from "./hooks.js";
 import { html } from "./html.js";
-import { newKey, nextKey } from "./api.js";
+import { newKey, nextKey, refusalOf } from "./api.js";
 import { useAction } from "./forms.js";
 import { Command, Dialog, Lines, Problem } from "./parts.js";
 import { plain } from "./text.js";
@@ -27,7 +27,7 @@ export function Question({ title, verb, danger, confirm = "", command, act, clos
           <input value=${typed} onInput=${(e) => type(e.target.value)}
             autocomplete="off" spellcheck=${false} autofocus />
         </label>`}
-      ${faults[0] && html`<${Problem} title="Not done"><${Lines} text=${faults[0]} /><//>`}
+      ${faults[0] && html`<${Problem} title=${refusalOf(faults[0])}><${Lines} text=${faults[0]} /><//>`}
       <div class="buttons">
         <${Command} text=${command} />
         <button type="button" onClick=${close}>Keep things as they are</button>

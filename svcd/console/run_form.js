@@ -47,7 +47,7 @@ function firstOf({ job, like, cluster }, clusters) {
     isScript: false,
     main,
     type: "",
-    cluster_id: like?.cluster_id ?? cluster ?? (clusters.length === 1 ? clusters[0].id : ""),
+    cluster_id: (clusters.find(({ id }) => id === (like?.cluster_id ?? cluster)) ?? (clusters[1] ? {} : clusters[0]))?.id ?? "",
     input_id: name(like?.input_id),
     output_id: job && !like ? proposal(job.name, job.type) : name(like?.output_id),
     "credentials.user": "",

@@ -68,7 +68,7 @@ export function Program({ value, choose, busy }) {
   const rows = ["job", "job_binary"].flatMap((kind) => newestFirst(store[kind].values()).slice(0, ROWS));
   const known = rows.map(({ id, name, type }) => [id, type ? `${name}: a ${type} job` : name]);
   return html`
-    <${Drop} one done=${done} busy=${busy} />
+    <${Drop} one done=${done} taken=${() => choose("")} busy=${busy} />
     ${known.length > 0 && html`<label class="field">
       <span>or one that svcd has</span>
       <select value=${value} onChange=${(e) => choose(e.target.value)}>${choices([["", "choose…"], ...known])}</select>

@@ -85,6 +85,7 @@ function clusterOf(id, templates, key) {
   if (!id) throw wrong("cluster_id", "choose a cluster");
   const [of, image] = id.split(" ");
   const template = templates.find((each) => each.id === of);
+  if (!template && !store.cluster.has(id)) throw wrong("cluster_id", "the cluster is gone: choose another");
   if (!template) return { cluster_id: id };
   const { plugin_name, engine_version } = template;
   const cluster = { name: `run-${key.slice(0, 8)}`, plugin_name, engine_version, cluster_template_id: of };
@@ -103,7 +104,7 @@ function renamed({ status, name, message }, field) {
 
 // Make the steps. tell([[title, state], …]): after each change. dry: only ask whether svcd would run it.
 export async function perform(values, { file, templates, dry, key, tell, made }) {
-  if (!values.program) throw wrong("program", "choose a program");
+  if (!store.job.get(values.program) && !store.job_binary.get(values.program)) throw wrong("program", "choose a program");
   if (!values.type) throw wrong("type", "choose the type: the name of the file does not tell it");
   const place = clusterOf(values.cluster_id, templates, key);
   const steps = [];

@@ -23,7 +23,7 @@ import { duration, full, moment, now } from "./time.js";
 const BARS = 40; // runs of a job in the grid
 const ROWS = 100; // runs in the table
 const JOBS = 50;
-const WORDS = ["Failed", "Pending", "Preparing", "Running", "Suspended", "Succeeded", "Cancelled"];
+const WORDS = ["Failed", "Pending", "Preparing", "Running", "Suspended", "Succeeded", "Cancelled", "Killed"];
 const CHOICES = { "": "all", ...Object.fromEntries(WORDS.map((word) => [word.toLowerCase(), word])) };
 
 // The runs of one job, oldest first.
@@ -72,7 +72,7 @@ const List = ({ runs, jobs }) => html`
 
 const None = () => html`
   <${Empty} title="No job has run yet">
-    <p>Run <a href=${to(["jobs"])}>one of the jobs</a>, or start one with the command line.</p>
+    <p><a href=${to(["run"])}>Run a program here</a>, or with the command line.</p>
     <${Command} text=${newRun} />
   <//>`;
 

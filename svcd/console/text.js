@@ -43,5 +43,6 @@ export const firstLine = (value) => String(value ?? "").split("\n", 1)[0];
 // A number of bytes for people.
 export function bytes(n) {
   if (n < 1024) return `${n} bytes`;
-  return n < 1024 ** 2 ? `${Number((n / 1024).toFixed(1))} KiB` : `${Number((n / 1024 ** 2).toFixed(1))} MiB`;
+  const at = Math.min(3, Math.floor(Math.log2(n) / 10));
+  return `${Number((n / 1024 ** at).toFixed(1))} ${["", "K", "M", "G"][at]}iB`;
 }

@@ -123,8 +123,8 @@ function Upload({ file, most, turn, signal, done, ended }) {
 
 // The place to choose and drop files, which are sent one after the other until the view or the login ends.
 // done(binary, old, file): for each that svcd keeps. old: the one whose name the file has, if it is another.
-// one: a file takes the place of the one before; busy(n): so many more files are under way.
-export function Drop({ done, one, busy = () => {} }) {
+// one: a file takes the place of the one before; taken(): files are chosen; busy(n): so many more files are under way.
+export function Drop({ done, one, taken = () => {}, busy = () => {} }) {
   const [files, set] = useState([]);
   const [over, setOver] = useState(false);
   const [most, setMost] = useState(0); // bytes of a file; 0 until the daemon has told
@@ -147,6 +147,7 @@ export function Drop({ done, one, busy = () => {} }) {
   const take = (list) => {
     const chosen = [...list].slice(0, one && 1).map((file) => ({ file, key: newKey() }));
     busy(chosen.length);
+    taken();
     set([...(one ? [] : files), ...chosen]);
   };
   const drop = (event) => {

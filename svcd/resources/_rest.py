@@ -139,6 +139,10 @@ class Rest(Routed[Route]):
             return self._options.sizes[JSON_BODY], False
         return route.limit, route.spec.streams
 
+    def now(self) -> float:
+        """The daemon's time, which connections need not share."""
+        return self._clock.seconds()
+
     def end_streams(self) -> None:
         """End all answers that would go on without an end."""
         self._delivery.end_streams()

@@ -291,7 +291,7 @@ class ApiSite(Site):
 
     def date(self) -> bytes:
         """The value of the header `Date`."""
-        text: bytes = datetimeToString(self._clock.seconds())
+        text: bytes = datetimeToString(self.door.now())
         return text
 
     # ---- stopping ----

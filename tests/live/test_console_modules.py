@@ -345,6 +345,11 @@ DECISIONS: Sequence[tuple[str, str, object]] = (
         ["my-report.pig", "x", "x" * 46 + ".pig"],
     ),
     ("reuse", "m.withDigest('count.pig', '3f2a9c0b1d4e77')", "count-3f2a9c0b1d4e.pig"),
+    (
+        "text",
+        "[0, 1023, 1024, 1536, 5 * 2 ** 30, 3 * 2 ** 50].map(m.bytes)",
+        ["0 bytes", "1023 bytes", "1 KiB", "1.5 KiB", "5 GiB", "3145728 GiB"],
+    ),
     ("first", _states(0, 0), ["next", "later", "later"]),
     ("first", _states(2, 0), ["done", "next", "later"]),
     ("first", _states(2, 0, []), ["done", "later", "later"]),

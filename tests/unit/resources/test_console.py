@@ -14,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.resources._console_files import FOLDER, HEADERS, Files, files, joined
 from svcd.testing import FakeService
 
-LARGEST_BYTES = 70_000
+LARGEST_BYTES = 70 * 1024
 """Budget of all that a browser loads, for all views, as it is sent."""
 LONGEST_LINE = 140
 LONGEST_MODULE = 400
