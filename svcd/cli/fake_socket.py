@@ -218,7 +218,8 @@ class FakeSocket:
         value = answer.json
         for key in wanted.field.split("."):
             if not isinstance(value, dict) or key not in value:
-                known = ", ".join(value) if isinstance(value, dict) else "no fields"
+                kind = "a list, into which no field leads" if isinstance(value, list) else "a value"
+                known = ", ".join(value) if isinstance(value, dict) else kind
                 raise ValueError(
                     f"field {wanted.field!r:.100}: GET {wanted.path} has no {key!r:.100}"
                     f" there, but {known[:300]}"
@@ -229,7 +230,7 @@ class FakeSocket:
     def _rule(self, number: int) -> FakeRule:
         handle = self._handles[number]
         rule = handle.rule
-        return FakeRule(id=number, where=rule.where, effect=rule.effect.value, hits=handle.hits())
+        return FakeRule.filled(rule, id=number, effect=rule.effect.value, hits=handle.hits())
 
 
 class _AtUrls(FakeService):

@@ -1,8 +1,7 @@
 // The first steps of a project: an image, a cluster, a run.
 import { html } from "./html.js";
-import { get, path } from "./api.js";
 import { newCluster, newRun } from "./commands.js";
-import { useRead } from "./images.js";
+import { fits, lists, useRead } from "./images.js";
 import { Command, Section, State } from "./parts.js";
 import { to } from "./route.js";
 import { count, plain } from "./text.js";
@@ -10,13 +9,14 @@ import { count, plain } from "./text.js";
 const IMAGE = "svcd image register IMAGE --user LOGIN";
 const NO_PLUGIN = "no plugin is enabled: ask the operator (plugins.enabled)";
 
-// The steps with their states: done, next, later. images: how many are registered; plugins: names of the enabled ones;
-// clusters: how many there are.
-export function firstSteps({ images, plugins, clusters }) {
+// The steps with their states: done, next, later. images: how many fit a plugin; others: how many fit none; plugins:
+// names of the enabled ones; clusters: how many there are.
+export function firstSteps({ images, others, plugins, clusters }) {
   const isOld = clusters > 0;
   const hasImage = isOld || images > 0;
   const none = !plugins.length;
-  const registered = images ? `${count(images, "image")} registered` : "none is registered";
+  const lacking = others ? "none has the tags of a plugin" : "none is registered";
+  const registered = images ? `${count(images, "image")} registered` : lacking;
   const state = (isDone, canBegin) => (isDone ? "done" : canBegin ? "next" : "later");
   return [
     { title: "Register an image", text: registered, state: state(hasImage, true), list: "images", command: IMAGE },
@@ -30,7 +30,7 @@ export function firstSteps({ images, plugins, clusters }) {
     },
     {
       title: "Run a program",
-      text: "of Pig, Spark, Java or a shell",
+      text: "of Pig, Spark, Java or a shell; input from your computer comes by the command",
       state: state(false, isOld),
       list: "run",
       command: newRun,
@@ -48,8 +48,9 @@ const Step = ({ step: { title, verb = title, text, state, list, command } }) => 
 </li>`;
 
 async function read() {
-  const [{ images }, { plugins }] = await Promise.all([get(path("images")), get(path("plugins"))]);
-  return { images: images.length, plugins: plugins.map((each) => each.name) };
+  const { images, plugins } = await lists();
+  const fitting = images.filter((image) => plugins.some((plugin) => fits(image, plugin))).length;
+  return { images: fitting, others: images.length - fitting, plugins: plugins.map((each) => each.plugin_name) };
 }
 
 // In place of the empty tables, until a program has run.

@@ -8,6 +8,7 @@ import { now } from "./time.js";
 
 export const MAIN_CLASS = "edp.java.main_class";
 const LIBRARY = ["Jar", "MapReduce", "Java"]; // types whose program is a library
+const NEEDY = ["Pig", "Jar", "MapReduce"]; // types that need input and output
 const FREE = ["Shell", "Java"]; // types whose program gets no input and output
 
 // The type of a program, as `svcd run` decides; "" if its name does not tell it.
@@ -58,12 +59,19 @@ async function sourceOf(field, { [field]: given, "credentials.user": user, "cred
   const own = JSON.stringify([url, user, password]);
   const known = sourceNamed(url) ?? made.get(own) ?? find((each) => each.type === type && each.url === url && isMine(each));
   if (known) return known;
-  if (!type) throw wrong(field, "expected the name of a data source, hdfs:///PATH or objstore://CONTAINER/PATH");
   const end = (await sumOf(new TextEncoder().encode(key + url))).slice(0, 8);
   const name = `${slug(url.replace(/\/+$/, "").split("/").pop(), 41)}-${end}`;
   const body = { name, type, url, ...(login && { credentials: { user, password } }) };
   made.set(own, await make(["data-sources"], "data_source", body, `${key}-${field}`));
   return made.get(own);
+}
+
+// Refuse a place that is missing or none, before anything is made.
+function checkPlace(field, text, type) {
+  if (!text && NEEDY.includes(type)) throw wrong(field, "is missing");
+  if (text && !placeType(text) && !sourceNamed(text)) {
+    throw wrong(field, "expected the name of a data source, hdfs:///PATH or objstore://CONTAINER/PATH");
+  }
 }
 
 // The job of a program: an existing one, or one of a binary and libraries.
@@ -107,6 +115,7 @@ export async function perform(values, { file, templates, dry, key, tell, made })
   if (!store.job.get(values.program) && !store.job_binary.get(values.program)) throw wrong("program", "choose a program");
   if (!values.type) throw wrong("type", "choose the type: the name of the file does not tell it");
   const place = clusterOf(values.cluster_id, templates, key);
+  for (const field of ["input_id", "output_id"]) checkPlace(field, values[field].trim(), values.type);
   const steps = [];
   const step = async (title, field, act) => {
     const own = [title, "started"];

@@ -18,7 +18,8 @@ from svcd.resources._call import Call
 from svcd.resources._policy import Needs
 from svcd.resources._route import route
 
-_MOST_S = 10 * 366 * 24 * 3600
+_MOST_S = 31 * 24 * 3600
+"""Of one request: each virtual day of a cluster takes a second or so."""
 _Seconds = Annotated[int, Meta(ge=0, le=_MOST_S)]
 _Count = Annotated[int, Meta(ge=0)]
 
@@ -77,7 +78,11 @@ class FakeRule(View, frozen=True, kw_only=True):
 
     id: Annotated[int, means("for its removal")]
     where: Annotated[str, means("the peer")]
+    method: Annotated[str, means("HTTP method; empty: any")]
+    path: Annotated[str, means("regular expression")]
+    times: Annotated[int | None, means("calls that it takes; null: all")]
     effect: Annotated[str, means("the effect")]
+    status: Annotated[int, means("status of the effect `answer`")]
     hits: Annotated[int, means("calls that it took")]
 
 

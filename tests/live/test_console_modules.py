@@ -360,7 +360,7 @@ DECISIONS: Sequence[tuple[str, str, object]] = (
         [
             "1 image registered",
             "of a plugin or a template",
-            "of Pig, Spark, Java or a shell",
+            "of Pig, Spark, Java or a shell; input from your computer comes by the command",
         ],
     ),
     (

@@ -120,18 +120,13 @@ class RunTests(ProgramCase):
         page.get_by_text("choose the type: the name of the file does not tell it").wait_for()
         page.get_by_label("Type").select_option("Spark")
         press.click()
+        page.get_by_text("expected the name of a data source, hdfs:///PATH").wait_for()
+        page.get_by_label("Input").fill("in")
+        press.click()
         page.get_by_text("the program of a Spark job is a .jar").wait_for()
         self.assertEqual(self.rows("jobs"), [])
         page.get_by_label("or one that svcd has").select_option("count")
         page.get_by_label("Type").select_option("Shell")
-        press.click()
-        page.get_by_text("expected the name of a data source, hdfs:///PATH").wait_for()
-        steps = page.locator("form ol li")
-        self.assertEqual(
-            [each.split("\n") for each in steps.all_inner_texts()],
-            [["done", "Job count"], ["failed", "Input"]],
-        )
-        page.get_by_label("Input").fill("in")
         page.get_by_label("Output").fill("hdfs://")
         press.click()
         page.locator(".field", has_text="Output").locator(".fault").wait_for()
@@ -139,6 +134,11 @@ class RunTests(ProgramCase):
         page.get_by_label("User of the object store").fill("me")
         press.click()
         page.locator(".field", has_text="Password").locator(".fault").wait_for()
+        steps = page.locator("form ol li")
+        self.assertEqual(
+            [each.split("\n") for each in steps.all_inner_texts()],
+            [["done", "Job count"], ["done", "Input in"], ["failed", "Output"]],
+        )
         page.get_by_label("Password").fill("secret")
         page.get_by_role("link", name="Jobs").click()
         page.locator(".tabs").wait_for()

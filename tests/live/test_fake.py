@@ -106,6 +106,9 @@ class ManualTests(FakeCase):
         body = {"path": path, "field": "cluster.staus", "values": ["Active"]}
         refused = fake.send("POST", "/_fake/until", body)
         self.assertIn("has no 'staus' there, but id, name", refused.json()["error_message"])
+        body = {"path": "/v1.1/demo/clusters", "field": "clusters.0.status", "values": ["Active"]}
+        refused = fake.send("POST", "/_fake/until", body)
+        self.assertIn("a list, into which no field leads", refused.json()["error_message"])
         refused = fake.until(f"{path}0", "Active")
         self.assertIn("answered 404", refused.json()["error_message"])
         for seconds in (-1, "1", None, 10**12):
@@ -122,6 +125,7 @@ class ManualTests(FakeCase):
         self.assertNotEqual(fake.send("GET", path).json()["cluster"]["status"], "Active")
         (listed,) = fake.send("GET", "/_fake/faults").json()["faults"]
         self.assertGreater(listed["hits"], 0)
+        self.assertEqual({name: listed[name] for name in rule}, rule)
         self.assertEqual(fake.send("DELETE", f"/_fake/faults/{added['id']}").status_code, 204)
         self.assertEqual(fake.send("GET", "/_fake/faults").json(), {"faults": []})
         self.assertEqual(fake.send("DELETE", f"/_fake/faults/{added['id']}").status_code, 404)

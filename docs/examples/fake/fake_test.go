@@ -1,4 +1,4 @@
-// Go: `go test`. svcd ends with the test process, also when that is killed.
+// Go: `go test fake_test.go`. svcd ends with the test process, also when that is killed.
 package fake
 
 import (
