@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import requests
@@ -55,6 +56,7 @@ class _Adapter(BaseAdapter):
         answer = _called(self._call, method, url, _whole(request.body), request)
         response = requests.Response()
         response.status_code = answer.status
+        response.reason = HTTPStatus(answer.status).phrase
         response.headers = CaseInsensitiveDict(answer.headers)
         response.encoding = get_encoding_from_headers(response.headers)
         response.raw = io.BytesIO(answer.body)
@@ -73,8 +75,8 @@ def _called(call: Call, method: str, url: str, body: bytes, request: Any) -> Any
 
 def _whole(body: Any) -> bytes:
     """The bytes of a body: a text, bytes, a file or pieces."""
-    if body is None or isinstance(body, bytes):
-        return body or b""
+    if body is None or isinstance(body, (bytes, bytearray, memoryview)):
+        return bytes(body or b"")
     if isinstance(body, str):
         return body.encode()
     if hasattr(body, "read"):

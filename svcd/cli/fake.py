@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+import sys
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import click
@@ -15,6 +17,8 @@ from svcd.cli.exits import REFUSED, CommandError
 _MOST_SPEED: Final = 10_000.0
 _PARENT_S: Final = 0.2
 """Seconds between two looks at the parent."""
+_LAST_S: Final = 5.0
+"""Seconds that its end may take after that of the parent."""
 _MANUAL: Final = "manual"
 
 
@@ -66,19 +70,23 @@ def command(
     It prints one line with its URLs when it is ready. Time, faults and requests: the routes
     /_fake/… of its /openapi.json. Nothing is written; it has no state folder.
     """
-    _serve(port, speed, _pairs(settings), seed, as_json)
+    parent = os.getppid()  # before the imports, during which it may end
+    _serve(parent, port, speed, _pairs(settings), seed, as_json)
 
 
 def _serve(
-    port: int, speed: float | None, settings: dict[str, str], seed: int, as_json: bool
+    parent: int,
+    port: int,
+    speed: float | None,
+    settings: dict[str, str],
+    seed: int,
+    as_json: bool,
 ) -> None:
     from twisted.internet.defer import Deferred
-    from twisted.internet.task import LoopingCall
 
     from svcd.cli import own_reactor
     from svcd.cli.fake_socket import FakeSocket
 
-    parent = os.getppid()
     ended: Deferred[None] = Deferred()
 
     def end(error: BaseException | None = None) -> None:
@@ -88,10 +96,6 @@ def _serve(
             else:
                 ended.errback(error)
 
-    def look() -> None:
-        if os.getppid() != parent:
-            end()
-
     async def serve(reactor: Any, _agent: object) -> None:
         fake = FakeSocket(reactor, settings, seed, speed, end)
         try:
@@ -99,15 +103,24 @@ def _serve(
         except OSError as error:
             raise CommandError(f"port {port} cannot be used: {error.strerror}", REFUSED) from None
         print(_line(fake.about, as_json), flush=True)
-        watching = LoopingCall(look)
-        watching.clock = reactor
-        watching.start(_PARENT_S)
+        threading.Thread(target=_outlive, args=(parent, reactor, end), daemon=True).start()
         try:
             await ended
         finally:
             await fake.stop()
 
     own_reactor.run(serve, lambda _signal: end())
+
+
+def _outlive(parent: int, reactor: Any, end: Callable[[], object]) -> None:
+    """End with the parent, also while a request of much virtual time holds the reactor."""
+    still = threading.Event()
+    while os.getppid() == parent:
+        still.wait(_PARENT_S)
+    print("svcd fake: the process that started it has ended", file=sys.stderr, flush=True)
+    reactor.callFromThread(end)
+    still.wait(_LAST_S)
+    os._exit(0)
 
 
 def _line(about: Any, as_json: bool) -> str:

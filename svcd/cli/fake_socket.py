@@ -8,6 +8,7 @@ time that its answer needs, as with `FakeService.call`. Connections always live 
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -106,10 +107,10 @@ class FakeSocket:
     def until(self, wanted: FakeUntil, headers: Mapping[str, str]) -> FakeTime:
         last = ""
 
-        def value() -> str:
+        def value() -> tuple[str, ...]:
             nonlocal last
             last = self._value(wanted, headers)
-            return last if last in wanted.values else ""
+            return (last,) if last in wanted.values else ()
 
         try:
             return self._after(lambda: self.service.until(value, wanted.seconds))
@@ -204,7 +205,7 @@ class FakeSocket:
         return FakeTime(
             now=timestamp(now),
             passed_s=round(now - before, 6),
-            value=value if isinstance(value, str) else None,
+            value=value[0] if value else None,
         )
 
     def _value(self, wanted: FakeUntil, headers: Mapping[str, str]) -> str:
@@ -215,7 +216,10 @@ class FakeSocket:
             raise ValueError(
                 f"GET {wanted.path} answered {answer.status}: {answer.body.decode()[:500]}"
             )
-        value = answer.json
+        try:
+            value = answer.json
+        except ValueError:
+            raise ValueError(f"GET {wanted.path} answers no JSON") from None
         for key in wanted.field.split("."):
             if not isinstance(value, dict) or key not in value:
                 kind = "a list, into which no field leads" if isinstance(value, list) else "a value"
@@ -225,7 +229,7 @@ class FakeSocket:
                     f" there, but {known[:300]}"
                 )
             value = value[key]
-        return value if isinstance(value, str) else str(value)
+        return value if isinstance(value, str) else json.dumps(value)
 
     def _rule(self, number: int) -> FakeRule:
         handle = self._handles[number]

@@ -100,6 +100,11 @@ class ManualTests(FakeCase):
         fake = self.fake("--speed", "manual")
         path = fake.made("first")
         fake.until(path, "Active")
+        for field, text in (("is_transient", "false"), ("description", "")):
+            body = {"path": path, "field": f"cluster.{field}", "values": [text]}
+            self.assertEqual(fake.send("POST", "/_fake/until", body).json()["time"]["value"], text)
+        refused = fake.until("/metrics", "Active")
+        self.assertIn("GET /metrics answers no JSON", refused.json()["error_message"])
         refused = fake.until(path, "Error", 50)
         self.assertEqual(refused.status_code, 400)
         self.assertIn("is 'Active' after 50 virtual seconds", refused.json()["error_message"])
@@ -211,7 +216,7 @@ class LifeTests(FakeCase):
         """Also when the parent is killed."""
         program = (
             "import subprocess, sys, time\n"
-            "subprocess.Popen([sys.executable, '-m', 'svcd', 'fake', '--json'])\n"
+            "subprocess.Popen([sys.executable, '-m', 'svcd', 'fake', '--json'], stderr=-3)\n"
             "time.sleep(600)"
         )
         parent = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE)
