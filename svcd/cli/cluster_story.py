@@ -61,10 +61,12 @@ def of_cluster(
 
 
 def _sizes(cluster: Json) -> str:
-    groups = cluster["node_groups"]
-    return (
-        ", ".join(f"{g['name']} {len(g['instances'])} of {g['count']}" for g in groups) or "empty"
-    )
+    """The machines that run, of those that each group wants; as `svcd cluster ls` counts them."""
+    groups = [
+        (group, sum(instance.get("status") == "ACTIVE" for instance in group["instances"]))
+        for group in cluster["node_groups"]
+    ]
+    return ", ".join(f"{g['name']} {running} of {g['count']}" for g, running in groups) or "empty"
 
 
 def _title(change: Json) -> str:

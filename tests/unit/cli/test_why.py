@@ -74,7 +74,7 @@ class HistoryTests(FakeServiceMixin, SynchronousTestCase):
             told[:10],
             [
                 f"cluster mine ({cluster_id}): Spawning",
-                "  fake 0.1, master 1 of 1, worker 1 of 1",
+                "  fake 0.1, master 0 of 1, worker 0 of 1",
                 "  Spawning since 2026-01-01 00:00:00 UTC, for 4.0 s; "
                 "svcd gives up at 2026-01-01 00:30:00 UTC, in 29 min 56 s",
                 "    server mine-master-001 is BUILD",
