@@ -30,8 +30,8 @@ _TICK_S = 0.05
 MASTER = ["namenode", "resourcemanager", "historyserver", "oozie"]
 IGNORED = ("the server responded with a status of", "ERR_CONNECTION", "ERR_INCOMPLETE")
 """Messages of Chromium about answers that a test provokes."""
-OF_HOME = ("icon.svg", "/cloud")
-"""Ends of the URLs that Home asks for besides: its quotas change with each cluster."""
+OF_HOME = ("icon.svg", "/cloud", "/images", "/plugins", "/plugins/fake/0.1")
+"""Ends of the URLs that Home asks for besides: quotas change with each cluster; first steps."""
 HOSTILE = "<b onclick=alert(1)>bold</b> \u202egpj.exe javascript:alert(1)"
 
 
