@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 Call = Callable[..., Any]
 """`FakeService.call`."""
 
-_OF_CONNECTION = frozenset({"connection", "content-length", "host", "transfer-encoding"})
-"""Header fields that mean nothing without a connection."""
+_OF_CONNECTION = frozenset(
+    {"accept-encoding", "connection", "content-length", "host", "transfer-encoding"}
+)
+"""Header fields that mean nothing without a connection; nor is an answer compressed."""
 
 
 def session(call: Call, urls: Iterable[str]) -> requests.Session:

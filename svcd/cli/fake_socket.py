@@ -8,6 +8,7 @@ time that its answer needs, as with `FakeService.call`. Connections always live 
 
 from __future__ import annotations
 
+import itertools
 import json
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ from twisted.internet.task import LoopingCall
 from twisted.python.failure import Failure
 from twisted.web.server import Request, Site
 
+from svcd.embedded.faults import Handle
 from svcd.model.ids import timestamp
 from svcd.resources._site import ApiRequest
 from svcd.resources.api import ApiSite, build
@@ -133,24 +135,19 @@ class FakeSocket:
             headers={name: str(text) for name, text in (fault.headers or {}).items()},
             delay_s=float(fault.delay_s),
         )
-        self._handles.append(handle)
-        return self._rule(len(self._handles) - 1)
+        number = next(self._numbers)
+        self._handles[number] = handle
+        return _rule(number, handle)
 
     def rules(self) -> Sequence[FakeRule]:
-        live = {id(rule) for rule, _ in self.service.faults.rules()}
-        return [
-            self._rule(number)
-            for number, handle in enumerate(self._handles)
-            if id(handle.rule) in live
-        ]
+        return [_rule(number, handle) for number, handle in self._handles.items()]
 
-    def remove(self, rule: int | None) -> None:
-        if rule is None:
-            self.service.faults.clear()
-        elif rule not in [known.id for known in self.rules()]:
-            raise LookupError(rule)
-        else:
-            self._handles[rule].remove()
+    def remove(self, rule: int) -> None:
+        self._handles.pop(rule).remove()
+
+    def clear(self) -> None:
+        self.service.faults.clear()
+        self._handles.clear()
 
     def requests(self) -> Sequence[FakeRequest]:
         return [FakeRequest(method=r.method, path=r.path) for r in self.service.requests]
@@ -167,7 +164,8 @@ class FakeSocket:
     def _begin(self) -> None:
         begins_at = None if self._speed is None else self._reactor.seconds()
         self.service = _AtUrls(self.url, self._cloud_url, begins_at, self._given, self._seed)
-        self._handles: list[Any] = []
+        self._handles: dict[int, Handle] = {}
+        self._numbers = itertools.count()
         self.service.services.waits.never = self._speed is None
 
     def _api_site(self) -> ApiSite:
@@ -231,11 +229,6 @@ class FakeSocket:
             value = value[key]
         return value if isinstance(value, str) else json.dumps(value)
 
-    def _rule(self, number: int) -> FakeRule:
-        handle = self._handles[number]
-        rule = handle.rule
-        return FakeRule.filled(rule, id=number, effect=rule.effect.value, hits=handle.hits())
-
 
 class _AtUrls(FakeService):
     """A FakeService with the URLs of two ports, whose requests come through their sites."""
@@ -250,7 +243,7 @@ class _AtUrls(FakeService):
     ) -> None:
         self.url, self.cloud_url, self.begins_at = url, cloud_url, begins_at
         super().__init__(settings, seed)
-        self._agent: Any = self._memory  # its own requests, as of `until`, are nobody's
+        self._agent: Any = self._memory  # `until` sends requests that no client has sent
 
     def saw(self, request: ApiRequest) -> None:
         """Remember a request to the API."""
@@ -302,6 +295,11 @@ class _CloudSite(Site):
 
     def log(self, request: Any) -> None:
         """Does nothing: there is no log."""
+
+
+def _rule(number: int, handle: Handle) -> FakeRule:
+    rule = handle.rule
+    return FakeRule.filled(rule, id=number, effect=rule.effect.value, hits=handle.hits())
 
 
 def _bound(port: int) -> socket.socket:

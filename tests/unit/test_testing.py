@@ -106,6 +106,8 @@ class ContractTests(FakeServiceMixin, SynchronousTestCase):
             (row,) = found["data_sources"]
             self.assertEqual(row["id"], made.json()["data_source"]["id"])
             self.assertEqual(session.get(service.cloud_url + "/identity/v3").status_code, 200)
+            page = session.get(service.url + "/console/all.js").text
+            self.assertEqual(page.encode(), service.call("GET", "/console/all.js").body)
         with httpx.Client(transport=service.transport(), base_url=service.url) as client:
             self.assertEqual(client.get(sources, params={"url": "hdfs:///in"}).json(), found)
             self.assertEqual(client.post(sources, json=body).status_code, 400)
