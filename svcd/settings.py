@@ -262,8 +262,14 @@ class Provisioning:
     start_deadline_s: float = constant(900.0, "longest time in Starting")
     decommission_deadline_s: float = setting(14_400.0, "longest time in Decommissioning", least=1)
     delete_deadline_s: float = setting(1800.0, "longest time in Deleting", least=1)
+    max_idle_s: int = setting(
+        0, "largest idle_delete_s of new clusters, which those without one get; 0: any", least=0
+    )
+    max_age_s: int = setting(
+        0, "largest max_age_s of new clusters, which those without one get; 0: any", least=0
+    )
     poll_s: float = constant(1.0, "interval of requests to the cloud while a cluster is built")
-    transient_poll_s: float = constant(30.0, "interval of searches for idle transient clusters")
+    endings_poll_s: float = constant(30.0, "interval of searches for clusters that end")
     health_poll_s: float = setting(
         300.0, "interval of health checks of an Active cluster; 0: never"
     )

@@ -17,6 +17,7 @@ from svcd.model.ids import (
     ClusterId,
     ClusterTemplateId,
     InstanceId,
+    JobBinaryInternalId,
     TenantId,
     Timestamp,
 )
@@ -87,6 +88,7 @@ class Instance:
     the server does not mean that the server is lost.
     host_key: the pinned public SSH host key, one OpenSSH line.
     step: the last completed step on this machine (provisioning.decide.lifecycle).
+    scripts_done: number of the group's first-boot scripts that have succeeded on it.
     leaving: chosen for removal by a scale-down or delete.
     """
 
@@ -103,6 +105,7 @@ class Instance:
     facts: MachineFacts | None = None
     step: str = ""
     leaving: bool = False
+    scripts_done: int = 0
     requested_at: Timestamp | None = None
     attempts: int = 0
     retry_at: Timestamp | None = None
@@ -111,11 +114,23 @@ class Instance:
 
 
 @frozen(kw_only=True)
+class InitScript:
+    """A first-boot script, fixed when its group was accepted. sha256: hexadecimal digest."""
+
+    name: str
+    internal_id: JobBinaryInternalId
+    sha256: str
+
+
+@frozen(kw_only=True)
 class NodeGroup(TemplateNodeGroup):
     """One group of a cluster: its desired size and its existing instances.
 
     count: desired size. flavor_ram_mib: memory of the flavor, read when the request was checked.
+    scripts: those that `init_scripts` names, in the order in which they run.
     """
+
+    scripts: tuple[InitScript, ...] = ()
 
     flavor_ram_mib: int = 1024
     flavor_vcpus: int = 1
@@ -168,6 +183,12 @@ class Cluster:
     status_since: when `status` was last changed (every status has a deadline).
     unwell: the faults that health checks have found; None without faults.
     accepted_at: when the newest request was accepted; None: the request of `created_at`.
+    idle_delete_s, max_age_s: seconds without use, and of age, until svcd deletes it; 0: never.
+    most_idle_s, most_age_s: the operator's largest values at its creation; 0: none.
+    keep_until: svcd does not delete it before. idle_since: since when nobody uses it, as far as
+    svcd knows; None: it is in use, or its use is not known. idle_mark: what the looks at its use
+    count; another mark shows use between two looks. warned_at: when an event warned of the coming
+    deletion; None: not yet. used_s: seconds of machines that it has no more, by flavor.
     """
 
     id: ClusterId
@@ -205,6 +226,15 @@ class Cluster:
     security_group_id: str | None = None
     openings: tuple[str, ...] = ()
     daemon_user: str = ""
+    idle_delete_s: int = 0
+    max_age_s: int = 0
+    most_idle_s: int = 0
+    most_age_s: int = 0
+    keep_until: Timestamp | None = None
+    idle_since: Timestamp | None = None
+    idle_mark: str = ""
+    warned_at: Timestamp | None = None
+    used_s: Mapping[str, float] = field(factory=dict)
     accepted_at: Timestamp | None = None
     created_at: Timestamp
     updated_at: Timestamp | None = None

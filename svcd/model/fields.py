@@ -17,6 +17,14 @@ from svcd.model.template import ConfigValue
 
 _MOST_TARGETS: Final = 100
 """Most targets in one object of options: a distribution has about ten services."""
+MOST_LIFE_S: Final = 315_360_000
+"""Longest `idle_delete_s` and `max_age_s` in a request: ten years."""
+MOST_INIT_SCRIPTS: Final = 20
+"""Most scripts of one node group."""
+SINCE_1_1: Final = frozenset(
+    {"idle_delete_s", "max_age_s", "keep_until", "idle_since", "delete_at", "init_scripts", "usage"}
+)
+"""Fields of clusters, groups and their templates that only v1.1 takes and shows."""
 MOST_COUNT: Final = 1_000_000
 """Largest count of one group in a request."""
 
@@ -88,6 +96,22 @@ IsTransient: TypeAlias = Annotated[
     bool, means("whether svcd deletes the cluster after its last job")
 ]
 
+_LIFE = Meta(ge=0, le=MOST_LIFE_S)
+IdleDeleteS: TypeAlias = Annotated[
+    int,
+    _LIFE,
+    means("seconds without use after which svcd deletes the cluster; 0: never (v1.1)"),
+]
+MaxAgeS: TypeAlias = Annotated[
+    int,
+    _LIFE,
+    means("seconds from the creation after which svcd deletes the cluster; 0: never (v1.1)"),
+]
+KeepUntil: TypeAlias = Annotated[
+    str,
+    Meta(pattern=names.MOMENT, description="svcd does not delete the cluster before, UTC (v1.1)"),
+]
+
 # ---- node groups --------------------------------------------------------------------------------
 
 GROUPS: Final = means("groups of equal machines")
@@ -118,6 +142,13 @@ VolumeMountPrefix: TypeAlias = Annotated[
 ]
 FloatingIpPool: TypeAlias = Annotated[
     Reference, means("pool from which each machine gets a floating IP")
+]
+InitScripts: TypeAlias = Annotated[
+    tuple[Reference, ...],
+    Meta(
+        max_length=MOST_INIT_SCRIPTS,
+        description="names of internal job binaries that run once on each new machine (v1.1)",
+    ),
 ]
 
 # ---- machines and steps -------------------------------------------------------------------------

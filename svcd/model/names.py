@@ -32,6 +32,9 @@ USERNAME = r"^[A-Za-z_][A-Za-z0-9._-]*$"
 MOUNT_PREFIX = r"^(/[A-Za-z0-9_-]+)+$"
 """Folders of volumes: an absolute path of plain segments, to which a number is appended."""
 
+MOMENT = r"^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?Z?$"
+"""A time in UTC, as `created_at` shows it or as ISO 8601 writes it."""
+
 _DATA_NAME = re.compile(DATA_NAME)
 
 DESCRIPTIONS = {
@@ -43,6 +46,7 @@ DESCRIPTIONS = {
     TAG: "letters, digits, '-' and '_' in labels separated by '.'",
     USERNAME: "a login name: letters, digits, '.', '_' and '-', starting with a letter or '_'",
     MOUNT_PREFIX: "an absolute path like /volumes/disk of letters, digits, '-' and '_'",
+    MOMENT: "a time in UTC like 2026-01-31T18:00:00Z",
 }
 """The description of each pattern in the texts of faults."""
 

@@ -32,10 +32,14 @@ ResizeCount: TypeAlias = Annotated[int, Meta(ge=0, le=fields.MOST_COUNT)]
 
 @frozen(kw_only=True)
 class Limits:
-    """Bounds that the operator sets. groups, nodes: of one cluster or template."""
+    """Bounds of a request. groups, nodes: of one cluster or template, from the operator.
+
+    since_1_1: whether the fields that v1.1 adds may be given.
+    """
 
     groups: int = 100
     nodes: int = 1000
+    since_1_1: bool = True
 
 
 Tree: TypeAlias = Mapping[str, Any]
@@ -57,6 +61,7 @@ class NewNodeGroupTemplate:
     volumes_size: fields.VolumesSize = DEFAULT_VOLUMES_SIZE_GIB
     volume_mount_prefix: fields.VolumeMountPrefix = DEFAULT_VOLUME_MOUNT_PREFIX
     floating_ip_pool: fields.FloatingIpPool | None = None
+    init_scripts: fields.InitScripts = ()
 
 
 @frozen(kw_only=True)
@@ -76,6 +81,7 @@ class NewNodeGroup:
     volumes_size: fields.VolumesSize | None = None
     volume_mount_prefix: fields.VolumeMountPrefix | None = None
     floating_ip_pool: fields.FloatingIpPool | None = None
+    init_scripts: fields.InitScripts | None = None
 
     @staticmethod
     def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
@@ -118,6 +124,8 @@ class NewClusterTemplate:
     anti_affinity: fields.AntiAffinity = ()
     neutron_management_network: fields.Network | None = None
     default_image_id: fields.DefaultImageId | None = None
+    idle_delete_s: fields.IdleDeleteS | None = None
+    max_age_s: fields.MaxAgeS | None = None
 
     @staticmethod
     def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
@@ -145,6 +153,8 @@ class NewCluster:
     anti_affinity: fields.AntiAffinity | None = None
     neutron_management_network: fields.Network | None = None
     is_transient: fields.IsTransient = False
+    idle_delete_s: fields.IdleDeleteS | None = None
+    max_age_s: fields.MaxAgeS | None = None
 
     @staticmethod
     def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
@@ -167,12 +177,21 @@ class ResizeGroup:
 
 @frozen(kw_only=True)
 class ScaleRequest:
-    """New sizes of a cluster. When both lists are empty, svcd repeats the failed work."""
+    """New sizes of a cluster, and when svcd deletes it. An empty one repeats the failed work."""
 
     resize_node_groups: Annotated[
         tuple[ResizeGroup, ...], means("groups with their new sizes")
     ] = ()
     add_node_groups: Annotated[tuple[AddGroup, ...], means("new groups")] = ()
+    idle_delete_s: fields.IdleDeleteS | None = None
+    max_age_s: fields.MaxAgeS | None = None
+    keep_until: fields.KeepUntil | None = None
+
+    @property
+    def life(self) -> Mapping[str, Any]:
+        """The given values of the fields that say when svcd deletes the cluster."""
+        given = {name: getattr(self, name) for name in ("idle_delete_s", "max_age_s", "keep_until")}
+        return {name: value for name, value in given.items() if value is not None}
 
     @staticmethod
     def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:

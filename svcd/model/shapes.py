@@ -29,7 +29,7 @@ import gc
 import re
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -37,7 +37,7 @@ import attrs
 import msgspec
 
 from svcd.errors import MalformedBody, ValidationError
-from svcd.model import names
+from svcd.model import fields, names
 from svcd.model.choices import nearest
 from svcd.model.controls import name_fault
 from svcd.model.job import GIVEN
@@ -236,13 +236,15 @@ def _object_check(cls: type) -> _Check:
         a.name: _expected(hints[a.name]) for a in attrs.fields(cls) if a.default is attrs.NOTHING
     }
     cross = getattr(cls, "cross_faults", None)
+    of_1_0 = {name: inner for name, inner in known.items() if name not in fields.SINCE_1_1}
 
     def check(value: Any, path: str, limits: Limits) -> Iterator[str]:
-        if not value.keys() <= known.keys():
+        fitting = known if limits.since_1_1 else of_1_0
+        if not value.keys() <= fitting.keys():
             for key in value:
-                if key not in known:
-                    yield f"{path}{step(key)}: unknown field{_advice(key, list(known))}"
-        for name, inner in known.items():
+                if key not in fitting:
+                    yield f"{path}{step(key)}: unknown field{_unknown(key, known, fitting)}"
+        for name, inner in fitting.items():
             if name in value:
                 yield from inner(value[name], f"{path}.{name}", limits)
             elif name in needed:
@@ -324,9 +326,12 @@ def step(key: str) -> str:
     return f'["{shown}{cut}"]'
 
 
-def _advice(key: str, known: list[str]) -> str:
-    near = nearest(key, known)
-    return f"; did you mean {near}?" if near else f"; known are {', '.join(known)}"
+def _unknown(key: str, known: Iterable[str], fitting: Iterable[str]) -> str:
+    """The remedy for an unknown field. fitting: the known ones of the version of the request."""
+    if key in known:
+        return " of v1.0; send the request to v1.1"
+    near = nearest(key, fitting)
+    return f"; did you mean {near}?" if near else f"; known are {', '.join(fitting)}"
 
 
 def _constraint(value: Any, allowed: Sequence[str], metas: Sequence[msgspec.Meta]) -> str:

@@ -28,7 +28,10 @@ def merged(first: Configs, then: Configs) -> dict[str, Mapping[str, ConfigValue]
 
 @frozen(kw_only=True)
 class NodeShape:
-    """The values of a group's nodes. volumes_size: GiB of each volume."""
+    """The values of a group's nodes. volumes_size: GiB of each volume.
+
+    init_scripts: names of internal job binaries.
+    """
 
     flavor_id: str
     node_processes: tuple[str, ...]
@@ -37,6 +40,7 @@ class NodeShape:
     volumes_size: int = DEFAULT_VOLUMES_SIZE_GIB
     volume_mount_prefix: str = DEFAULT_VOLUME_MOUNT_PREFIX
     floating_ip_pool: str | None = None
+    init_scripts: tuple[str, ...] = ()
 
     def mount_point(self, number: int) -> str:
         """The folder of a machine's volume, from 1."""
@@ -76,7 +80,7 @@ class TemplateNodeGroup(NodeShape):
 
 @frozen(kw_only=True)
 class ClusterTemplate:
-    """A reusable definition of a cluster."""
+    """A reusable definition of a cluster. idle_delete_s, max_age_s: None when not given."""
 
     id: ClusterTemplateId
     tenant_id: TenantId
@@ -88,6 +92,8 @@ class ClusterTemplate:
     anti_affinity: tuple[str, ...] = ()
     neutron_management_network: str | None = None
     default_image_id: str | None = None
+    idle_delete_s: int | None = None
+    max_age_s: int | None = None
     node_groups: tuple[TemplateNodeGroup, ...] = ()
     created_at: Timestamp
     updated_at: Timestamp | None = None

@@ -19,6 +19,7 @@ Source: interface, "Resources and their fields"; behaviour, Part I 10-14.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, Final, Self, TypeAlias
@@ -28,7 +29,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from svcd.model import cloud, cluster, fields, template
 from svcd.model.fields import means
-from svcd.model.ids import iso_seconds
+from svcd.model.ids import iso_seconds, timestamp
+from svcd.model.lifetime import end_of
 from svcd.model.step_kind import StepKind, kind_of
 
 Absent: TypeAlias = UnsetType
@@ -163,11 +165,13 @@ class NodeGroupTemplate(View, frozen=True, kw_only=True):
     volumes_size: fields.VolumesSize
     volume_mount_prefix: fields.VolumeMountPrefix
     floating_ip_pool: fields.FloatingIpPool | Absent = UNSET
+    init_scripts: fields.InitScripts | Absent = UNSET
 
     @classmethod
     def of(cls, record: template.NodeGroupTemplate) -> Self:
         """The answer for `record`."""
-        return cls.filled(record, description=record.description or "")
+        scripts = record.init_scripts or UNSET
+        return cls.filled(record, description=record.description or "", init_scripts=scripts)
 
 
 class TemplateGroup(View, frozen=True, kw_only=True):
@@ -182,12 +186,13 @@ class TemplateGroup(View, frozen=True, kw_only=True):
     volumes_size: fields.VolumesSize
     volume_mount_prefix: fields.VolumeMountPrefix
     floating_ip_pool: fields.FloatingIpPool | Absent = UNSET
+    init_scripts: fields.InitScripts | Absent = UNSET
     node_group_template_id: fields.NodeGroupTemplateRef | Absent = UNSET
 
     @classmethod
     def of(cls, record: template.TemplateNodeGroup | cluster.NodeGroup, **more: Any) -> Self:
         """The answer for `record`; `more`: the fields that a subclass adds."""
-        return cls.filled(record, **more)
+        return cls.filled(record, init_scripts=record.init_scripts or UNSET, **more)
 
 
 class ClusterTemplate(View, frozen=True, kw_only=True):
@@ -203,6 +208,8 @@ class ClusterTemplate(View, frozen=True, kw_only=True):
     node_groups: Annotated[list[TemplateGroup], fields.GROUPS]
     neutron_management_network: fields.Network | Absent = UNSET
     default_image_id: fields.DefaultImageId | Absent = UNSET
+    idle_delete_s: fields.IdleDeleteS | Absent = UNSET
+    max_age_s: fields.MaxAgeS | Absent = UNSET
 
     @classmethod
     def of(cls, record: template.ClusterTemplate) -> Self:
@@ -277,12 +284,25 @@ class Cluster(View, frozen=True, kw_only=True):
     cluster_template_id: fields.ClusterTemplateRef | Absent = UNSET
     user_keypair_id: fields.UserKeypairId | Absent = UNSET
     neutron_management_network: fields.Network | Absent = UNSET
+    idle_delete_s: fields.IdleDeleteS | Absent = UNSET
+    max_age_s: fields.MaxAgeS | Absent = UNSET
+    keep_until: fields.KeepUntil | Absent = UNSET
+    idle_since: Annotated[
+        str | Absent, means("since when nobody uses the cluster, while svcd watches its use (v1.1)")
+    ] = UNSET
+    delete_at: Annotated[
+        str | Absent, means("when svcd deletes the cluster, if nothing changes (v1.1)")
+    ] = UNSET
 
     @classmethod
     def of(cls, record: cluster.Cluster) -> Self:
         """The answer for `record`."""
+        end = end_of(record)
         return cls.filled(
             record,
+            idle_delete_s=record.idle_delete_s or UNSET,
+            max_age_s=record.max_age_s or UNSET,
+            delete_at=UNSET if end is None else timestamp(end.at),
             description=record.description or "",
             status_description=record.explained(),
             node_groups=[
@@ -295,6 +315,29 @@ class Cluster(View, frozen=True, kw_only=True):
                 for group in record.node_groups
             ],
         )
+
+
+def as_of_1_0(text: bytes) -> bytes:
+    """The JSON of an answer with clusters or templates, without the fields that v1.1 adds."""
+    if not _MAY_BE_NEW.search(text):
+        return text
+    answer = msgspec.json.decode(text)
+    for key, value in answer.items():
+        records = value if isinstance(value, list) else [value]
+        answer[key] = shown = [_without_new(record) for record in records]
+        if value is not records:
+            (answer[key],) = shown
+        for record in shown:
+            groups = record.get("node_groups", ())
+            record.update({"node_groups": [_without_new(g) for g in groups]} if groups else {})
+    return msgspec.json.encode(answer)
+
+
+_MAY_BE_NEW = re.compile(f'"({"|".join(sorted(fields.SINCE_1_1))})":'.encode())
+
+
+def _without_new(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name not in fields.SINCE_1_1}
 
 
 class Machine(View, frozen=True, kw_only=True):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from svcd.model.requests import Limits
 from svcd.model.shapes import Shape
+from svcd.model.wire import as_of_1_0
 from svcd.resources._answers import Answer, Download, encode
 from svcd.resources._body_rules import raw_body, refuse_if_gone
 from svcd.resources._call import Call
@@ -37,7 +39,8 @@ async def act(
     arguments: dict[str, Any] = dict(values)
     shape = route.spec.body
     if isinstance(shape, Shape):
-        arguments["body"] = shape.decode(body.read() if body else b"", limits)
+        bounds = evolve(limits, since_1_1=route.version != "1.0")
+        arguments["body"] = shape.decode(body.read() if body else b"", bounds)
     elif isinstance(shape, Raw):
         arguments["body"] = raw_body(call.request)
     if call.dry and route.plan is not None:
@@ -78,4 +81,7 @@ def _wrapped(result: object, route: Route, headers: Mapping[str, str] | None) ->
         parts = (before, b"[", result[0], *between, b"]", after)
     else:
         parts = (before, encode(result), after)
-    return Answer(status, b"".join(parts), headers=headers)
+    text = b"".join(parts)
+    if route.version == "1.0" and before:
+        text = as_of_1_0(text)
+    return Answer(status, text, headers=headers)

@@ -95,7 +95,7 @@ class Service:
             cloud__kind="openstack",
             server__listen=f"tcp:{host}:8386",  # the same one after each death
             plugins__enabled="vanilla,fake",
-            provisioning__transient_poll_s="2",
+            provisioning__endings_poll_s="2",
             log__access="false",
             fake__engine_url=f"http://{host}:{self._port.getHost().port}",
         )

@@ -79,7 +79,7 @@ class DaemonTests(FakeServiceMixin, SynchronousTestCase):
 
     def execute_on_transient(self, configs: dict[str, str]) -> tuple[FakeService, Api, str]:
         """An execution on a cluster that is made for it."""
-        svcd = self.fake_service({"provisioning.transient_poll_s": "5"})
+        svcd = self.fake_service({"provisioning.endings_poll_s": "5"})
         api = Api(svcd)
         job_id, (source, target) = api.new_job(), api.new_sources()
         cluster = {**LEAST[NewCluster], "user_keypair_id": svcd.keypair}

@@ -26,7 +26,7 @@ log = Logger()
 
 
 class Transient:
-    """Deletes idle transient clusters every `transient_poll_s`. `wake`: an execution has ended.
+    """Deletes idle transient clusters every `endings_poll_s`. `wake`: an execution has ended.
 
     lease: it works only while it is held. held: whether a cluster
     still has something that svcd reads before its deletion.
@@ -46,7 +46,7 @@ class Transient:
         self._controller = controller
         self._clock = clock
         self._settings = settings
-        self._loop = Loop(clock, "transient clusters", settings.transient_poll_s, self._turn, lease)
+        self._loop = Loop(clock, "transient clusters", settings.endings_poll_s, self._turn, lease)
 
     def start(self) -> None:
         self._loop.start(now=False)
