@@ -35,10 +35,12 @@ __all__ = [
     "Hint",
     "HttpProbe",
     "IDistribution",
+    "IIdleProbes",
     "IImageCheck",
     "IPlugin",
     "IUnprivileged",
     "IWebPorts",
+    "IdleProbe",
     "Machine",
     "Plan",
     "Scope",
@@ -165,6 +167,22 @@ class HttpProbe:
         return f"a program that is not of this cluster answers at {self.url} (status {status})"
 
 
+def _no_mark(body: bytes) -> str:
+    return ""
+
+
+@frozen(kw_only=True)
+class IdleProbe(HttpProbe):
+    """A probe that shows whether somebody uses the cluster.
+
+    missing: what is in use ("2 applications run in YARN"), "" when nothing is. mark: a text of the
+    body that changes with each use that has begun, so that svcd also sees one that has ended
+    between two probes.
+    """
+
+    mark: Callable[[bytes], str] = _no_mark
+
+
 Action: TypeAlias = WriteFile | Command | HttpProbe
 Chain: TypeAlias = tuple[Action, ...]
 """Actions that svcd performs one after the other."""
@@ -208,6 +226,23 @@ class IImageCheck(Interface):
 
         svcd asks in the status `Preparing`, when it has read `machine.software`; the address of the
         machine may be unknown. The text ends the work on the cluster.
+        """
+
+
+class IIdleProbes(Interface):
+    """A part of a distribution that is optional. Its clusters may be deleted after idle time.
+
+    Without it svcd refuses `idle_delete_s`.
+    """
+
+    def idle_probes(
+        cluster: Cluster, machines: Sequence[Machine]
+    ) -> Sequence[HttpProbe | IdleProbe | Command]:
+        """Ask whether somebody uses the Active cluster, beside svcd's own job executions.
+
+        The cluster is idle when each probe is satisfied and each command exits with 0: what cannot
+        be asked is not idle. Like `check`, it writes nothing, and every host and port that is
+        probed has a probe with an identity.
         """
 
 
