@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -24,20 +24,17 @@ from svcd.model.ids import ClusterId, Timestamp, timestamp
 from svcd.ports.cloud import Access, CloudError, CloudSession
 from svcd.ports.faults import Fault
 from svcd.ports.lease import Lease
-from svcd.ports.machines import Location, ProbeError, RemoteError
 from svcd.provisioning.act.perform import Ports
+from svcd.provisioning.act.questions import Questions
 from svcd.provisioning.act.rows import Rows
-from svcd.provisioning.act.runner import ending
-from svcd.provisioning.act.shells import Shells
 from svcd.provisioning.decide import health, lifecycle
-from svcd.provisioning.decide.failures import Code, code_of
-from svcd.provisioning.decide.health import Answer, Judged, Key, Seen
+from svcd.provisioning.decide.failures import code_of
+from svcd.provisioning.decide.health import Judged, Key, Seen
 from svcd.provisioning.decide.machines_view import machines
-from svcd.provisioning.distributions.spi import Command, HttpProbe
 from svcd.runtime.fencing import Alone
 from svcd.runtime.logs import about
 from svcd.runtime.places import Places
-from svcd.runtime.tasks import DeadlineExceeded, KeyedTasks, Loop, gather, with_deadline
+from svcd.runtime.tasks import DeadlineExceeded, KeyedTasks, Loop, with_deadline
 from svcd.settings import Provisioning
 
 log = Logger()
@@ -58,12 +55,6 @@ _SPREAD_S: Final = 0.3
 """Seconds between the first checks of two clusters after a start."""
 _MOST_ASKED: Final = 20
 """Servers missing in the list that one check reads by id."""
-_QUESTIONS_AT_ONCE: Final = 8
-"""Probes and commands of one check in parallel."""
-_PROBE_S: Final = 10.0
-"""Time-out of one HTTP probe."""
-_COMMAND_S: Final = 30.0
-"""Time-out of one command."""
 
 
 @define(kw_only=True)
@@ -98,6 +89,7 @@ class HealthChecks:
         self._lease: Lease = lease or Alone()
         self._ports = ports
         self._rows = Rows(ports.store, ports.metrics)
+        self._questions = Questions(ports)
         self._clock = clock
         self._settings = settings
         self._rng = rng
@@ -240,7 +232,7 @@ class HealthChecks:
             parts = health.keys_of(cluster, ())
         else:
             asked = health.questions(distribution.check(cluster, machines(cluster, absent)))
-            answers = await self._ask(cluster, [question for question, _ in asked])
+            answers = await self._questions.ask(cluster, [question for question, _ in asked])
             seen = seen.and_of(health.of_daemons(cluster, asked, answers, now))
             parts = health.keys_of(cluster, distribution.check(cluster, machines(cluster)))
         return health.judged(cluster, seen, parts, suspected, self._clock.seconds())
@@ -259,31 +251,6 @@ class HealthChecks:
         now = timestamp(self._clock.seconds())
         return health.of_servers(cluster, shown, gone, now).and_of(health.CLOUD_ANSWERS)
 
-    async def _ask(
-        self, cluster: Cluster, questions: Sequence[HttpProbe | Command]
-    ) -> Sequence[Answer]:
-        """The answers to `questions`, in their order. Each URL is requested once."""
-        urls = list(dict.fromkeys(q.url for q in questions if isinstance(q, HttpProbe)))
-        commands = [q for q in questions if isinstance(q, Command)]
-        shells = Shells.of(self._ports.remote, self._ports.sealer, cluster, _QUESTIONS_AT_ONCE)
-        work = [partial(self._get, shells.at(url)) for url in urls]
-        work += [partial(_run, shells, command) for command in commands]
-        answers: list[Answer] = []
-        for result in await gather(work, _QUESTIONS_AT_ONCE):
-            if isinstance(result, BaseException):
-                raise result
-            answers.append(result)
-        by_url = dict(zip(urls, answers, strict=False))
-        ran = iter(answers[len(urls) :])
-        return [by_url[q.url] if isinstance(q, HttpProbe) else next(ran) for q in questions]
-
-    async def _get(self, at: Location) -> Answer:
-        try:
-            status, body = await self._ports.probe.get(at, _PROBE_S)
-        except ProbeError as error:
-            return Answer(error=error.text or "no answer")
-        return Answer(status=status, body=body)
-
 
 def _log(cluster: Cluster, event: ClusterEvent) -> None:
     name, first = cluster.name, event.text.splitlines()[0]
@@ -301,18 +268,3 @@ async def _server(session: CloudSession, server_id: str) -> Server | None:
         if error.kind is Fault.NOT_FOUND:
             return None
         raise
-
-
-async def _run(shells: Shells, command: Command) -> Answer:
-    try:
-        result = await shells.work(
-            command.machine,
-            command.script,
-            stdin=command.stdin,
-            timeout_s=min(command.timeout_s, _COMMAND_S),
-        )
-    except RemoteError as error:
-        changed = error.kind is Fault.HOST_KEY
-        code = Code.HOST_KEY_CHANGED if changed else Code.MACHINE_UNREACHABLE
-        return Answer(error=error.text, code=code)
-    return Answer(error="" if result.exit_code == 0 else ending(result))
