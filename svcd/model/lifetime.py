@@ -13,6 +13,8 @@ from attrs import evolve, frozen
 from svcd.model.cluster import Cluster, Desired
 from svcd.model.ids import seconds_of
 
+IDLE_DELETE_S: Final = "idle_delete_s"
+MAX_AGE_S: Final = "max_age_s"
 NOTICE_S: Final = 60.0
 """Shortest time between the warning and the deletion."""
 
@@ -29,6 +31,12 @@ class End:
     field: str
 
 
+def may_end(cluster: Cluster) -> bool:
+    """Whether svcd may delete the cluster by itself some time, beside a transient one."""
+    limited = cluster.idle_delete_s or cluster.max_age_s
+    return bool(limited) and cluster.desired is not Desired.DELETED
+
+
 def end_of(cluster: Cluster) -> End | None:
     """The next deletion by itself, when nothing changes; None without one."""
     if cluster.desired is Desired.DELETED:
@@ -41,7 +49,7 @@ def end_of(cluster: Cluster) -> End | None:
 
 def _ends(cluster: Cluster) -> Iterator[End]:
     keep = 0.0 if cluster.keep_until is None else seconds_of(cluster.keep_until)
-    for name, since in (("max_age_s", cluster.created_at), ("idle_delete_s", cluster.idle_since)):
+    for name, since in ((MAX_AGE_S, cluster.created_at), (IDLE_DELETE_S, cluster.idle_since)):
         seconds: int = getattr(cluster, name)
         if seconds and since is not None:
             at = max(seconds_of(since) + seconds, keep)

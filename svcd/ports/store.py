@@ -179,6 +179,10 @@ class ClusterRows(VersionedRows[Cluster, ClusterId], Protocol):
         """Settled transient clusters that had an execution and have no unfinished one."""
         ...
 
+    async def endings(self) -> Mapping[ClusterId, int]:
+        """Clusters with a limit of idle time or age that are not being deleted -> their version."""
+        ...
+
     async def figures(self) -> StatusFigures:
         """All clusters. oldest: when the oldest unsettled request was accepted."""
         ...
@@ -232,6 +236,10 @@ class ExecutionRows(VersionedRows[Execution, ExecutionId], Protocol):
         ...
 
     async def of_cluster(self, cluster_id: ClusterId) -> Sequence[Execution]: ...
+    async def use_of(self, cluster_id: ClusterId) -> tuple[bool, Timestamp | None]:
+        """Whether an execution of the cluster has not ended; when the newest one was created."""
+        ...
+
     async def ended(
         self, before: Timestamp, after: Execution | None, limit: int
     ) -> Sequence[Execution]:

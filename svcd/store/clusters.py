@@ -17,6 +17,7 @@ from svcd.model import wire
 from svcd.model.changes import CLUSTER_EVENTS
 from svcd.model.cluster import Cluster, ClusterEvent
 from svcd.model.ids import ClusterId, Timestamp
+from svcd.model.lifetime import may_end
 from svcd.ports.store import StatusFigures
 from svcd.store.family import Family, Table, references
 
@@ -39,6 +40,7 @@ select c.id from clusters c
    and not exists (select 1 from executions e where e.cluster_id = c.id and e.ended = 0)
  order by c.created_at, c.id
 """
+_ENDINGS = "select id, version from clusters where ends = 1"
 _USES_IMAGE = """
 select name from clusters where tenant_id = :tenant_id and default_image_id = :image_id
  order by created_at, id limit 1
@@ -86,6 +88,7 @@ class Clusters(Family[Cluster]):
             "settled_generation": lambda r: r.settled_generation,
             "version": lambda r: r.version,
             "instances": lambda r: r.size,
+            "ends": lambda r: int(may_end(r)),
             "accepted_at": lambda r: r.accepted_at or r.created_at,
             "refs": lambda r: references(g.node_group_template_id for g in r.node_groups),
         },
@@ -111,6 +114,9 @@ class Clusters(Family[Cluster]):
 
     async def idle_transient(self) -> Sequence[ClusterId]:
         return [ClusterId(row[0]) for row in await self._sql.all(_IDLE_TRANSIENT)]
+
+    async def endings(self) -> Mapping[ClusterId, int]:
+        return {ClusterId(row[0]): row[1] for row in await self._sql.all(_ENDINGS)}
 
     async def figures(self) -> StatusFigures:
         counts = {str(row[0]): int(row[1]) for row in await self._sql.all(_BY_STATUS)}

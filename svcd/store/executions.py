@@ -44,6 +44,7 @@ delete from executions
 _OF_CLUSTER = """
 select record from executions where cluster_id = :cluster_id order by created_at, id
 """
+_USE_OF = "select min(ended), max(created_at) from executions where cluster_id = :cluster_id"
 
 
 class Executions(Family[Execution]):
@@ -111,6 +112,12 @@ class Executions(Family[Execution]):
     async def of_cluster(self, cluster_id: ClusterId) -> Sequence[Execution]:
         rows = await self._sql.all(_OF_CLUSTER, {"cluster_id": cluster_id})
         return [self._record(row) for row in rows]
+
+    async def use_of(self, cluster_id: ClusterId) -> tuple[bool, Timestamp | None]:
+        row = await self._sql.one(_USE_OF, {"cluster_id": cluster_id})
+        if row is None or row[1] is None:
+            return False, None
+        return row[0] == 0, Timestamp(row[1])
 
     async def ended(
         self, before: Timestamp, after: Execution | None, limit: int

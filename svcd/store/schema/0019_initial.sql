@@ -32,7 +32,7 @@ create index cluster_templates_page on cluster_templates (tenant_id, created_at,
 -- name_key: the name in lower case, which one cluster of a tenant has. instances: of all node
 -- groups; each create and each scale request adds up those of its tenant. accepted_at: when the
 -- newest request was accepted. used: some execution was accepted for the transient cluster, also
--- when its row is gone by now.
+-- when its row is gone by now. ends: svcd deletes it after a time without use, or at an age.
 create table clusters (
   id text {c} primary key,
   tenant_id text {c} not null,
@@ -50,6 +50,7 @@ create table clusters (
   instances integer not null,
   accepted_at text {c} not null,
   used integer not null default 0,
+  ends integer not null,
   created_at text {c} not null,
   refs text {c} not null,
   record text not null,
@@ -60,6 +61,7 @@ create index clusters_name on clusters (tenant_id, name);
 create index clusters_page on clusters (tenant_id, created_at, id);
 create index clusters_unsettled on clusters (created_at, id) where generation > settled_generation;
 create index clusters_transient on clusters (id) where is_transient = 1;
+create index clusters_ends on clusters (id) where ends = 1;
 create index clusters_instances on clusters (tenant_id, instances, id);
 -- The metrics count clusters by status, and ask for the oldest unsettled one.
 create index clusters_status on clusters (status);
@@ -161,7 +163,7 @@ create table executions (
 );
 create index executions_page on executions (tenant_id, created_at, id);
 create index executions_job on executions (job_id);
-create index executions_cluster on executions (cluster_id);
+create index executions_cluster on executions (cluster_id, created_at, ended);
 create index executions_input on executions (input_id);
 create index executions_output on executions (output_id);
 -- Every status tick asks for the versions of all unfinished executions. In SQLite this index has all

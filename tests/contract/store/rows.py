@@ -18,7 +18,14 @@ from svcd.errors import (
     NotFound,
     ServiceUnavailable,
 )
-from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Instance, NodeGroup
+from svcd.model.cluster import (
+    Cluster,
+    ClusterEvent,
+    ClusterStatus,
+    Desired,
+    Instance,
+    NodeGroup,
+)
 from svcd.model.ids import (
     ClusterId,
     ClusterTemplateId,
@@ -411,6 +418,35 @@ class StoreContract:
         self.assertTrue(self.now(lambda tx: tx.clusters.save(row)))
         self.now(lambda tx: tx.executions.drop(ExecutionId("e-1")))
         self.assertEqual(self.now(lambda tx: tx.clusters.idle_transient()), ["c-1"])
+
+    def test_endings_have_a_limit_and_no_deletion(self) -> None:
+        for number, fields in enumerate(
+            (
+                {"idle_delete_s": 60},
+                {"max_age_s": 60, "status": ClusterStatus.ERROR},
+                {},
+                {"max_age_s": 60, "desired": Desired.DELETED},
+            ),
+            1,
+        ):
+            row = cluster(number, **fields)
+            self.now(lambda tx, r=row: tx.clusters.add(r))
+        versions = {"c-1": 1, "c-2": 1}
+        self.assertEqual(self.now(lambda tx: tx.clusters.endings()), versions)
+        row = self.now(lambda tx: tx.clusters.find(ClusterId("c-3")))
+        self.now(lambda tx: tx.clusters.save(evolve(row, idle_delete_s=60), row))
+        self.assertEqual(self.now(lambda tx: tx.clusters.endings()), {**versions, "c-3": 2})
+
+    def test_use_is_an_open_execution_or_the_newest_one(self) -> None:
+        self.now(lambda tx: tx.clusters.add(cluster()))
+        use = partial(self.now, lambda tx: tx.executions.use_of(ClusterId("c-1")))
+        self.assertEqual(use(), (False, None))
+        for number, end in ((1, at(9)), (2, None), (3, at(9))):
+            ran = execution(number, end_time=end)
+            self.now(lambda tx, e=ran: tx.executions.add(e))
+        self.assertEqual(use(), (True, at(3)))
+        self.now(lambda tx: tx.executions.drop(ExecutionId("e-2")))
+        self.assertEqual(use(), (False, at(3)))
 
     def test_events_are_kept_in_order_and_bounded(self) -> None:
         """The oldest go when there are more than 2,000."""
