@@ -25,9 +25,9 @@ from svcd.ports.lease import Lease
 from svcd.ports.machines import Probe, Remote
 from svcd.ports.store import Sealer
 from svcd.provisioning.act.controller import RESCAN_S, Controller
+from svcd.provisioning.act.endings import Endings
 from svcd.provisioning.act.health_checks import HealthChecks
 from svcd.provisioning.act.perform import Ports
-from svcd.provisioning.act.transient import Transient
 from svcd.provisioning.act.trusts import TrustSweep
 from svcd.provisioning.commands import Clusters, Templates
 from svcd.provisioning.distributions.registry import Distributions
@@ -111,8 +111,14 @@ class Daemon:
             lease=lease,
             rescan_s=RESCAN_S if keeper is None else settings.database.rescan_s,
         )
-        self.transient = Transient(
-            store, self.controller, clock, provisioning, lease, self.executions.kept_logs.holds
+        self.endings = Endings(
+            ports,
+            self.controller,
+            clock,
+            provisioning,
+            rng,
+            lease,
+            self.executions.kept_logs.holds,
         )
         self.health_checks = HealthChecks(ports, clock, provisioning, rng, lease)
         self.trusts = TrustSweep(store, outside.cloud, clock, lease)
@@ -120,7 +126,7 @@ class Daemon:
         self._parts: Sequence[Part] = (
             self.controller,
             self.executions,
-            self.transient,
+            self.endings,
             self.health_checks,
             self.trusts,
             self.sweeps,
@@ -183,7 +189,7 @@ class Daemon:
 
     def _noticed(self, cluster_id: ClusterId) -> None:
         """An execution waits for the cluster, or a transient cluster may have no more to do."""
-        self.transient.wake()
+        self.endings.wake()
         self.health_checks.wake(cluster_id)
 
     def _ports(self) -> Ports:
@@ -266,12 +272,13 @@ class Daemon:
         """This daemon has got the lease: each part searches its rows for work, as after a start.
 
         Unsettled clusters; executions that run, or have a folder or a deletion left; lost job
-        credentials; idle transient clusters; trusts without a cluster; dead uploads and old rows.
+        credentials; clusters that end by themselves; trusts without a cluster; dead uploads and old
+        rows.
         Health checks and the removal of old executions begin at their usual times.
         """
         self.controller.gained()
         self.executions.gained()
-        self.transient.wake()
+        self.endings.wake()
         self.trusts.wake()
         self.sweeps.wake()
 
@@ -279,6 +286,7 @@ class Daemon:
         self.controller.forget()
         self.executions.forget()
         self.health_checks.forget()
+        self.endings.forget()
         self.trusts.forget()
 
     def _notified(self, text: str) -> None:
@@ -288,7 +296,7 @@ class Daemon:
                 self.controller.wake(ClusterId(id_))
             case ["execution", id_]:
                 self.executions.notified(ExecutionId(id_))
-                self.transient.wake()
+                self.endings.wake()
             case ["changed", sender, *tenants]:
                 self._outside.store.heard(sender, tenants)
             case _:

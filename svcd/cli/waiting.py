@@ -190,7 +190,11 @@ def _waited_for(work: Json) -> str:
 
 def _newest_request(events: Sequence[Json]) -> int:
     """The index of the event of the newest request."""
-    numbers = [n for n, event in enumerate(events) if get(event, "step") == "request"]
+    numbers = [
+        n
+        for n, event in enumerate(events)
+        if get(event, "step") == "request" and get(event, "outcome") == "accepted"
+    ]
     return numbers[-1] if numbers else 0
 
 

@@ -193,6 +193,11 @@ class ScaleRequest:
         given = {name: getattr(self, name) for name in ("idle_delete_s", "max_age_s", "keep_until")}
         return {name: value for name, value in given.items() if value is not None}
 
+    @property
+    def is_only_life(self) -> bool:
+        """Whether the request leaves the machines as they are."""
+        return bool(self.life) and not self.resize_node_groups and not self.add_node_groups
+
     @staticmethod
     def cross_faults(tree: Tree, path: str, limits: Limits) -> Iterator[str]:
         """Faults of each list's numbers. The command checks the numbers of the whole cluster."""

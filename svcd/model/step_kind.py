@@ -17,6 +17,8 @@ REQUEST: Final = "request"
 """The step of the events of accepted requests."""
 HEALTH: Final = "health"
 """The step of the events of health checks."""
+END: Final = "end"
+"""The step of the events that warn of a deletion by itself."""
 JOB: Final = "job"
 """The step of the events of jobs that wait for something outside the cluster."""
 
@@ -28,6 +30,7 @@ class StepKind(enum.StrEnum):
     STATUS = "status"
     HEALTH = "health"
     JOB = "job"
+    END = "end"
     WAIT = "wait"
     CLOUD = "cloud"
     MACHINE = "machine"
@@ -39,6 +42,7 @@ _NAMED: Final = {
     REQUEST: StepKind.REQUEST,
     HEALTH: StepKind.HEALTH,
     JOB: StepKind.JOB,
+    END: StepKind.END,
     **{status.value: StepKind.STATUS for status in ClusterStatus},
 }
 _DEEDS: Final = (

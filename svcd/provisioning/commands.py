@@ -68,7 +68,12 @@ class _Commands:
         self._store = store
         self._clock = clock
         self._new_id = new_id
-        self._bounds = Bounds(groups=self._settings.max_groups, nodes=self._settings.max_nodes)
+        self._bounds = Bounds(
+            groups=self._settings.max_groups,
+            nodes=self._settings.max_nodes,
+            most_idle_s=self._settings.max_idle_s,
+            most_age_s=self._settings.max_age_s,
+        )
         self._reader = FactReader(store, cloud, distributions, clock)
 
     def _made(self, caller: Caller, id_: str | None = None) -> Made:
@@ -111,15 +116,17 @@ class Clusters(_Commands):
         *,
         key: KeyedRequest | None = None,
         path: str = "$",
+        inherits_life: bool = True,
     ) -> Cluster:
         """Accept a cluster. Returns the record in status Waiting with named instances.
 
         also: further writes in its transaction. key: of the request whose answer is the cluster.
-        path: JSON path of `new` in the body of the request.
+        path: JSON path of `new` in the body of the request. inherits_life: whether the times of the
+        cluster template hold after which svcd deletes it by itself; a caller of v1.0 sees none.
         Raises the leaves of behaviour 3 (all faults at once), ClusterNameTaken, CloudError,
         PlatformTimeout.
         """
-        cluster, _ = await self._checked(caller, new, path)
+        cluster, _ = await self._checked(caller, new, path, inherits_life=inherits_life)
         public, private = new_key_pair(f"svcd {cluster.name}")
         trust = await self._trusts.ask(caller, cluster.id)
         cluster = evolve(
@@ -141,13 +148,14 @@ class Clusters(_Commands):
         also: Also[Cluster] | None = None,
         path: str = "$",
         image_user: str = "",
+        inherits_life: bool = True,
     ) -> ClusterPlan:
         """The dry run of `create`: the same checks, and nothing is written or made.
 
         also: further checks, with the record that `create` would write. image_user: see
         `facts.as_registered`; "" for the image as it is.
         """
-        cluster, facts = await self._checked(caller, new, path, image_user)
+        cluster, facts = await self._checked(caller, new, path, image_user, inherits_life)
 
         async def check(tx: Tx) -> None:
             await self._refuse_too_many(tx, cluster)
@@ -159,10 +167,18 @@ class Clusters(_Commands):
         return preview(cluster, facts)
 
     async def _checked(
-        self, caller: Caller, new: NewCluster, path: str, image_user: str = ""
+        self,
+        caller: Caller,
+        new: NewCluster,
+        path: str,
+        image_user: str = "",
+        inherits_life: bool = True,
     ) -> tuple[Cluster, Facts]:
         """The record of a request without faults, without keys and trust, and its facts."""
         facts = await self._reader.of_cluster(caller, new)
+        if not inherits_life and facts.cluster_template is not None:
+            template = evolve(facts.cluster_template, idle_delete_s=None, max_age_s=None)
+            facts = evolve(facts, cluster_template=template)
         if image_user:
             facts = as_registered(facts, image_user, new.engine_version)
         checked = rules.check_cluster(new, facts, self._bounds, self._made(caller))
@@ -171,7 +187,8 @@ class Clusters(_Commands):
     async def scale(self, caller: Caller, cluster_id: ClusterId, change: ScaleRequest) -> Cluster:
         """Accept a new size (status Validating); an empty request is a retry.
 
-        Raises NotFound, the leaves of behaviour 3, CloudError, PlatformTimeout.
+        A request with a lifetime alone is no work for the controller, and needs no facts of the
+        cloud. Raises NotFound, the leaves of behaviour 3, CloudError, PlatformTimeout.
         """
         facts: Facts | None = None
 
@@ -183,13 +200,19 @@ class Clusters(_Commands):
             after = _accepted(
                 rules.check_scale(row, change, facts, self._bounds, self._made(caller, row.id))
             )
-            after, trust = await self._with_fresh_trust(caller, row, after)
+            trust: NewTrust | None = None
+            if not change.is_only_life:
+                after, trust = await self._with_fresh_trust(caller, row, after)
             saved = await self._save(row, after, trust)
             return saved, evolve(after, version=row.version + 1)
 
         after = await until_saved("the cluster", attempt)
-        log.info("Accepted new size of cluster {name} {id}", name=after.name, id=after.id)
-        self._controller.wake(after.id)
+        what = "lifetime" if change.is_only_life else "size"
+        log.info(
+            "Accepted new {what} of cluster {name} {id}", what=what, name=after.name, id=after.id
+        )
+        if not change.is_only_life:
+            self._controller.wake(after.id)
         return after
 
     async def plan_scale(
@@ -200,6 +223,8 @@ class Clusters(_Commands):
         facts = await self._reader.of_scale(caller, row, change)
         values = self._made(caller, row.id)
         after = _accepted(rules.check_scale(row, change, facts, self._bounds, values))
+        if change.is_only_life:
+            return preview(evolve(after, node_groups=()), facts)  # the machines stay as they are
         if after.size > row.size:
             await self._store.read(lambda tx: self._refuse_too_many(tx, after))
         return preview(after, facts)

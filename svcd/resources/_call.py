@@ -97,6 +97,11 @@ class Call:
         return self._callers.policy.hides_credentials(self.caller.roles)
 
     @property
+    def shows_life(self) -> bool:
+        """Whether the caller sees when svcd deletes a cluster by itself; v1.0 does not show it."""
+        return self.route is not None and self.route.version != "1.0"
+
+    @property
     def page(self) -> Page:
         """The page that a request for a list asks for."""
         assert self.route is not None

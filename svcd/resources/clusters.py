@@ -90,11 +90,16 @@ class Clusters:
         """Accept a new cluster. svcd builds the cluster after the answer."""
         if call.query["image_user"] is not None:
             raise ValidationError("?image_user: only a dry run takes it; register the image first")
-        return wire.Cluster.of(await self._commands.create(call.caller, body, key=call.key))
+        made = await self._commands.create(
+            call.caller, body, key=call.key, inherits_life=call.shows_life
+        )
+        return wire.Cluster.of(made)
 
     async def _plan(self, call: Call, body: NewCluster) -> ClusterPlan:
         user = call.query["image_user"] or ""
-        return await self._commands.plan(call.caller, body, image_user=user)
+        return await self._commands.plan(
+            call.caller, body, image_user=user, inherits_life=call.shows_life
+        )
 
     async def _plan_scale(self, call: Call, cluster_id: str, body: ScaleRequest) -> ClusterPlan:
         return await self._commands.plan_scale(call.caller, ClusterId(cluster_id), body)
@@ -110,7 +115,7 @@ class Clusters:
         raises=(*RULES, ClusterCannotBeScaled, NodeGroupCannotBeScaled),
     )
     async def scale(self, call: Call, cluster_id: str, body: ScaleRequest) -> wire.Cluster:
-        """Accept a change of the cluster's size."""
+        """Accept a change of the cluster's size, or of the time when svcd deletes it."""
         id_ = ClusterId(cluster_id)
         return wire.Cluster.of(await self._commands.scale(call.caller, id_, body))
 

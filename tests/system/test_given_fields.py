@@ -83,7 +83,7 @@ class GivenFieldsTests(FakeServiceMixin, SynchronousTestCase):
         self.assert_shown(shown, body, {})
 
     def test_cluster_template(self) -> None:
-        body = self.cluster()
+        body = self.cluster(idle_delete_s=0, max_age_s=7200)
         shown = self.kept(
             requests.NewClusterTemplate, "/cluster-templates", "cluster_template", body
         )
@@ -92,10 +92,11 @@ class GivenFieldsTests(FakeServiceMixin, SynchronousTestCase):
 
     def test_cluster(self) -> None:
         """With groups of its own beside a template, which would give other values."""
-        template = self.cluster(description="of the template", anti_affinity=[])
+        lives = {"idle_delete_s": 60, "max_age_s": 60}
+        template = self.cluster(description="of the template", anti_affinity=[], **lives)
         made = self.api.post("/cluster-templates", template)["cluster_template"]["id"]
         keys = {"user_keypair_id": self.svcd.keypair, "cluster_template_id": made}
-        body = self.cluster(is_transient=True, **keys)
+        body = self.cluster(is_transient=True, idle_delete_s=900, max_age_s=86400, **keys)
         shown = self.kept(requests.NewCluster, "/clusters", "cluster", body)
         self.assert_shown(shown, body, {"node_groups": shown["node_groups"]})
         self.assert_groups_shown(shown, body)
@@ -116,7 +117,7 @@ class GivenFieldsTests(FakeServiceMixin, SynchronousTestCase):
         self.assert_groups_shown(self.api.cluster(shown["id"]), body)
 
     def test_cluster_takes_from_its_template_what_it_does_not_say(self) -> None:
-        template = self.cluster(name="template")
+        template = self.cluster(name="template", idle_delete_s=900, max_age_s=86400)
         made = self.api.post("/cluster-templates", template)["cluster_template"]["id"]
         said = {name: template[name] for name in ("plugin_name", "engine_version")}
         body = {**said, "name": "c", "cluster_template_id": made}

@@ -109,7 +109,7 @@ class Ports:
     probe: Probe
     distributions: Distributions
     sealer: Sealer
-    kill_executions: Callable[[ClusterId], Awaitable[None]]
+    kill_executions: Callable[[ClusterId, str], Awaitable[None]]
     installation: str = ""
     firewall: Firewall = field(factory=Firewall)
     metrics: WorkMetrics = field(factory=WorkMetrics)
@@ -326,8 +326,10 @@ class Performer:
         return Done(instances={step.instance: {"volumes": volumes}}, repeat_s=5.0)
 
     async def _kill(self) -> Outcome:
+        how = self._cluster.status_description or "deleted"
+
         async def killed() -> None:
-            await self._ports.kill_executions(self._cluster.id)
+            await self._ports.kill_executions(self._cluster.id, how)
 
         try:
             await with_deadline(self._clock, _KILL_S, "killing the executions", killed())

@@ -76,7 +76,7 @@ def change_steps(
 
     events: of the cluster, oldest first. outcome: of the change. now: epoch seconds.
     """
-    kept = [e for e in events if e.generation == generation and kind_of(e.step) is not StepKind.JOB]
+    kept = [e for e in events if e.generation == generation and _is_work(e)]
     if not kept:
         return None
     own = _with_replacements(kept)
@@ -103,6 +103,13 @@ def change_steps(
         longest_path=[numbers[attempt] for attempt in path],
         faults=_faults(own),
     )
+
+
+def _is_work(event: ClusterEvent) -> bool:
+    """Whether the event is of the change, and not of the use or the lifetime of the cluster."""
+    kind = kind_of(event.step)
+    only_life = kind is StepKind.REQUEST and event.outcome == "done"
+    return not only_life and kind not in (StepKind.JOB, StepKind.END)
 
 
 def _with_replacements(events: Sequence[ClusterEvent]) -> Sequence[ClusterEvent]:

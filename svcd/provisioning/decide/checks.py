@@ -20,6 +20,7 @@ from svcd.model.template import (
     TemplateNodeGroup,
 )
 from svcd.model.wire import IMAGE_TAG, is_registered
+from svcd.provisioning.decide import lifetimes
 from svcd.provisioning.decide.facts import PROBLEM, Bounds, Facts
 from svcd.provisioning.decide.node_groups import completed, instance_name
 from svcd.provisioning.decide.options import option_faults
@@ -68,6 +69,11 @@ class Checks:
             )
             return None
         return distribution
+
+    def duration(self, path: str, name: str, seconds: int | None, bounds: Bounds) -> None:
+        """A given `idle_delete_s` or `max_age_s` is one that the operator allows."""
+        if text := lifetimes.fault(path, name, seconds, bounds, self.distribution):
+            self.data(text)
 
     def cluster_template(self, template_id: str | None) -> None:
         """The cluster template exists and is for the plugin of the request."""

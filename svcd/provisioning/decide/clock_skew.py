@@ -6,6 +6,8 @@ process, which ended while the machine's clock was wrong, or a daemon on another
 
 - svcd cuts times in the future: a status began now at the latest, and a call may be under way for
   CALL_S at most. So no deadline is further away than its setting says, and no wait is longer;
+- a time without use and a warning of a deletion count from now at the latest, so no cluster is
+  deleted too early;
 - svcd counts an intent with an old time from now. It cannot know whether the machine's clock was
   set forward or the daemon was away for long, and must not repeat a call that the former daemon
   made just before its end.
@@ -49,4 +51,9 @@ def corrected(cluster: Cluster, now: float, alien: bool) -> Cluster:
     sound = lifecycle.with_instances(cluster, changes)
     if sound.status_since > ahead:
         sound = evolve(sound, status_since=timestamp(now))
-    return sound
+    times: dict[str, Any] = {
+        name: timestamp(now)
+        for name in ("idle_since", "warned_at")
+        if (getattr(sound, name) or "") > ahead
+    }
+    return evolve(sound, **times) if times else sound

@@ -38,21 +38,39 @@ def made(cluster: Cluster, settings: Provisioning, now: float) -> ClusterEvent:
 
 
 def changed(before: Cluster, after: Cluster, settings: Provisioning, now: float) -> ClusterEvent:
-    """The event of a request for another size, a retry or a deletion."""
+    """The event of a request for another size, a retry, a deletion or another lifetime.
+
+    Outcome `done`: the request has no work, because it changes only the lifetime.
+    """
+    if after.generation == before.generation:
+        return lifecycle.event(after, REQUEST, "done", now, f"set {_life(before, after)}")
     until = now + lifecycle.remaining_s(after, settings, now)
     return lifecycle.event(after, REQUEST, "accepted", now, _wish(before, after), until=until)
 
 
 def _wish(before: Cluster, after: Cluster) -> str:
     if after.desired is Desired.DELETED:
-        return "delete, by force" if after.force_delete else "delete"
+        by_itself = f": {after.status_description}" if after.status_description else ""
+        return "delete, by force" if after.force_delete else f"delete{by_itself}"
     sizes = {g.name: g.count for g in before.node_groups}
     sizes_asked = [
         f"{g.name} {sizes[g.name]} -> {g.count}" if g.name in sizes else f"{g.name} {g.count} (new)"
         for g in after.node_groups
         if sizes.get(g.name) != g.count
     ]
-    return "resize: " + ", ".join(sizes_asked) if sizes_asked else "retry"
+    wish = "resize: " + ", ".join(sizes_asked) if sizes_asked else "retry"
+    life = _life(before, after)
+    return f"{wish}; set {life}" if life else wish
+
+
+def _life(before: Cluster, after: Cluster) -> str:
+    """The changed fields that say when svcd deletes the cluster by itself."""
+    changed = (
+        f"{name} {getattr(after, name)}"
+        for name in ("idle_delete_s", "max_age_s", "keep_until")
+        if getattr(after, name) != getattr(before, name)
+    )
+    return ", ".join(changed)
 
 
 def moved(

@@ -42,10 +42,15 @@ class Facts:
 
 @frozen(kw_only=True)
 class Bounds:
-    """The largest numbers of groups and nodes of one cluster, from the settings."""
+    """The largest values of one cluster, from the settings.
+
+    most_idle_s, most_age_s: of `idle_delete_s` and `max_age_s`; 0: any.
+    """
 
     groups: int = 100
     nodes: int = 1000
+    most_idle_s: int = 0
+    most_age_s: int = 0
 
 
 def as_registered(facts: Facts, user: str, version: str) -> Facts:

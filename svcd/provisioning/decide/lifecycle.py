@@ -102,7 +102,7 @@ def allows(status: ClusterStatus, what: Input) -> bool:
 def move(cluster: Cluster, what: Input, now: float) -> Cluster:
     """`cluster` in the next status. `status_since` changes only together with the status.
 
-    A change of status removes the findings of health checks.
+    A change of status removes the findings of health checks, and ends a time without use.
     """
     try:
         status = MOVES[cluster.status][what]
@@ -110,7 +110,7 @@ def move(cluster: Cluster, what: Input, now: float) -> Cluster:
         raise IllegalMove(f"{cluster.status} has no {what}") from None
     if status is cluster.status:
         return cluster
-    return evolve(cluster, status=status, status_since=timestamp(now), unwell=None)
+    return evolve(cluster, status=status, status_since=timestamp(now), unwell=None, idle_since=None)
 
 
 def has_reached(instance: Instance, step: str) -> bool:
@@ -285,8 +285,11 @@ def _error(cluster: Cluster, text: str, *, settled: bool, now: float) -> Cluster
 # ---- requests -----------------------------------------------------------------------------------
 
 
-def delete(cluster: Cluster, force: bool, now: float) -> Cluster:
-    """Deletion becomes the desired state. A repeated request while Deleting only adds `force`."""
+def delete(cluster: Cluster, force: bool, now: float, reason: str = "") -> Cluster:
+    """Deletion becomes the desired state. A repeated request while Deleting only adds `force`.
+
+    reason: why svcd deletes it by itself; "" for the request of a person.
+    """
     if cluster.desired is Desired.DELETED and not is_settled(cluster):
         return evolve(cluster, force_delete=True) if force else cluster
     moved = move(cluster, Input.DELETE, now)
@@ -296,7 +299,7 @@ def delete(cluster: Cluster, force: bool, now: float) -> Cluster:
         force_delete=force,
         generation=cluster.generation + 1,
         accepted_at=timestamp(now),
-        status_description="",
+        status_description=reason,
         updated_at=timestamp(now),
     )
 

@@ -110,7 +110,7 @@ def without_leaving(cluster: Cluster) -> Cluster:
 
 def remakes(cluster: Cluster, change: ScaleRequest) -> bool:
     """Whether the request replaces machines whose servers no longer exist."""
-    asked = change.resize_node_groups or change.add_node_groups
+    asked = change.resize_node_groups or change.add_node_groups or change.life
     active = cluster.status is ClusterStatus.ACTIVE
     return active and not asked and any(lost_machines(g) for g in cluster.node_groups)
 

@@ -35,7 +35,7 @@ from svcd.model.template import (
     shape_of,
 )
 from svcd.model.wire import IMAGE_USERNAME
-from svcd.provisioning.decide import lifecycle
+from svcd.provisioning.decide import lifecycle, lifetimes
 from svcd.provisioning.decide.checks import Checks, ssh_port
 from svcd.provisioning.decide.facts import SSH_PORT, Bounds, Facts
 from svcd.provisioning.decide.node_groups import (
@@ -104,6 +104,8 @@ def check_cluster_template(
     checks.whole(new.cluster_configs, new.anti_affinity, new.neutron_management_network)
     if new.default_image_id is not None:
         checks.image(new.default_image_id)
+    for name in lifetimes.DURATIONS:
+        checks.duration("$", name, getattr(new, name), bounds)
     if checks.faults or checks.distribution is None:
         return checks.faults
     template = ClusterTemplate(
@@ -117,6 +119,8 @@ def check_cluster_template(
         anti_affinity=new.anti_affinity,
         neutron_management_network=new.neutron_management_network,
         default_image_id=new.default_image_id,
+        idle_delete_s=new.idle_delete_s,
+        max_age_s=new.max_age_s,
         node_groups=tuple(groups),
         created_at=timestamp(made.now),
     )
@@ -156,7 +160,12 @@ def with_template(new: NewCluster, template: ClusterTemplate | None) -> NewClust
         return new
     inherited = {
         name: getattr(template, name)
-        for name in ("anti_affinity", "neutron_management_network", "default_image_id")
+        for name in (
+            "anti_affinity",
+            "neutron_management_network",
+            "default_image_id",
+            *lifetimes.DURATIONS,
+        )
         if getattr(new, name) is None
     }
     configs = merged(template.cluster_configs, new.cluster_configs)
@@ -197,12 +206,16 @@ def check_cluster(
         )
     else:
         checks.image(image_id)
+    for name in lifetimes.DURATIONS:
+        source = "$" if getattr(new, name) is not None else "$.cluster_template_id"
+        checks.duration(source, name, getattr(whole, name), bounds)
     checks.keypair(new.user_keypair_id)
     checks.quota(groups)
     distribution, image = checks.distribution, facts.image
     if checks.faults or distribution is None or image_id is None or image is None:
         return checks.faults
     now = timestamp(made.now)
+    most = lifetimes.fitting(bounds, distribution)
     cluster = Cluster(
         id=ClusterId(made.id),
         tenant_id=made.tenant_id,
@@ -222,6 +235,10 @@ def check_cluster(
         neutron_management_network=whole.neutron_management_network,
         node_groups=tuple(new_group(new.name, g, facts, made.new_id, now) for g in groups),
         is_transient=new.is_transient,
+        idle_delete_s=most.most_idle_s if whole.idle_delete_s is None else whole.idle_delete_s,
+        max_age_s=most.most_age_s if whole.max_age_s is None else whole.max_age_s,
+        most_idle_s=most.most_idle_s,
+        most_age_s=most.most_age_s,
         daemon_user=DAEMON_USER if IUnprivileged.providedBy(distribution) else "",
         status_since=now,
         created_at=now,
@@ -235,8 +252,12 @@ def check_scale(
     """The changed record in status Validating, with new and leaving instances; or all faults.
 
     An empty request resumes an Error cluster at its failed step. On an Active cluster it starts one
-    more pass, which replaces the machines whose servers no longer exist.
+    more pass, which replaces the machines whose servers no longer exist. One with a lifetime alone
+    changes nothing else, in any status but those of a deletion.
     """
+    cluster, faults = lifetimes.changed(cluster, change, bounds, facts.distribution, made.now)
+    if change.is_only_life:
+        return faults or cluster
     resizes, added = change.resize_node_groups, change.add_node_groups
     if cluster.status is ClusterStatus.ERROR and not resizes and not added:
         return lifecycle.retry(cluster, made.now)
@@ -249,6 +270,7 @@ def check_scale(
             )
         ]
     checks = Checks(cluster.plugin_name, cluster.engine_version, facts)
+    checks.faults.extend(faults)
     existing = {g.name: g for g in cluster.node_groups}
     taken = {name.lower(): name for name in existing}
     checks.names_differ("$.resize_node_groups", [r.name for r in resizes])

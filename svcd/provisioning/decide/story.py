@@ -53,7 +53,9 @@ def story_of(
     return ClusterStory(
         status=cluster.status,
         work=_work(cluster, events),
-        failure=_failure(cluster.explained(), events),
+        failure=None
+        if cluster.status is ClusterStatus.DELETING  # its text is the reason of the deletion
+        else _failure(cluster.explained(), events),
         ailing=_ailing(cluster, events),
         changes=changes,
         change=change_steps(cluster, events, generation, outcomes[generation], now)
@@ -104,7 +106,7 @@ def _work(cluster: Cluster, events: Sequence[ClusterEvent]) -> ClusterWork | Non
 
 def _begins(event: ClusterEvent, status: ClusterStatus) -> bool:
     if status in _FROM_REQUEST:
-        return event.step == REQUEST
+        return event.step == REQUEST and event.outcome == "accepted"
     return event.step == status and event.outcome == "started"
 
 

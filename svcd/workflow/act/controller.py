@@ -352,17 +352,17 @@ class Controller:
         finally:
             self._tasks.wake(row.id)
 
-    async def kill_all_of(self, cluster_id: ClusterId) -> None:
+    async def kill_all_of(self, cluster_id: ClusterId, how: str = "deleted") -> None:
         """Before a cluster's delete: kill its executions at the engine, and write `KILLED`.
 
         Bounded: svcd writes `KILLED` also when the engine does not answer, because its machines
-        are deleted.
+        are deleted. how: "deleted", or the whole reason.
         """
         rows = await self.rows.of_cluster(cluster_id)
         alive = [row for row in rows if not lifecycle.is_over(row)]
         await self._performer.kill_all(alive)
         for row in alive:
-            await self._orphan(row, f"cluster {cluster_id} was deleted")
+            await self._orphan(row, f"cluster {cluster_id} was {how}")
 
     async def _orphan(self, row: Execution, why: str) -> Execution | None:
         """End `row`, whose cluster goes."""

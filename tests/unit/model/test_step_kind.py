@@ -9,12 +9,13 @@ from svcd.model.step_kind import kind_of
 
 class KindTests(SynchronousTestCase):
     def test_the_first_word_of_a_step_tells_its_kind(self) -> None:
-        """Of requests, statuses, looks at the health and jobs the word itself."""
+        """Of requests, statuses, looks at the health, jobs and warnings the word itself."""
         for kind, steps in (
             ("request", ("request",)),
             ("status", ("Spawning", "Active")),
             ("health", ("health",)),
             ("job", ("job",)),
+            ("end", ("end",)),
             ("cloud", ("create server", "attach volumes", "associate floating IP")),
             ("machine", ("log in", "prepare machine")),
             ("daemons", ("start oozie", "stop datanode", "start the daemons")),

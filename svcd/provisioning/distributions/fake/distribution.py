@@ -19,6 +19,7 @@ from svcd.provisioning.distributions.spi import (
     Hint,
     HttpProbe,
     IDistribution,
+    IIdleProbes,
     IUnprivileged,
     Machine,
     Plan,
@@ -36,7 +37,7 @@ _COMMAND_S = 30.0
 """Deadline of each command."""
 
 
-@implementer(IDistribution, IUnprivileged)
+@implementer(IDistribution, IIdleProbes, IUnprivileged)
 class Fake:
     """The distribution `fake`.
 
@@ -104,6 +105,11 @@ class Fake:
         if oozie and self._engine_url:
             chains.append((self._own_engine(cluster, oozie),))
         return _stage("check", *chains)
+
+    def idle_probes(self, cluster: Cluster, machines: Sequence[Machine]) -> Sequence[HttpProbe]:
+        """A probe of the engine, whose jobs are all svcd's own."""
+        oozie = _holder(machines, daemons.OOZIE)
+        return [self._own_engine(cluster, oozie)] if oozie and self._engine_url else []
 
     def links(
         self, cluster: Cluster, machines: Sequence[Machine]

@@ -1,0 +1,166 @@
+"""Decides when svcd deletes a cluster by itself: after a time without use, or at an age. Pure.
+
+All state is in the row: a daemon that takes over, or that was down, decides the same. Note: the
+notice. svcd deletes only a cluster whose row says that an event has warned of it, a minute ago or
+more. So a daemon that was down at the time of the warning warns first.
+
+Note: use between two looks. A newer job execution, or another mark of the probes, shows it, and the
+idle time begins anew. A cluster whose use is not known is not idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from attrs import evolve, frozen
+
+from svcd.model.cluster import Cluster, ClusterEvent
+from svcd.model.ids import Timestamp, iso_seconds, timestamp
+from svcd.model.lifetime import IDLE_DELETE_S, End, end_of
+from svcd.model.step_kind import END
+from svcd.provisioning.decide import lifecycle
+from svcd.provisioning.decide.health import Answer
+from svcd.provisioning.distributions.spi import Command, HttpProbe, IdleProbe
+
+LAST_JOB: Final = "deleted by itself: its last job has ended (is_transient)"
+"""The reason of the deletion of a transient cluster."""
+_LEAST_S: Final = 30.0
+_MOST_S: Final = 300.0
+"""Shortest and longest time between two looks at the use of a cluster."""
+_RARELY_S: Final = 3600.0
+"""Longest time between two looks at a cluster whose use does not matter."""
+_SOON_S: Final = 0.01
+"""Shortest wait: a wait that rounds to nothing must not repeat the look at once."""
+
+
+@frozen(kw_only=True)
+class Look:
+    """The findings of a look at the use of a cluster, which began at `at` (epoch seconds).
+
+    busy: the use of it, or why its use is not known; "": it is not used. mark: of the probes.
+    newest: when its newest job execution was created.
+    """
+
+    at: float
+    busy: str = ""
+    mark: str = ""
+    newest: Timestamp | None = None
+
+
+@frozen(kw_only=True)
+class Decided:
+    """The decision after a look.
+
+    cluster: the row to write, if it differs. ends_by: the field behind the deletion that is due
+    now; "": none is. wait_s: seconds until the next look.
+    """
+
+    cluster: Cluster
+    events: tuple[ClusterEvent, ...] = ()
+    ends_by: str = ""
+    wait_s: float
+
+
+def look_of(
+    questions: Sequence[HttpProbe | Command],
+    answers: Sequence[Answer],
+    at: float,
+    newest: Timestamp | None,
+) -> Look:
+    """The findings of a distribution's idle probes. answers: one for each question."""
+    marks: list[str] = []
+    for question, answer in zip(questions, answers, strict=True):
+        busy = answer.error
+        if isinstance(question, HttpProbe) and not busy:
+            busy = question.missing(answer.status, answer.body)
+            busy = busy or question.stranger(answer.status, answer.body)
+        if busy:
+            return Look(at=at, busy=f"{question.what}: {busy}", newest=newest)
+        if isinstance(question, IdleProbe):
+            marks.append(question.mark(answer.body))
+    return Look(at=at, mark=" ".join(marks), newest=newest)
+
+
+def decided(cluster: Cluster, look: Look, now: float) -> Decided:
+    """The decision on a cluster after `look`. now: epoch seconds, at the end of the look.
+
+    A deletion needs a look that began after its time.
+    """
+    before = end_of(cluster)
+    after = _with_use(cluster, look)
+    end = end_of(after)
+    events: list[ClusterEvent] = []
+    was_used = before is not None and before.field == IDLE_DELETE_S and _differ(cluster, after)
+    if after.warned_at is not None and (was_used or end is None or now < end.warn_at):
+        after = evolve(after, warned_at=None)
+        end = end_of(after)
+        text = f"svcd does not delete the cluster now: {look.busy or 'it was used'}"
+        events.append(lifecycle.event(after, END, "done", now, text))
+    if end is not None and after.warned_at is None and now >= end.warn_at:
+        after = evolve(after, warned_at=timestamp(now))
+        end = end_of(after) or end
+        events.append(
+            lifecycle.event(after, END, "waiting", now, _warning(after, end), until=end.at)
+        )
+    due = end is not None and after.warned_at is not None and look.at >= end.at
+    return Decided(
+        cluster=after,
+        events=tuple(events),
+        ends_by=end.field if end is not None and due else "",
+        wait_s=_wait_s(after, end, now),
+    )
+
+
+def reason(cluster: Cluster, field: str) -> str:
+    """The reason of the deletion that is due by `field`, for the row and the event."""
+    if field == IDLE_DELETE_S:
+        why = f"it was not used for {_span(cluster.idle_delete_s)}"
+    else:
+        why = f"it is {_span(cluster.max_age_s)} old"
+    return f"deleted by itself: {why} ({field})"
+
+
+def _with_use(cluster: Cluster, look: Look) -> Cluster:
+    if not cluster.idle_delete_s:
+        return cluster
+    if look.busy:
+        return evolve(cluster, idle_since=None)
+    since = cluster.idle_since
+    newer = since is not None and look.newest is not None and look.newest > since
+    if since is not None and not newer and look.mark == cluster.idle_mark:
+        return cluster
+    return evolve(cluster, idle_since=timestamp(look.at), idle_mark=look.mark)
+
+
+def _differ(before: Cluster, after: Cluster) -> bool:
+    return before.idle_since != after.idle_since
+
+
+def _warning(cluster: Cluster, end: End) -> str:
+    if end.field == IDLE_DELETE_S:
+        why = f"if it is not used before (idle_delete_s: {_span(cluster.idle_delete_s)})"
+    else:
+        why = f"because of its age (max_age_s: {_span(cluster.max_age_s)})"
+    at = iso_seconds(timestamp(end.at))
+    return (
+        f"svcd deletes the cluster at {at}Z {why}; to keep it longer:"
+        f" svcd cluster keep {cluster.name}"
+    )
+
+
+def _span(seconds: int) -> str:
+    """`2 h`, `90 min` or `100 s`: the exact value."""
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds % size == 0:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def _wait_s(cluster: Cluster, end: End | None, now: float) -> float:
+    most = _RARELY_S
+    if cluster.idle_delete_s:
+        most = min(max(cluster.idle_delete_s / 10, _LEAST_S), _MOST_S)
+    moments = () if end is None else (end.warn_at, end.at)
+    ahead = [moment - now for moment in moments if moment > now]
+    return max(min([most, *ahead]), _SOON_S)
