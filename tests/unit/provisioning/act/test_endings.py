@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 
-from svcd.model.ids import seconds_of, timestamp
+from svcd.model.ids import ClusterId, ExecutionId, seconds_of, timestamp
+from svcd.ports.store import Tx
 from tests.support.cloud_watch import WatchedCloudTestCase
 from tests.system.test_failures import START
 
@@ -221,6 +223,55 @@ class LimitedTests(WatchedCloudTestCase):
         self.assertEqual(self.shown(cluster_id)["status"], "Active")
         self.gone(cluster_id, 120)
 
+    def test_next_daemon_ends_it_once_and_not_before_its_time(self) -> None:
+        """The former one dies before and after the warning, in the last look, and in the deletion.
+
+        The next one comes seconds later.
+        """
+        for moment in (-61.0, -58.0, -0.5, 0.5, 4.0):
+            self.begin()
+            cluster_id, end = self.idle()
+            self.until_clock(end + min(moment, -1.0))
+            slow = self.fault("engine", path="/admin/", effect="delay", delay_s=3.0)
+            self.until_clock(end + moment)
+            self.svcd.kill()
+            slow.remove()
+            self.svcd.advance(2.0)
+            self.svcd.restart()
+            while self.shown(cluster_id)["status"] == "Active":
+                self.svcd.advance(0.5)
+            self.assertGreaterEqual(self.svcd.clock.seconds(), end, moment)
+            self.assertLess(self.svcd.clock.seconds(), end + 40, moment)
+            asked = [e["text"][:6] for e in self.events(cluster_id) if e["step"] == "request"]
+            self.assertEqual(asked[1:], ["delete"])
+            self.assertEqual([o for o, _ in self.warnings(cluster_id)], ["waiting"])
+            self.gone(cluster_id, 120)
+
+    def test_execution_that_is_inserted_before_the_deletion_prevents_it(self) -> None:
+        """Between the last look and its transaction."""
+        cluster_id, end = self.idle()
+        execution = self.api.until_over(self.execute(cluster_id))["id"]
+        self.until(lambda: seconds_of(self.shown(cluster_id)["idle_since"]) > end - 600, 90)
+        end = seconds_of(self.shown(cluster_id)["delete_at"])
+        daemon: Any = self.svcd._daemon
+        store = daemon.services.store
+
+        async def insert(cluster: ClusterId) -> bool:
+            async def work(tx: Tx) -> None:
+                row = await tx.executions.find(execution)
+                assert row is not None
+                new = evolve(row, id=ExecutionId("new"), created_at=timestamp(end))
+                await tx.executions.add(new)
+
+            daemon.endings._held = None
+            await store.tx(work)
+            return False
+
+        daemon.endings._held = insert
+        self.until_clock(end + 5)
+        self.assertEqual(self.shown(cluster_id)["status"], "Active")
+        self.assertGreaterEqual(seconds_of(self.shown(cluster_id)["idle_since"]), end)
+
     def test_failed_cluster_goes_at_its_age_though_failures_are_kept(self) -> None:
         self.begin(provisioning__on_failure="keep")
         self.fault("ssh", path=START, status=1)
@@ -237,6 +288,35 @@ class LimitedTests(WatchedCloudTestCase):
         self.scale(cluster_id, 3)
         self.until_clock(end + 1)
         self.assertNotEqual(self.shown(cluster_id)["status"], "Deleting")
+
+    def test_bad_values_are_refused_and_change_nothing(self) -> None:
+        cluster_id = self.create(max_age_s=900)
+        version = self.version(cluster_id)
+        numbers = (-1, 1, 59, 315_360_001, 10**30, 1.5, "600", True, [600])
+        times = (
+            "",
+            "tomorrow",
+            "2030-13-01 00:00",
+            "2000-01-01T00:00Z",
+            "2030-01-01T00:00+01:00",
+            5,
+        )
+        for name, values in {
+            "idle_delete_s": numbers,
+            "max_age_s": numbers,
+            "keep_until": times,
+        }.items():
+            for value in values:
+                refused = self.put(cluster_id, 400, **{name: value})
+                self.assertIn(f"$.{name}: ", refused["error_message"])
+                if name != "keep_until":
+                    more = {name: value, "name": "other"}
+                    self.api.post("/clusters", self.body(**more), 400)
+        self.assertEqual(self.version(cluster_id), version)
+        self.put(cluster_id, idle_delete_s=None, max_age_s=0, keep_until="9999-12-31T23:59:59Z")
+        shown = self.shown(cluster_id)
+        self.assertNotIn("max_age_s", shown)
+        self.assertNotIn("delete_at", shown)
 
     def test_dry_run_shows_faults_and_no_work(self) -> None:
         cluster_id = self.create(max_age_s=900)
