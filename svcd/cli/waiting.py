@@ -190,11 +190,8 @@ def _waited_for(work: Json) -> str:
 
 def _newest_request(events: Sequence[Json]) -> int:
     """The index of the event of the newest request."""
-    numbers = [
-        n
-        for n, event in enumerate(events)
-        if get(event, "step") == "request" and get(event, "outcome") == "accepted"
-    ]
+    begin = ("request", "accepted")
+    numbers = [n for n, e in enumerate(events) if (get(e, "step"), get(e, "outcome")) == begin]
     return numbers[-1] if numbers else 0
 
 

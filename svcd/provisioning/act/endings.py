@@ -188,10 +188,8 @@ class Endings:
         return Look(at=began, busy="its use is not known", newest=newest)
 
     async def _asked(self, row: Cluster, began: float, newest: Timestamp | None) -> Look:
-        """Raises NotFound, DeadlineExceeded, and what a plugin raises."""
+        """Raises NotFound, DeadlineExceeded, TypeError without probes, and what a plugin raises."""
         distribution = self._ports.distributions.get(row.plugin_name)
-        if not IIdleProbes.providedBy(distribution):
-            return Look(at=began, busy="its plugin does not show its use", newest=newest)
         asked = IIdleProbes(distribution).idle_probes(row, machines(row))
         work = self._questions.ask(row, asked)
         answers = await with_deadline(self._clock, _LOOK_S, "a look at use", work)

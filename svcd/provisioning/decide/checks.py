@@ -12,7 +12,7 @@ from attrs import fields
 from svcd.errors import InvalidData, InvalidReference, QuotaExceeded, SvcdError, ValidationError
 from svcd.model.choices import listed
 from svcd.model.cloud import Quota
-from svcd.model.requests import NewNodeGroup
+from svcd.model.requests import NewCluster, NewClusterTemplate, NewNodeGroup
 from svcd.model.template import (
     ClusterTemplate,
     Configs,
@@ -70,10 +70,18 @@ class Checks:
             return None
         return distribution
 
-    def duration(self, path: str, name: str, seconds: int | None, bounds: Bounds) -> None:
-        """A given `idle_delete_s` or `max_age_s` is one that the operator allows."""
-        if text := lifetimes.fault(path, name, seconds, bounds, self.distribution):
-            self.data(text)
+    def durations(
+        self,
+        new: NewCluster | NewClusterTemplate,
+        whole: NewCluster | NewClusterTemplate,
+        bounds: Bounds,
+    ) -> None:
+        """`idle_delete_s` and `max_age_s` are allowed. whole: `new` with its template's values."""
+        for name in lifetimes.DURATIONS:
+            path = "$" if getattr(new, name) is not None else "$.cluster_template_id"
+            seconds = getattr(whole, name)
+            if text := lifetimes.fault(path, name, seconds, bounds, self.distribution):
+                self.data(text)
 
     def cluster_template(self, template_id: str | None) -> None:
         """The cluster template exists and is for the plugin of the request."""

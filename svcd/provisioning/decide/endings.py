@@ -91,7 +91,8 @@ def decided(cluster: Cluster, look: Look, now: float) -> Decided:
     after = _with_use(cluster, look)
     end = end_of(after)
     events: list[ClusterEvent] = []
-    was_used = before is not None and before.field == IDLE_DELETE_S and _differ(cluster, after)
+    by_idle = before is not None and before.field == IDLE_DELETE_S
+    was_used = by_idle and cluster.idle_since != after.idle_since
     if after.warned_at is not None and (was_used or end is None or now < end.warn_at):
         after = evolve(after, warned_at=None)
         end = end_of(after)
@@ -131,10 +132,6 @@ def _with_use(cluster: Cluster, look: Look) -> Cluster:
     if since is not None and not newer and look.mark == cluster.idle_mark:
         return cluster
     return evolve(cluster, idle_since=timestamp(look.at), idle_mark=look.mark)
-
-
-def _differ(before: Cluster, after: Cluster) -> bool:
-    return before.idle_since != after.idle_since
 
 
 def _warning(cluster: Cluster, end: End) -> str:

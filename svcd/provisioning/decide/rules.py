@@ -38,6 +38,7 @@ from svcd.model.wire import IMAGE_USERNAME
 from svcd.provisioning.decide import lifecycle, lifetimes
 from svcd.provisioning.decide.checks import Checks, ssh_port
 from svcd.provisioning.decide.facts import SSH_PORT, Bounds, Facts
+from svcd.provisioning.decide.lifetimes import DURATIONS
 from svcd.provisioning.decide.node_groups import (
     NewId,
     lost_machines,
@@ -104,8 +105,7 @@ def check_cluster_template(
     checks.whole(new.cluster_configs, new.anti_affinity, new.neutron_management_network)
     if new.default_image_id is not None:
         checks.image(new.default_image_id)
-    for name in lifetimes.DURATIONS:
-        checks.duration("$", name, getattr(new, name), bounds)
+    checks.durations(new, new, bounds)
     if checks.faults or checks.distribution is None:
         return checks.faults
     template = ClusterTemplate(
@@ -160,12 +160,7 @@ def with_template(new: NewCluster, template: ClusterTemplate | None) -> NewClust
         return new
     inherited = {
         name: getattr(template, name)
-        for name in (
-            "anti_affinity",
-            "neutron_management_network",
-            "default_image_id",
-            *lifetimes.DURATIONS,
-        )
+        for name in ("anti_affinity", "neutron_management_network", "default_image_id", *DURATIONS)
         if getattr(new, name) is None
     }
     configs = merged(template.cluster_configs, new.cluster_configs)
@@ -206,9 +201,7 @@ def check_cluster(
         )
     else:
         checks.image(image_id)
-    for name in lifetimes.DURATIONS:
-        source = "$" if getattr(new, name) is not None else "$.cluster_template_id"
-        checks.duration(source, name, getattr(whole, name), bounds)
+    checks.durations(new, whole, bounds)
     checks.keypair(new.user_keypair_id)
     checks.quota(groups)
     distribution, image = checks.distribution, facts.image
