@@ -34,9 +34,12 @@ from svcd.provisioning.distributions.spi import (
     Endpoints,
     HttpProbe,
     IDistribution,
+    IdleProbe,
+    IIdleProbes,
     Machine,
     Plan,
     Scope,
+    Stage,
     WriteFile,
     image_fault,
     web_ports,
@@ -50,6 +53,9 @@ else:
 NOW = Timestamp("2026-11-20 12:00:00.000000")
 _LONGEST_STAGE_S = 24 * 3600.0
 """The longest deadline that the kit accepts for a stage or a command."""
+_ANSWERS = (
+    (500, b""), (503, b"<html>"), (200, b""), (200, b"\xff"), (200, b"[1]"), (200, b'{"apps": 1}')
+)  # fmt: skip
 _TYPES = {"string": str, "bool": bool, "int": int}
 
 
@@ -148,6 +154,7 @@ class DistributionKit(ABC, _Base):
                 ("start one", distribution.start(made, all_, last)),
                 ("decommission", distribution.decommission(made, all_, last)),
                 ("check", distribution.check(made, all_)),
+                ("idle probes", _idle_plan(distribution, made, all_)),
             ):
                 yield name, plan, all_, distribution, made
 
@@ -318,9 +325,11 @@ class DistributionKit(ABC, _Base):
                 if isinstance(action, HttpProbe):
                     self.assertRegex(action.url, r"\Ahttps?://")
                     self.assertTrue(action.every_s > 0)
-                    for status, body in ((500, b""), (503, b"<html>"), (200, b""), (200, b"\xff")):
+                    for status, body in _ANSWERS:
                         missing = action.missing(status, body)
                         self.assertIsInstance(missing, str)
+                        if isinstance(action, IdleProbe):
+                            self.assertIsInstance(action.mark(body), str)
                     self.assertTrue(action.missing(500, b""), f"{name}: {action.what}")
 
     def test_kit_daemons_prove_whose_they_are(self) -> None:
@@ -341,6 +350,7 @@ class DistributionKit(ABC, _Base):
                 ("start one", distribution.start(made, all_, ids[-1:])),
                 ("decommission", distribution.decommission(made, all_, ids[-1:])),
                 ("check", check),
+                ("idle probes", _idle_plan(distribution, made, all_)),
             ):
                 probes = [a for a in _actions(plan) if isinstance(a, HttpProbe)]
                 proven = {_place(a.url) for a in probes if a.identity}
@@ -358,8 +368,7 @@ class DistributionKit(ABC, _Base):
 
     def test_kit_a_check_only_asks_and_names_each_part_once(self) -> None:
         """svcd checks Active clusters regularly, and findings carry the names of the parts."""
-        for distribution, made, all_ in self._cases():
-            plan = distribution.check(made, all_)
+        for plan in (plan for name, plan, *_ in self._plans() if name in ("check", "idle probes")):
             named = [(action.machine, action.what) for action in _actions(plan)
                      if not isinstance(action, WriteFile)]  # fmt: skip
             self.assertEqual(len(named), len(list(_actions(plan))), "a check writes nothing")
@@ -391,6 +400,13 @@ class DistributionKit(ABC, _Base):
         for distribution, made, _ in self._cases():
             self.assertEqual(dict(distribution.links(made, ())), {})
             self.assertIsNone(distribution.endpoints(made, ()))
+
+
+def _idle_plan(distribution: IDistribution, made: Cluster, all_: Sequence[Machine]) -> Plan:
+    """The idle probes as a plan; empty for a distribution without them."""
+    asked = IIdleProbes(distribution, None)
+    chain = () if asked is None else tuple(asked.idle_probes(made, all_))
+    return (Stage(name="idle", chains=(chain,), deadline_s=60.0, advice=""),) if chain else ()
 
 
 def _actions(plan: Plan) -> Iterator[WriteFile | Command | HttpProbe]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from attrs import evolve
 
 from svcd.model.cluster import Cluster
-from svcd.provisioning.distributions.spi import Command, HttpProbe, Machine
+from svcd.provisioning.distributions.spi import Command, HttpProbe, IdleProbe, Machine
 from svcd.provisioning.distributions.vanilla import probes
 from svcd.provisioning.distributions.vanilla.daemons import (
     DAEMONS,
@@ -196,6 +196,28 @@ def own(cluster: Cluster, machine: Machine, process: str) -> HttpProbe:
     url = f"{web_url(machine, process)}/{row.page}"
     shows = probes.Shows(row.title, IDENTITY)
     return evolve(probe(machine, process, row.title, url, shows), identity=cluster.id)
+
+
+def no_applications(manager: Machine, tag: str) -> IdleProbe:
+    """YARN runs no application but the idle one with `tag`. The first ones of many are enough."""
+    url = (
+        f"{web_url(manager, RESOURCEMANAGER)}/ws/v1/cluster/apps?limit=20"
+        "&states=NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING&deSelects=resourceRequests,timeouts,"
+        "appNodeLabelExpression,amNodeLabelExpression,resourceInfo"
+    )
+    what, missing = "the applications of YARN", probes.NoApplications(tag)
+    return IdleProbe(machine=manager.instance_id, what=what, url=url, missing=missing)
+
+
+def counters(machine: Machine, process: str, bean: str, *names: str) -> IdleProbe:
+    """Counters of a daemon that change with each use."""
+    return IdleProbe(
+        machine=machine.instance_id,
+        what=f"the counters of {DAEMONS[process].title}",
+        url=f"{web_url(machine, process)}/jmx?qry=Hadoop:service={bean}",
+        missing=probes.Counts(probes.Counters(names)),
+        mark=probes.Counters(names),
+    )
 
 
 def oozie_accepts(machine: Machine) -> HttpProbe:

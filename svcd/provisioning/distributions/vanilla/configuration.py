@@ -83,7 +83,7 @@ def files(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> tu
         texts[place.spark_log4j] = spark.DAEMON_LOG4J2
     tokens: list[WriteFile] = []
     if SPARKCONNECT in machine.processes:
-        settings = spark.connect_settings(machines, machine)
+        settings = spark.connect_settings(cluster, machines, machine)
         texts[place.connect_conf] = spark.properties(settings)
         tokens.append(
             WriteFile(

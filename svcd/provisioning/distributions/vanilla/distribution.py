@@ -16,10 +16,13 @@ from svcd.model.cluster import Cluster
 from svcd.model.ids import InstanceId
 from svcd.model.job import JobType
 from svcd.provisioning.distributions.spi import (
+    Command,
     ConfigEntry,
     Endpoints,
     Hint,
+    HttpProbe,
     IDistribution,
+    IIdleProbes,
     IImageCheck,
     IUnprivileged,
     IWebPorts,
@@ -48,7 +51,7 @@ from svcd.provisioning.distributions.vanilla.hints import JOB_TYPES, hints
 from svcd.provisioning.distributions.vanilla.layout import holder, web_url
 
 
-@implementer(IDistribution, IImageCheck, IUnprivileged, IWebPorts)
+@implementer(IDistribution, IIdleProbes, IImageCheck, IUnprivileged, IWebPorts)
 class Vanilla:
     """The distribution `vanilla`."""
 
@@ -109,6 +112,11 @@ class Vanilla:
 
     def check(self, cluster: Cluster, machines: Sequence[Machine]) -> Plan:
         return stages.check(cluster, machines)
+
+    def idle_probes(
+        self, cluster: Cluster, machines: Sequence[Machine]
+    ) -> Sequence[HttpProbe | Command]:
+        return tuple(stages.idle_probes(cluster, machines))
 
     def links(
         self, cluster: Cluster, machines: Sequence[Machine]

@@ -184,6 +184,47 @@ class NodesGone(_OfManager):
 
 
 @frozen
+class NoApplications:
+    """YARN runs no application. The one with `tag` may run while it has no container."""
+
+    tag: str
+
+    def __call__(self, status: int, body: bytes) -> str:
+        apps = foreign.mapping(body).get("apps", "") if status == 200 else ""
+        rows = apps.get("app", []) if isinstance(apps, dict) else [] if apps is None else None
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            return f"the resource manager does not list its applications: status {status}"
+        for row in rows:
+            known = self.tag in str(row.get("applicationTags")).split(",")
+            if not known or row.get("state") != "RUNNING" or row.get("runningContainers") != 0:
+                return f"{str(row.get('id'))[:60]} is {str(row.get('state'))[:20]} in YARN"
+        return ""
+
+
+@frozen
+class Counters:
+    """The mark of an answer: the values of `names`; "" when one is missing."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, body: bytes) -> str:
+        values = [_bean(body).get(name) for name in self.names]
+        return " ".join(map(str, values)) if all(type(v) is int for v in values) else ""
+
+
+@frozen
+class Counts:
+    """A daemon shows its counters."""
+
+    counters: Counters
+
+    def __call__(self, status: int, body: bytes) -> str:
+        if status == 200 and self.counters(body):
+            return ""
+        return f"no answer has {' and '.join(self.counters.names)}: status {status}"
+
+
+@frozen
 class OozieNormal:
     """Oozie accepts jobs."""
 

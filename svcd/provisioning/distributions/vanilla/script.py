@@ -30,7 +30,7 @@ _HISTORY_SERVER = "org.apache.spark.deploy.history.HistoryServer"
 _HEAD = """\
 #!/bin/sh
 # Made by svcd.
-# daemon start|alive|stop NAME | listens NAME PORT | await NAME PORT SECONDS | free |
+# daemon start|alive|stop NAME | listens|unused NAME PORT | await NAME PORT SECONDS | free |
 #   admit hdfs|yarn
 . {environment} || exit 2
 verb=${{1:-}} name=${{2:-}}
@@ -54,9 +54,13 @@ alive() {{
 }}
 
 listeners() {{ # PORTS: port and socket of each program that listens on them at this machine
+  connections "$1" 0A
+}}
+
+connections() {{ # PORTS STATE: port and socket of each connection of these ports in this state
   cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
-    awk -v at="({address}|00000000):($1)\\$" \\
-      '$4 == "0A" && $2 ~ at {{ print substr($2, length($2) - 3), $10 }}'
+    awk -v at="({address}|00000000):($1)\\$" -v state="$2" \\
+      '$4 == state && $2 ~ at {{ print substr($2, length($2) - 3), $10 }}'
 }}
 
 listens() {{ # PORT: whether the daemon, and no other program, listens there
@@ -123,6 +127,11 @@ case $verb:$name in
   listens:?*)
     alive || {{ echo "$name is not running" >&2; exit 1; }}
     listens "$3" || {{ echo "$name does not listen on port $3 (yet)" >&2; exit 1; }}
+    ;;
+  unused:?*)
+    alive && listens "$3" || {{ echo "$name does not run, or not listen on port $3" >&2; exit 1; }}
+    clients=$(connections "$(printf '%04X' "$3")" 01 | wc -l)
+    [ "$clients" -eq 0 ] || {{ echo "connections of clients to $name: $clients" >&2; exit 1; }}
     ;;
   await:?*)
     until=$(($(date +%s) + $4)) # svcd has given up by then, and nothing else ends this loop

@@ -155,7 +155,12 @@ def _given(machine: Machine) -> Properties:
     return {name: value for name, value in found.items() if value not in ("", "0")}
 
 
-def connect_settings(machines: Sequence[Machine], machine: Machine) -> Properties:
+def connect_tag(cluster: Cluster) -> str:
+    """The tag in YARN of the application of the Spark Connect server of `cluster`."""
+    return f"svcd-spark-connect-{cluster.id}"
+
+
+def connect_settings(cluster: Cluster, machines: Sequence[Machine], machine: Machine) -> Properties:
     """`spark-connect.conf`: all settings of the Spark Connect server on `machine`."""
     given = _given(machine)
     settings = spark_defaults(machines, machine)
@@ -165,6 +170,7 @@ def connect_settings(machines: Sequence[Machine], machine: Machine) -> Propertie
     packages = f"{machine.prefix}/spark/python"
     return settings | {
         "spark.app.name": CONNECT_NAME,
+        "spark.yarn.tags": connect_tag(cluster),
         "spark.submit.deployMode": "client",
         "spark.yarn.unmanagedAM.enabled": "true",
         # the driver has no container, but YARN counts this size among the memory of masters

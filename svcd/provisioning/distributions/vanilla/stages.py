@@ -14,6 +14,9 @@ answer.
 Note: leaving. The exclude lists name exactly the machines that are leaving. A leaving node manager
 gets no new containers. It leaves when the applications that use it have ended, or after `GRACE_S`.
 svcd empties the lists before new machines start, because a cloud reuses addresses.
+
+Note: idle clusters. Spark Connect is an application that runs for ever; only its settings have its
+tag. It is in use while it has a container or a client: a session keeps its connection to the end.
 """
 
 from __future__ import annotations
@@ -51,6 +54,7 @@ from svcd.provisioning.distributions.vanilla.daemons import (
 from svcd.provisioning.distributions.vanilla.hadoop import EXCLUDE_HDFS, EXCLUDE_YARN
 from svcd.provisioning.distributions.vanilla.layout import holder, holders, layout, web_url
 from svcd.provisioning.distributions.vanilla.script import daemon
+from svcd.provisioning.distributions.vanilla.spark import connect_tag
 
 # deadlines of the stages
 START_S = 600.0
@@ -152,6 +156,27 @@ def check(cluster: Cluster, machines: Sequence[Machine]) -> Plan:
         chains += [(actions.listening(m, process, "listens"),) for m in holders(machines, process)]
     advice = _advice(machines)
     return _plan("check the daemons", tuple(chains), CHECK_S, advice)
+
+
+def idle_probes(cluster: Cluster, machines: Sequence[Machine]) -> Iterator[HttpProbe | Command]:
+    """YARN has no application, Spark Connect has no client, no block of HDFS is used.
+
+    The counters show uses that began and ended between two probes. Without YARN those of HDFS are
+    asked only.
+    """
+    for manager in holders(machines, RESOURCEMANAGER):
+        yield actions.awaited(actions.own(cluster, manager, RESOURCEMANAGER), manager)
+        yield actions.no_applications(manager, connect_tag(cluster))
+        bean = "ResourceManager,name=QueueMetrics,q0=root"
+        names = ("AppsSubmitted", "AggregateContainersAllocated")
+        yield actions.counters(manager, RESOURCEMANAGER, bean, *names)
+    for head in holders(machines, NAMENODE):
+        yield actions.awaited(actions.own(cluster, head, NAMENODE), head)
+        bean = "NameNode,name=NameNodeActivity"
+        yield actions.counters(head, NAMENODE, bean, "AddBlockOps", "GetBlockLocations")
+    for server in holders(machines, SPARKCONNECT):
+        unused = actions.listening(server, SPARKCONNECT, "unused")
+        yield evolve(unused, what="the clients of Spark Connect")
 
 
 def _advice(machines: Sequence[Machine]) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.provisioning.distributions.vanilla import probes
 
+YARN = Path(__file__).parents[4] / "fixtures" / "yarn"
 OURS = "6d9bbbb8-8bd5-4f5c-b3dc-3b2c5a4b5d31"
 """The id of the cluster."""
 
@@ -165,6 +167,55 @@ class TestResourceManager(SynchronousTestCase):
         self.assertTrue(gone(200, manager(node("10.0.0.3", "DECOMMISSIONING"))))
         self.assertEqual(gone(200, manager(node("10.0.0.3", "DECOMMISSIONED"))), "")
         self.assertEqual(gone(200, manager()), "")
+
+
+class TestIdle(SynchronousTestCase):
+    """Answers of real daemons: one without work, and one while a job of MapReduce ran."""
+
+    def test_only_an_idle_spark_connect_is_no_use(self) -> None:
+        """It is known by its tag: any other application is a use, also one of the same name."""
+        connect = (YARN / "apps-spark-connect.json").read_bytes()
+        foreign = (YARN / "apps-running.json").read_bytes()
+        id_, tag = "application_1795843947741_0002", "svcd-spark-connect-f6df0190"
+        tag += "-f586-4540-82b4-587dc451cb49"
+        works = connect.replace(b'"runningContainers": 0', b'"runningContainers": 1')
+        waits = connect.replace(b'"RUNNING"', b'"ACCEPTED"')
+        for known, body, text in (
+            (tag, connect, ""),
+            (tag, b'{"apps":{}}', ""),
+            (tag, b'{"apps":null}', ""),
+            (tag[:-1], connect, f"{id_} is RUNNING in YARN"),
+            (tag, works, f"{id_} is RUNNING in YARN"),
+            (tag, waits, f"{id_} is ACCEPTED in YARN"),
+            (tag, foreign, "application_1795305754044_0002 is RUNNING in YARN"),
+        ):
+            self.assertEqual(probes.NoApplications(known)(200, body), text)
+
+    def test_what_is_not_known_is_not_idle(self) -> None:
+        """Answers that are cut, malformed, or of another program."""
+        told = "the resource manager does not list its applications: status {}"
+        connect = (YARN / "apps-spark-connect.json").read_bytes()
+        for status, body in (
+            (200, connect[:-5]), (200, b"{}"), (200, b'{"apps": ""}'), (200, b'{"apps": []}'),
+            (200, b'{"apps": {"app": {}}}'), (200, b'{"apps": {"app": [1]}}'), (404, connect),
+        ):  # fmt: skip
+            self.assertEqual(probes.NoApplications("t")(status, body), told.format(status))
+
+    def test_counters_are_the_mark(self) -> None:
+        """A daemon that does not show them cannot be asked."""
+        for file, names, mark in (
+            ("queue-metrics", ("AppsSubmitted", "AggregateContainersAllocated"), "2 3"),
+            ("name-node-activity", ("AddBlockOps", "GetBlockLocations"), "2 2"),
+        ):
+            body = (YARN / f"{file}.json").read_bytes()
+            counters = probes.Counters(names)
+            self.assertEqual(counters(body), mark)
+            self.assertEqual(probes.Counts(counters)(200, body), "")
+            for status, other in ((500, body), (200, body[:-9]), (200, b'{"beans": [{}]}')):
+                self.assertEqual(
+                    probes.Counts(counters)(status, other),
+                    f"no answer has {' and '.join(names)}: status {status}",
+                )
 
 
 class TestOozie(SynchronousTestCase):

@@ -109,6 +109,21 @@ class TestDaemon(SynchronousTestCase):
             done = self.run_script(*words)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_a_daemon_is_unused_without_clients(self) -> None:
+        """One that does not run cannot be asked."""
+        unused = ("unused", "sparkconnect", "15002")
+        done = self.run_script(*unused)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("sparkconnect does not run", done.stderr)
+        self.run_script("start", "sparkconnect")
+        self.run_script("await", "sparkconnect", "15002", "9")
+        with socket.create_connection((self.machine.address, 15002)):
+            done = self.run_script(*unused)
+            text = "connections of clients to sparkconnect: 1\n"
+            self.assertEqual((done.returncode, done.stderr), (1, text))
+        done = self.run_script(*unused)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_another_program_on_the_port_does_not_count(self) -> None:
         """The daemon runs, and the program that listens is a stranger."""
         with socket.create_server((self.machine.address, 15002)):

@@ -147,8 +147,9 @@ class TestConnect(SynchronousTestCase):
     def settings(
         self, *more: object, root: str = "", **configs: str | int | bool
     ) -> Mapping[str, str]:
-        all_ = machines(made(*more, CONNECT, Spark=configs), root=root)
-        return connect_settings(all_, all_[-1])
+        of = made(*more, CONNECT, Spark=configs)
+        all_ = machines(of, root=root)
+        return connect_settings(of, all_, all_[-1])
 
     def test_a_server_without_work_has_no_container(self) -> None:
         """It is its own application master, and returns idle executors, also after a shuffle."""

@@ -203,6 +203,21 @@ class TestCheck(SynchronousTestCase):
             self.assertEqual(command.script, script)
 
 
+class TestIdle(SynchronousTestCase):
+    def test_yarn_hdfs_and_spark_connect_are_asked(self) -> None:
+        """A cluster without YARN is in use when its HDFS is."""
+        yarn = ["the resource manager", "the applications of YARN"]
+        yarn += ["the counters of the resource manager"]
+        hdfs = ["the name node", "the counters of the name node"]
+        storage = cluster(Vanilla(), group("master", 1, "namenode"), group("worker", 1, "datanode"))
+        for made, all_, asked in (
+            (MADE, MACHINES, yarn + hdfs),
+            (storage, machines(storage), hdfs),
+            (*with_spark("sparkconnect"), [*yarn, *hdfs, "the clients of Spark Connect"]),
+        ):
+            self.assertEqual([p.what for p in Vanilla().idle_probes(made, all_)], asked)
+
+
 class TestDescribe(SynchronousTestCase):
     def test_a_plan_can_be_read_before_it_runs(self) -> None:
         """Names of machines, what, within which time, and what to do if it fails."""
