@@ -205,18 +205,23 @@ def no_applications(manager: Machine, tag: str) -> IdleProbe:
         "&states=NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING&deSelects=resourceRequests,timeouts,"
         "appNodeLabelExpression,amNodeLabelExpression,resourceInfo"
     )
-    what, missing = "the applications of YARN", probes.NoApplications(tag)
-    return IdleProbe(machine=manager.instance_id, what=what, url=url, missing=missing)
+    return IdleProbe(
+        machine=manager.instance_id,
+        what="the applications of YARN",
+        url=url,
+        missing=probes.NoApplications(tag),
+        mark=probes.memory_used,
+    )
 
 
-def counters(machine: Machine, process: str, bean: str, *names: str) -> IdleProbe:
+def counters(machine: Machine, process: str, path: str, mark: Callable[[bytes], str]) -> IdleProbe:
     """Counters of a daemon that change with each use."""
     return IdleProbe(
         machine=machine.instance_id,
         what=f"the counters of {DAEMONS[process].title}",
-        url=f"{web_url(machine, process)}/jmx?qry=Hadoop:service={bean}",
-        missing=probes.Counts(probes.Counters(names)),
-        mark=probes.Counters(names),
+        url=f"{web_url(machine, process)}/{path}",
+        missing=probes.Counts(mark),
+        mark=mark,
     )
 
 

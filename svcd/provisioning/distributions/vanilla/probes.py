@@ -8,7 +8,7 @@ part as text. Because the checks are values, plans can be compared. A malformed 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -190,9 +190,8 @@ class NoApplications:
     tag: str
 
     def __call__(self, status: int, body: bytes) -> str:
-        apps = foreign.mapping(body).get("apps", "") if status == 200 else ""
-        rows = apps.get("app", []) if isinstance(apps, dict) else [] if apps is None else None
-        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        rows = _applications(body) if status == 200 else None
+        if rows is None:
             return f"the resource manager does not list its applications: status {status}"
         for row in rows:
             known = self.tag in str(row.get("applicationTags")).split(",")
@@ -202,26 +201,28 @@ class NoApplications:
 
 
 @frozen
-class Counters:
-    """The mark of an answer: the values of `names`; "" when one is missing."""
-
-    names: tuple[str, ...]
-
-    def __call__(self, body: bytes) -> str:
-        values = [_bean(body).get(name) for name in self.names]
-        return " ".join(map(str, values)) if all(type(v) is int for v in values) else ""
-
-
-@frozen
 class Counts:
-    """A daemon shows its counters."""
+    """A daemon shows the counters of `mark`."""
 
-    counters: Counters
+    mark: Callable[[bytes], str]
 
     def __call__(self, status: int, body: bytes) -> str:
-        if status == 200 and self.counters(body):
-            return ""
-        return f"no answer has {' and '.join(self.counters.names)}: status {status}"
+        return "" if status == 200 and self.mark(body) else f"no counters: status {status}"
+
+
+def memory_used(body: bytes) -> str:
+    """The mark of a list of applications: it changes when one has had a container."""
+    return " ".join(str(row.get("memorySeconds"))[:20] for row in _applications(body) or ())
+
+
+def submissions(body: bytes) -> str:
+    """The mark of YARN: the number of its applications so far."""
+    return _numbers(foreign.mapping(body).get("clusterMetrics"), "appsSubmitted")
+
+
+def blocks_used(body: bytes) -> str:
+    """The mark of HDFS: how often blocks were written or read so far, some seconds ago."""
+    return _numbers(_bean(body), "AddBlockOps", "GetBlockLocations")
 
 
 @frozen
@@ -264,6 +265,19 @@ def _nodes(bean: Mapping[str, Any], key: str) -> Iterator[tuple[str, Mapping[str
             # the name that the node reports, and the address that the name node saw
             yield str(name).rsplit(":", 1)[0], node
             yield str(node.get("xferaddr") or name).rsplit(":", 1)[0], node
+
+
+def _numbers(part: object, *names: str) -> str:
+    """The values of `names`, as a text; "" when one is no number."""
+    values = [part.get(name) if isinstance(part, dict) else None for name in names]
+    return " ".join(map(str, values)) if all(type(v) is int for v in values) else ""
+
+
+def _applications(body: bytes) -> Sequence[Mapping[str, Any]] | None:
+    """The applications in an answer of the resource manager; None when it is malformed."""
+    apps = foreign.mapping(body).get("apps", "")
+    rows = apps.get("app", []) if isinstance(apps, dict) else [] if apps is None else None
+    return rows if isinstance(rows, list) and all(isinstance(r, dict) for r in rows) else None
 
 
 def _cluster_of(row: Mapping[str, Any]) -> str:

@@ -167,13 +167,12 @@ def idle_probes(cluster: Cluster, machines: Sequence[Machine]) -> Iterator[HttpP
     for manager in holders(machines, RESOURCEMANAGER):
         yield actions.awaited(actions.own(cluster, manager, RESOURCEMANAGER), manager)
         yield actions.no_applications(manager, connect_tag(cluster))
-        bean = "ResourceManager,name=QueueMetrics,q0=root"
-        names = ("AppsSubmitted", "AggregateContainersAllocated")
-        yield actions.counters(manager, RESOURCEMANAGER, bean, *names)
+        path = "ws/v1/cluster/metrics"
+        yield actions.counters(manager, RESOURCEMANAGER, path, probes.submissions)
     for head in holders(machines, NAMENODE):
         yield actions.awaited(actions.own(cluster, head, NAMENODE), head)
-        bean = "NameNode,name=NameNodeActivity"
-        yield actions.counters(head, NAMENODE, bean, "AddBlockOps", "GetBlockLocations")
+        path = "jmx?qry=Hadoop:service=NameNode,name=NameNodeActivity"
+        yield actions.counters(head, NAMENODE, path, probes.blocks_used)
     for server in holders(machines, SPARKCONNECT):
         unused = actions.listening(server, SPARKCONNECT, "unused")
         yield evolve(unused, what="the clients of Spark Connect")

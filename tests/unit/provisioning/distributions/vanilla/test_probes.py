@@ -203,19 +203,19 @@ class TestIdle(SynchronousTestCase):
 
     def test_counters_are_the_mark(self) -> None:
         """A daemon that does not show them cannot be asked."""
-        for file, names, mark in (
-            ("queue-metrics", ("AppsSubmitted", "AggregateContainersAllocated"), "2 3"),
-            ("name-node-activity", ("AddBlockOps", "GetBlockLocations"), "2 2"),
+        for file, read, mark in (
+            ("metrics-running", probes.submissions, "2"),
+            ("name-node-activity", probes.blocks_used, "2 2"),
         ):
             body = (YARN / f"{file}.json").read_bytes()
-            counters = probes.Counters(names)
-            self.assertEqual(counters(body), mark)
-            self.assertEqual(probes.Counts(counters)(200, body), "")
+            self.assertEqual((read(body), probes.Counts(read)(200, body)), (mark, ""))
             for status, other in ((500, body), (200, body[:-9]), (200, b'{"beans": [{}]}')):
                 self.assertEqual(
-                    probes.Counts(counters)(status, other),
-                    f"no answer has {' and '.join(names)}: status {status}",
+                    probes.Counts(read)(status, other), f"no counters: status {status}"
                 )
+        body = (YARN / "apps-spark-connect.json").read_bytes()
+        self.assertEqual(probes.memory_used(body), "5056")
+        self.assertEqual(probes.memory_used(body[:-5]), "")
 
 
 class TestOozie(SynchronousTestCase):
