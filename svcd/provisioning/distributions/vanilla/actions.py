@@ -200,29 +200,19 @@ def own(cluster: Cluster, machine: Machine, process: str) -> HttpProbe:
 
 def no_applications(manager: Machine, tag: str) -> IdleProbe:
     """YARN runs no application but the idle one with `tag`. The first ones of many are enough."""
-    url = (
-        f"{web_url(manager, RESOURCEMANAGER)}/ws/v1/cluster/apps?limit=20"
-        "&states=NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING&deSelects=resourceRequests,timeouts,"
-        "appNodeLabelExpression,amNodeLabelExpression,resourceInfo"
+    path = (
+        "ws/v1/cluster/apps?limit=20&states=NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING&deSelects="
+        "resourceRequests,timeouts,appNodeLabelExpression,amNodeLabelExpression,resourceInfo"
     )
-    return IdleProbe(
-        machine=manager.instance_id,
-        what="the applications of YARN",
-        url=url,
-        missing=probes.NoApplications(tag),
-        mark=probes.memory_used,
-    )
+    marked = counters(manager, RESOURCEMANAGER, path, probes.memory_used)
+    return evolve(marked, what="the applications of YARN", missing=probes.NoApplications(tag))
 
 
 def counters(machine: Machine, process: str, path: str, mark: Callable[[bytes], str]) -> IdleProbe:
     """Counters of a daemon that change with each use."""
-    return IdleProbe(
-        machine=machine.instance_id,
-        what=f"the counters of {DAEMONS[process].title}",
-        url=f"{web_url(machine, process)}/{path}",
-        missing=probes.Counts(mark),
-        mark=mark,
-    )
+    what, url = f"the counters of {DAEMONS[process].title}", f"{web_url(machine, process)}/{path}"
+    missing = probes.Counts(mark)
+    return IdleProbe(machine=machine.instance_id, what=what, url=url, missing=missing, mark=mark)
 
 
 def oozie_accepts(machine: Machine) -> HttpProbe:
