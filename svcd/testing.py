@@ -350,7 +350,8 @@ class FakeService:
         self._line = line = Lifeline(self.clock, self._ahead_s)
         self._starts += 1
         faulty = _Faulty(self._database, self.faults, line)
-        store = SqlStore(faulty, self._sealer, limits=self._settings.limits)
+        limits = self._settings.limits
+        store = SqlStore(faulty, self._sealer, limits=limits, seconds=line.seconds)
 
         async def begin() -> None:
             await store.open(timestamp(line.seconds()))

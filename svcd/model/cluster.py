@@ -44,6 +44,8 @@ class ClusterStatus(enum.StrEnum):
 
 RESTING: Final = (ClusterStatus.ACTIVE, ClusterStatus.ERROR)
 """The statuses in which svcd does nothing with a cluster."""
+GONE: Final = "DELETED"
+"""`Instance.status` of a machine that served and whose server another user has deleted."""
 
 
 class Desired(enum.StrEnum):
@@ -188,7 +190,7 @@ class Cluster:
     keep_until: svcd does not delete it before. idle_since: since when nobody uses it, as far as
     svcd knows; None: it is in use, or its use is not known. idle_mark: what the looks at its use
     count; another mark shows use between two looks. warned_at: when an event warned of the coming
-    deletion; None: not yet. used_s: seconds of machines that it has no more, by flavor.
+    deletion; None: not yet.
     """
 
     id: ClusterId
@@ -234,7 +236,6 @@ class Cluster:
     idle_since: Timestamp | None = None
     idle_mark: str = ""
     warned_at: Timestamp | None = None
-    used_s: Mapping[str, float] = field(factory=dict)
     accepted_at: Timestamp | None = None
     created_at: Timestamp
     updated_at: Timestamp | None = None

@@ -32,6 +32,7 @@ from svcd.model.fields import means
 from svcd.model.ids import iso_seconds, timestamp
 from svcd.model.lifetime import end_of
 from svcd.model.step_kind import StepKind, kind_of
+from svcd.model.usage import Usage
 
 Absent: TypeAlias = UnsetType
 
@@ -293,6 +294,9 @@ class Cluster(View, frozen=True, kw_only=True):
     delete_at: Annotated[
         str | Absent, means("when svcd deletes the cluster, if nothing changes (v1.1)")
     ] = UNSET
+    usage: Annotated[
+        Usage | Absent, means("hours of its machines; only the answer to GET has it (v1.1)")
+    ] = UNSET
 
     @classmethod
     def of(cls, record: cluster.Cluster) -> Self:
@@ -303,6 +307,7 @@ class Cluster(View, frozen=True, kw_only=True):
             idle_delete_s=record.idle_delete_s or UNSET,
             max_age_s=record.max_age_s or UNSET,
             delete_at=UNSET if end is None else timestamp(end.at),
+            usage=UNSET,
             description=record.description or "",
             status_description=record.explained(),
             node_groups=[

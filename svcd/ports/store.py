@@ -117,13 +117,16 @@ class RenderedRows(Rows[R, I_contra], Protocol[R, I_contra]):
     """A family whose wire JSON is stored beside the record, written by the same statement."""
 
     async def rendered(self, tenant_id: TenantId, id_: I_contra) -> bytes:
-        """The JSON object (unwrapped). Raises NotFound."""
+        """The JSON object (unwrapped), of a cluster also its usage (`Store`). Raises NotFound."""
         ...
 
     async def rendered_many(
-        self, keys: Sequence[tuple[TenantId, str]]
+        self, keys: Sequence[tuple[TenantId, str]], whole: bool = False
     ) -> Mapping[tuple[str, str], bytes]:
-        """The JSON object of each (tenant_id, id) that exists. At most a few hundred."""
+        """The JSON object of each (tenant_id, id) that exists. At most a few hundred.
+
+        whole: the result of `rendered` instead.
+        """
         ...
 
     async def rendered_page(self, tenant_id: TenantId, page: Page, rows: int) -> Rendered | None:
@@ -185,6 +188,10 @@ class ClusterRows(VersionedRows[Cluster, ClusterId], Protocol):
 
     async def figures(self) -> StatusFigures:
         """All clusters. oldest: when the oldest unsettled request was accepted."""
+        ...
+
+    async def seconds_by_tenant(self) -> Mapping[str, float]:
+        """Seconds of the machines of each tenant's clusters, also of those deleted, until now."""
         ...
 
     async def instances_of_others(self, cluster: Cluster) -> int:
@@ -480,6 +487,8 @@ class Store(Protocol):
 
     async def rendered(self, family: str, tenant_id: TenantId, id_: str) -> bytes:
         """`rendered` of the family that `Tx` names `family`; it serves many callers in one query.
+
+        Of a cluster a line end and the stored text of its usage follow (`svcd.model.usage`).
 
         The result contains every change committed before the call, by any daemon. Raises NotFound.
         """

@@ -14,7 +14,7 @@ from svcd.errors import (
     NodeGroupCannotBeScaled,
     ValidationError,
 )
-from svcd.model import wire
+from svcd.model import usage, wire
 from svcd.model.cluster import ClusterEvent
 from svcd.model.ids import ClusterId
 from svcd.model.requests import NewCluster, ScaleRequest
@@ -64,9 +64,14 @@ class Clusters:
 
     @route(app, "GET", "/clusters/<cluster_id>", returns="cluster")
     async def get(self, call: Call, cluster_id: str) -> Annotated[bytes, wire.Cluster]:
-        """Return one cluster."""
+        """Return one cluster, from v1.1 with its usage."""
         id_ = ClusterId(cluster_id)
-        return self._shown(call, await self._store.rendered("clusters", call.tenant_id, id_))
+        row = await self._store.rendered("clusters", call.tenant_id, id_)
+        text, _, stored = row.rpartition(b"\n")
+        text = self._shown(call, text)
+        if call.route is None or call.route.version == "1.0":
+            return text
+        return b'%b,"usage":%b}' % (text[:-1], usage.shown(stored, self._clock.seconds()))
 
     def _shown(self, call: Call, text: bytes) -> bytes:
         """Stored JSON of clusters, with their tokens for a caller who may change them."""

@@ -13,7 +13,7 @@ import msgspec
 from attrs import fields
 
 from svcd.errors import ClusterNameTaken
-from svcd.model import wire
+from svcd.model import usage, wire
 from svcd.model.changes import CLUSTER_EVENTS
 from svcd.model.cluster import Cluster, ClusterEvent
 from svcd.model.ids import ClusterId, Timestamp
@@ -50,6 +50,16 @@ _OLDEST = "select min(accepted_at) from clusters where generation > settled_gene
 _INSTANCES_OF_OTHERS = """
 select coalesce(sum(instances), 0) from clusters where tenant_id = :tenant_id and id <> :id
 """
+_USAGE = "select usage, tenant_id from clusters where id = :id"
+_SET_USAGE = "update clusters set usage = :usage where id = :id"
+_ADD_MACHINES = """
+insert into usage (tenant_id, at_s, seconds, machines) values (:tenant_id, :now, 0, :more)
+on conflict (tenant_id) do update
+   set seconds = usage.seconds + case when excluded.at_s > usage.at_s
+         then usage.machines * (excluded.at_s - usage.at_s) else 0 end,
+       machines = usage.machines + excluded.machines, at_s = excluded.at_s
+"""
+_SECONDS = "select tenant_id, seconds, machines, at_s from usage order by tenant_id"
 _LAST_EVENT = """
 select coalesce(max(number), 0) from cluster_events where cluster_id = :cluster_id
 """
@@ -103,8 +113,35 @@ class Clusters(Family[Cluster]):
         taken=ClusterNameTaken,
         any_case=True,
         wire=wire.Cluster.of,
+        beside="usage",
     )  # fmt: skip
     limit = "clusters"
+
+    async def save(self, record: Cluster, before: Cluster | None = None) -> bool:
+        """As `save` of each family; it also counts the machines."""
+        saved = await super().save(record, before)
+        row = await self._sql.one(_USAGE, {"id": record.id}) if saved else None
+        if row is not None:
+            known, now = row[0], self._seconds()
+            counted = usage.counted(known, record, now)
+            if counted != known:
+                await self._sql.run(_SET_USAGE, {"id": record.id, "usage": counted})
+                more = usage.machines(counted) - usage.machines(known)
+                await self._add_machines(record.tenant_id, now, more)
+        return saved
+
+    async def drop(self, id_: str) -> None:
+        """As `drop` of each family; the tenant keeps the seconds of the machines."""
+        row = await self._sql.one(_USAGE, {"id": id_})
+        if row is not None:
+            await self._add_machines(row[1], self._seconds(), -usage.machines(row[0]))
+        await super().drop(id_)
+
+    async def _add_machines(self, tenant_id: str, now: float, more: int) -> None:
+        """Change the number of the tenant's machines."""
+        if more:
+            values = {"tenant_id": tenant_id, "now": now, "more": more}
+            await self._sql.at_commit(_ADD_MACHINES, values)
 
     async def unsettled(self) -> Mapping[ClusterId, int]:
         return {ClusterId(row[0]): row[1] for row in await self._sql.all(_UNSETTLED)}
@@ -122,6 +159,13 @@ class Clusters(Family[Cluster]):
         counts = {str(row[0]): int(row[1]) for row in await self._sql.all(_BY_STATUS)}
         oldest = await self._sql.one(_OLDEST)
         return StatusFigures(counts, Timestamp(oldest[0]) if oldest and oldest[0] else None)
+
+    async def seconds_by_tenant(self) -> Mapping[str, float]:
+        now, rows = self._seconds(), await self._sql.all(_SECONDS)
+        return {
+            tenant_id: seconds + machines * max(0.0, now - at_s)
+            for tenant_id, seconds, machines, at_s in rows
+        }
 
     async def instances_of_others(self, cluster: Cluster) -> int:
         values = {"tenant_id": cluster.tenant_id, "id": cluster.id}

@@ -52,7 +52,8 @@ class Table(Generic[R]):
     of a record, beside id, tenant_id, created_at and record. fixed: columns that no update changes
     (SQLite writes each index again that has a column of the statement, changed or not). filters:
     columns that a list may be filtered by. taken: the error when a name is in use. wire: makes the
-    answer whose JSON is stored beside the record. sealed: the field with credentials, stored sealed
+    answer whose JSON is stored beside the record. beside: column of a text that `rendered` appends
+    to that JSON after a line end. sealed: the field with credentials, stored sealed
     in a column of its own.
     visible: SQL condition of the rows that callers can read. any_case: names that differ in case
     alone count as the same. users: statement for the records that keep a row from being removed, as
@@ -69,6 +70,7 @@ class Table(Generic[R]):
     fixed: frozenset[str] = frozenset()
     taken: type[NameTaken] | None = None
     wire: Callable[[R], View] | None = None
+    beside: str = ""
     sealed: str | None = None
     visible: str = ""
     any_case: bool = False
@@ -92,6 +94,11 @@ class Table(Generic[R]):
     @cached_property
     def select(self) -> str:
         return "record, sealed" if self.sealed else "record"
+
+    @cached_property
+    def answer(self) -> str:
+        """The expression for the result of `rendered`."""
+        return f"wire || '\n' || {self.beside}" if self.beside else "wire"
 
     def update(self, before: R | None, after: R) -> str:
         """The compare-and-set that writes the columns in which `after` differs from `before`.
@@ -117,6 +124,7 @@ class Scope:
     """One transaction, as its families need it.
 
     journal: the feed. limits: of a tenant's rows. holder: the daemon that receives the uploads.
+    seconds: the daemon's time.
     """
 
     sql: Sql
@@ -124,6 +132,7 @@ class Scope:
     journal: Journal
     limits: Limits
     holder: str
+    seconds: Callable[[], float]
 
 
 class Family(Generic[R]):
@@ -139,6 +148,7 @@ class Family(Generic[R]):
         self._sql = scope.sql
         self._sealer = scope.sealer
         self._journal = scope.journal
+        self._seconds = scope.seconds
         self._most: int = getattr(scope.limits, self.limit)
 
     @classmethod
@@ -267,16 +277,18 @@ class Family(Generic[R]):
             await self._journal.note(row[0], self.table.kind, id_, row[1], "deleted")
 
     async def rendered(self, tenant_id: str, id_: str) -> bytes:
-        row = await self._visible("wire", tenant_id, id_)
+        row = await self._visible(self.table.answer, tenant_id, id_)
         return cast("str", row[0]).encode()
 
     async def rendered_many(
-        self, keys: Sequence[tuple[str, str]]
+        self, keys: Sequence[tuple[str, str]], whole: bool = False
     ) -> Mapping[tuple[str, str], bytes]:
-        """The JSON object of each (tenant_id, id) that exists."""
+        """The JSON object of each (tenant_id, id) that exists. whole: the result of `rendered`."""
+        text = self.table.answer if whole else "wire"
         where, values = among([id_ for _, id_ in keys])
         rows = await self._sql.all(
-            f"select tenant_id, id, wire from {self.table.name} where {where}{self.table.visible}",
+            f"select tenant_id, id, {text} from {self.table.name}"
+            f" where {where}{self.table.visible}",
             values,
         )
         asked = frozenset(keys)

@@ -162,6 +162,7 @@ class SqlStore:
     holder: the daemon's name among those that share the database, "" without sharing.
     fence: first statement of each transaction under a term (`svcd.runtime.fencing`); it raises
     LeaseLost. limits: of a tenant's rows. feed_kept: deletions and events of a tenant in the feed.
+    seconds: the daemon's time, for the usage of clusters.
     """
 
     def __init__(
@@ -172,8 +173,10 @@ class SqlStore:
         fence: Callable[[Sql, Term], Awaitable[None]] | None = None,
         limits: Limits = NO_LIMITS,
         feed_kept: int = changes.KEPT,
+        seconds: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._limits = limits
+        self._seconds = seconds
         self._feed_kept = feed_kept
         self._expiring: Counter[str] = Counter()
         self._crowded: Counter[str] = Counter()
@@ -303,7 +306,9 @@ class SqlStore:
             self._signals.fire(tenants)
 
     def _tx_of(self, sql: Sql) -> _Tx:
-        return _Tx(Scope(sql, self._sealer, Journal(sql), self._limits, self._holder))
+        return _Tx(
+            Scope(sql, self._sealer, Journal(sql), self._limits, self._holder, self._seconds)
+        )
 
     async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         return await self._database.read(lambda sql: work(self._tx_of(sql)))
@@ -314,7 +319,7 @@ class SqlStore:
         batches = self._batches.get(family)
         if batches is None:
             batches = self._batches[family] = Batches(
-                lambda keys: self.read(lambda tx: getattr(tx, family).rendered_many(keys)),
+                lambda keys: self.read(lambda tx: getattr(tx, family).rendered_many(keys, True)),
                 cast("Distant", self._database).soon,
             )
         text = await batches.get((tenant_id, id_))

@@ -115,10 +115,10 @@ class Process:
             )
             await keeper.open()
             self._way = SharedWay(self._server, line, svcd.faults, self.name)
-            store = SqlStore(self._way, svcd._sealer, self.name, require)
+            store = SqlStore(self._way, svcd._sealer, self.name, require, seconds=clock.seconds)
         else:
             self._way = Way(self._server, line, svcd.faults, self.name)
-            store = SqlStore(self._way, svcd._sealer)
+            store = SqlStore(self._way, svcd._sealer, seconds=clock.seconds)
         await store.open(timestamp(clock.seconds()))
         self.keeper = keeper
         self.daemon = daemon = svcd._build(store, line, keeper)

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from attrs import evolve
 
+from svcd.model.cluster import GONE as GONE
 from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus, Desired, Instance, NodeGroup
 from svcd.model.ids import InstanceId, Timestamp, seconds_of, timestamp
 from svcd.provisioning.decide.failures import MOST_TEXT, Code, describe
@@ -88,10 +89,6 @@ _ORDER: Final[Mapping[str, int]] = {
         (NOTHING, SPAWNED, PREPARED, CONFIGURED, RETURNING, STARTED, DECOMMISSIONED)
     )
 }
-
-
-GONE: Final = "DELETED"
-"""`Instance.status` of a machine that served and whose server another user has deleted."""
 
 
 def allows(status: ClusterStatus, what: Input) -> bool:

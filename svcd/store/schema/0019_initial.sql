@@ -32,7 +32,8 @@ create index cluster_templates_page on cluster_templates (tenant_id, created_at,
 -- name_key: the name in lower case, which one cluster of a tenant has. instances: of all node
 -- groups; each create and each scale request adds up those of its tenant. accepted_at: when the
 -- newest request was accepted. used: some execution was accepted for the transient cluster, also
--- when its row is gone by now. ends: svcd deletes it after a time without use, or at an age.
+-- when its row is gone by now. ends: svcd deletes it after a time without use, or at an age. usage:
+-- seconds of machines by flavor, see svcd/model/usage.py.
 create table clusters (
   id text {c} primary key,
   tenant_id text {c} not null,
@@ -51,6 +52,7 @@ create table clusters (
   accepted_at text {c} not null,
   used integer not null default 0,
   ends integer not null,
+  usage text not null default '',
   created_at text {c} not null,
   refs text {c} not null,
   record text not null,
@@ -66,6 +68,15 @@ create index clusters_instances on clusters (tenant_id, instances, id);
 -- The metrics count clusters by status, and ask for the oldest unsettled one.
 create index clusters_status on clusters (status);
 create index clusters_accepted on clusters (accepted_at) where generation > settled_generation;
+
+-- The machines of all clusters of a tenant. seconds: until at_s (epoch seconds), also of deleted
+-- clusters. machines: their number since then.
+create table usage (
+  tenant_id text {c} primary key,
+  at_s double precision not null,
+  seconds double precision not null,
+  machines {bigint} not null
+);
 
 create table cluster_events (
   cluster_id text {c} not null references clusters (id) on delete cascade,

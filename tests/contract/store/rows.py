@@ -448,6 +448,43 @@ class StoreContract:
         self.now(lambda tx: tx.executions.drop(ExecutionId("e-2")))
         self.assertEqual(use(), (False, at(3)))
 
+    def test_a_tenant_keeps_the_seconds_of_its_machines(self) -> None:
+        """Also of dropped clusters. The text of a cluster follows its JSON, and is in no list."""
+        time = [100.0]
+        self.store._seconds = lambda: time[0]
+
+        def servers(number: int, *ids: str | None) -> Cluster:
+            made = cluster(number, version=versions[number])
+            (group,) = made.node_groups
+            rows = tuple(evolve(group.instances[0], server_id=id_) for id_ in ids)
+            versions[number] += 1
+            return evolve(made, node_groups=(evolve(group, instances=rows),))
+
+        versions = {1: 1, 2: 1}
+        seconds = partial(self.now, lambda tx: tx.clusters.seconds_by_tenant())
+        self.now(lambda tx: tx.clusters.add(cluster()))
+        self.now(lambda tx: tx.clusters.add(cluster(2, tenant_id=OTHER)))
+        for at_s, number, ids in (
+            (100.0, 1, ("a", "b")), (100.0, 2, ("c",)), (110.0, 1, ("b",)), (130.0, 2, (None,)),
+        ):  # fmt: skip
+            time[0] = at_s
+            row = evolve(servers(number, *ids), tenant_id=(TENANT, OTHER)[number - 1])
+            self.assertTrue(self.now(lambda tx, r=row: tx.clusters.save(r)))
+        self.assertFalse(self.now(lambda tx: tx.clusters.save(cluster())))
+        self.assertEqual(seconds(), {TENANT: 40.0, OTHER: 30.0})
+        text = self.now(lambda tx: tx.clusters.rendered(TENANT, ClusterId("c-1")))
+        answer, usage = text.split(b"\n")
+        self.assertEqual(json.loads(usage), {"at": 110.0, "flavors": {"2": [20.0, 1]}})
+        listed = self.now(lambda tx: tx.clusters.rendered_page(TENANT, Page(), 9))
+        assert listed is not None
+        self.assertEqual(listed.text, answer)
+        whole = self.now(lambda tx: tx.clusters.rendered_many([(TENANT, "c-1")], True))
+        self.assertEqual(whole, {(TENANT, "c-1"): text})
+        time[0] = 140.0
+        self.now(lambda tx: tx.clusters.drop(ClusterId("c-1")))
+        time[0] = 90.0
+        self.assertEqual(seconds(), {TENANT: 50.0, OTHER: 30.0})
+
     def test_events_are_kept_in_order_and_bounded(self) -> None:
         """The oldest go when there are more than 2,000."""
         self.now(lambda tx: tx.clusters.add(cluster()))

@@ -29,7 +29,7 @@ class CountTests(SynchronousTestCase):
         body = cluster_body(self.svcd, "c1", 1)
         made = self.svcd.call("POST", "/v1.1/demo/clusters", json=body).json["cluster"]
         self.count("GET", f"/v1.1/demo/clusters/{made['id']}")
-        self.assertEqual(self.ran, ["select wire from"])
+        self.assertEqual(self.ran, ["select wire ||"])
         self.assertEqual(self.calls, ["store read "])
 
     def test_a_post_of_a_template_is_one_call_and_one_transaction(self) -> None:

@@ -66,7 +66,11 @@ class StreamTests(WatchCase):
         last = {(f.event, f.data.get("id")): f.data for f in peer.frames}
         seen = last["cluster", cluster_id]
         shown = {k: v for k, v in seen.items() if k not in ("change", "version")}
-        self.assertEqual(shown, api.cluster(cluster_id))
+        listed = api.get("/clusters")["clusters"]
+        self.assertEqual(listed, [shown])
+        self.assertEqual(
+            {**shown, "usage": api.cluster(cluster_id)["usage"]}, api.cluster(cluster_id)
+        )
         events = [f.data for f in peer.frames if f.event == "cluster_event"]
         listed = api.get(f"/clusters/{cluster_id}/events")["events"]
         self.assertEqual([e["number"] for e in events], list(range(1, len(listed) + 1)))
