@@ -11,11 +11,11 @@ most.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from attrs import frozen
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -36,6 +36,8 @@ _FRESH_S: Final = 10.0
 """Age in seconds at which svcd reads the counts of the database again."""
 _PATIENCE_S: Final = 2.0
 """Longest wait of a reader of the metrics for the database."""
+_MOST_TENANTS: Final = 1000
+"""Most tenants with a line of their own in the metrics."""
 _CALL_BOUNDS_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _STEP_BOUNDS_S: Final = (0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 _PHASE_BOUNDS_S: Final = (1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 7200.0, 86_400.0)
@@ -149,10 +151,14 @@ class WorkMetrics(Collector):
 
 @frozen
 class _Counted:
-    """clusters, executions: see StatusFigures; executions: only those without an end."""
+    """clusters, executions: see StatusFigures; executions: only those without an end.
+
+    seconds: of machines, by tenant.
+    """
 
     clusters: StatusFigures
     executions: StatusFigures
+    seconds: Mapping[str, float]
 
 
 class Census(Collector):
@@ -215,10 +221,32 @@ class Census(Collector):
         oldest.add_metric(["cluster"], self._age(counted.clusters.oldest))
         oldest.add_metric(["execution"], self._age(counted.executions.oldest))
         yield oldest
+        used = CounterMetricFamily(
+            "svcd_instance_seconds",
+            "Time of the machines of all clusters, also of deleted ones, by tenant; `other`: all"
+            f" tenants but the {_MOST_TENANTS:,} with the longest.",
+            labels=["tenant"],
+        )
+        for tenant, seconds in _largest(counted.seconds).items():
+            used.add_metric([tenant], seconds)
+        yield used
 
     def _age(self, since: Timestamp | None) -> float:
         return 0.0 if since is None else max(0.0, self._clock.seconds() - seconds_of(since))
 
 
 async def _count(tx: Tx) -> _Counted:
-    return _Counted(await tx.clusters.figures(), await tx.executions.figures())
+    return _Counted(
+        await tx.clusters.figures(),
+        await tx.executions.figures(),
+        await tx.clusters.seconds_by_tenant(),
+    )
+
+
+def _largest(seconds: Mapping[str, float]) -> Mapping[str, float]:
+    """The largest values, ordered by tenant, and the sum of the others."""
+    if len(seconds) <= _MOST_TENANTS:
+        return dict(sorted(seconds.items()))
+    ordered = sorted(seconds, key=lambda tenant: (-seconds[tenant], tenant))
+    shown = {tenant: seconds[tenant] for tenant in sorted(ordered[:_MOST_TENANTS])}
+    return {**shown, "other": sum(seconds[tenant] for tenant in ordered[_MOST_TENANTS:])}

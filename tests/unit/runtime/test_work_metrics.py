@@ -9,6 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.cluster import ClusterEvent
 from svcd.model.job import Execution, ExecutionStatus, Failure
+from svcd.runtime import work_metrics
 from svcd.runtime.metrics import Metrics
 from svcd.testing import FakeService
 from tests.contract.store.rows import at, execution
@@ -127,6 +128,22 @@ class ServiceTests(SynchronousTestCase):
         ):
             self.assertIn(line, text)
         self.assertEqual(list(problems(text)), [])
+
+    def test_tenants_beyond_the_bound_share_a_line(self) -> None:
+        """Those with the longest time have their own."""
+        self.patch(work_metrics, "_MOST_TENANTS", 2)
+        connection = self.svcd._database._connection
+        for tenant, seconds in (("a", 1.0), ("b", 30.0), ("c", 2.0), ("d", 4.0)):
+            connection.execute("insert into usage values (?, 0.0, ?, 0)", [tenant, seconds])
+        lines = [line for line in self.text().splitlines() if line.startswith("svcd_instance")]
+        self.assertEqual(
+            lines,
+            [
+                'svcd_instance_seconds_total{tenant="b"} 30.0',
+                'svcd_instance_seconds_total{tenant="d"} 4.0',
+                'svcd_instance_seconds_total{tenant="other"} 3.0',
+            ],
+        )
 
     def test_a_deleted_cluster_has_spent_time_in_deleting(self) -> None:
         """Its row is gone then."""
