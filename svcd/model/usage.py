@@ -8,6 +8,7 @@ create call without a server not at all. A clock that was set back adds nothing.
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from typing import Annotated
 
 import msgspec
@@ -81,8 +82,14 @@ def machines(stored: str) -> int:
 
 def shown(stored: bytes, now: float) -> bytes:
     """The JSON of `Usage`. It stays the same within a minute, unless the machines change."""
+    return _shown(stored, now - now % _MINUTE_S)
+
+
+@lru_cache(maxsize=256)
+def _shown(stored: bytes, minute: float) -> bytes:
+    """As `shown`. Callers often ask for the same cluster again."""
     before = _read(stored)
-    at = max(now - now % _MINUTE_S, before.at)
+    at = max(minute, before.at)
     flavors = [
         FlavorUsage(flavor_id=id_, machines=count, instance_hours=round(seconds / 3600, 4))
         for id_, (seconds, count) in before.until(at).items()
