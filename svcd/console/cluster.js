@@ -8,6 +8,7 @@ import { Row, rowsOf, wordsOf } from "./events.js";
 import { Gantt } from "./gantt_view.js";
 import {
   Command,
+  Ending,
   Filter,
   Found,
   Lines,
@@ -30,7 +31,8 @@ import { to } from "./route.js";
 import { NewestRuns } from "./run_table.js";
 import { openEvents, useStore } from "./store.js";
 import { useStory } from "./story.js";
-import { plain } from "./text.js";
+import { count, plain } from "./text.js";
+import { duration, full, moment, now } from "./time.js";
 
 const MOST_EVENTS = 300;
 const MOST_MACHINES = 100;
@@ -50,17 +52,18 @@ function Machine({ machine, ill }) {
 const MACHINE = { Machine: "", State: "", Address: "", Server: "wide", Volumes: "wide amount" };
 
 // ill: names of machines that are not well.
-function Group({ group: { name, count, instances, node_processes: processes }, ill }) {
+function Group({ group: { name, count: size, instances, node_processes: processes, init_scripts: scripts = [] }, ill }) {
   const [all, showAll] = useState(false);
   const shown = all ? instances : instances.slice(0, MOST_MACHINES);
   return html`<section class="group" aria-label=${plain(name)}>
     <div class="heading">
       <h3>
         <${Name}>${name}<//>${" "}
-        <span class="number">${instances.length}${instances.length === count ? "" : ` of ${count}`}</span>
+        <span class="number">${instances.length}${instances.length === size ? "" : ` of ${size}`}</span>
       </h3>
       <span class="tags">${processes.map((each) => html`<span key=${each}>${plain(each)}</span>`)}</span>
     </div>
+    ${scripts.length > 0 && html`<p class="faint">First-boot scripts: <${Name}>${scripts.join(", ")}<//></p>`}
     ${instances.length > 0 && html`
       <${Table} columns=${MACHINE}>
         ${shown.map((each) => html`
@@ -96,6 +99,29 @@ const Links = ({ info, cluster }) => html`<${Section} id="links" title="Links">
   ]))} />
 <//>`;
 
+const endOf = (from, s) => (from && s ? moment(from) + s * 1000 : Infinity);
+const length = (s) => s && duration(s * 1000);
+
+// When svcd deletes the cluster by itself, and why; the hours of its machines. usage: undefined until it is read.
+function Life({ cluster, usage, ask }) {
+  const { idle_delete_s: idle, max_age_s: age, idle_since: since, keep_until: kept, delete_at: at } = cluster;
+  const isOld = endOf(cluster.created_at, age) < endOf(since, idle);
+  const cause = isOld ? "by its age" : html`last used <${Time} at=${since} />`;
+  const rows = [
+    ["svcd deletes it", at && html`<${Time} at=${at} late="soon" />, ${cause}`],
+    ["Delete after idle time", length(idle)],
+    ["Maximum age", length(age)],
+    ["Kept until", moment(kept) > now() && full(moment(kept))],
+    ...(usage?.flavors ?? []).map((each) => [
+      html`Flavor <${Name}>${each.flavor_id}<//>`,
+      `${count(each.machines, "machine")}, ${each.instance_hours.toFixed(2)} instance hours`,
+    ]),
+  ];
+  const side = at && html`<button type="button" class="small" onClick=${() => ask("keep")}>Keep 2 hours</button>`;
+  return rows.some(([, drawn]) => drawn) && html`
+    <${Section} id="life" title="Lifetime and usage" side=${side}><${Values} rows=${rows} /><//>`;
+}
+
 const TITLES = { Error: "This cluster failed", Active: "Not all of this cluster is well" };
 const BEFORE = "Not all of this cluster was well before this change";
 
@@ -117,7 +143,8 @@ const Facts = ({ cluster }) => html`
   <span>${plain(cluster.plugin_name)} ${plain(cluster.engine_version)}</span>
   <span>${size(cluster)} machines</span>
   <span>created <${Time} at=${cluster.created_at} /></span>
-  ${cluster.is_transient && html`<span>transient</span>`}`;
+  ${cluster.is_transient && html`<span>transient</span>`}
+  <${Ending} cluster=${cluster} />`;
 
 function Buttons({ cluster, ask }) {
   const isActive = cluster.status === "Active";
@@ -153,6 +180,7 @@ export function Cluster({ id, query }) {
   const events = kept.get(id) ?? new Map();
   const mark = isKnown ? ([...events.values()].at(-1)?.number ?? 0) : null;
   const story = useStory(`${path("clusters", id, "story")}?change=${Number(query.change) || 0}`, cluster?.status, mark);
+  const fresh = useStory(path("clusters", id), cluster?.status, isKnown ? Math.floor(now() / 60_000) : null);
   useEffect(() => {
     if (isKnown) openEvents(id);
   }, [id, isKnown]);
@@ -174,6 +202,7 @@ export function Cluster({ id, query }) {
     <${Section} id="machines" title="Machines">
       ${cluster.node_groups.map((group) => html`<${Group} key=${group.name} group=${group} ill=${ill} />`)}
     <//>
+    <${Life} cluster=${cluster} usage=${fresh?.usage} ask=${ask} />
     ${Object.keys(cluster.info).length > 0 && html`<${Links} info=${cluster.info} cluster=${cluster.name} />`}
     <${NewestRuns} of="cluster_id" id=${id} query=${{ cluster: id }} />
     <${Events} events=${events} query=${query} />

@@ -2,12 +2,13 @@
 import { useState } from "./hooks.js";
 import { html } from "./html.js";
 import { call, path, send } from "./api.js";
-import { deleteCluster, retryCluster, scaleCluster } from "./commands.js";
+import { deleteCluster, keepCluster, retryCluster, scaleCluster } from "./commands.js";
 import { Plan } from "./plan.js";
 import { Question } from "./question.js";
 import { hasEnded, machines } from "./records.js";
 import { keep, store, useStore } from "./store.js";
 import { count, plain } from "./text.js";
+import { full, now } from "./time.js";
 
 const isNumber = (text) => /^\d+$/.test(text);
 
@@ -67,4 +68,15 @@ const Retry = ({ cluster, close }) => html`
     <p>${cluster.status === "Error" ? REPEATED : REPLACED}</p>
   <//>`;
 
-export const QUESTIONS = { scale: Scale, delete: Delete, retry: Retry };
+const KEPT_MS = 2 * 3600_000;
+
+function Keep({ cluster, close }) {
+  const [until] = useState(() => new Date(now() + KEPT_MS)); // the same for each press
+  return html`
+    <${Question} title="Keep this cluster for 2 hours?" verb="Keep 2 hours" command=${keepCluster(cluster)}
+        act=${(key) => put(cluster, { keep_until: until.toISOString() }, key)} close=${close}>
+      <p>svcd does not delete it before ${full(until)}.</p>
+    <//>`;
+}
+
+export const QUESTIONS = { scale: Scale, delete: Delete, retry: Retry, keep: Keep };

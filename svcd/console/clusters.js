@@ -1,12 +1,12 @@
 // The clusters: all of them with filters, and the few that Home shows.
 import { drawnOnce, html } from "./html.js";
 import { newCluster } from "./commands.js";
-import { Command, Empty, Filter, Filters, Found, Head, Link, Search, Section, State, Table, Time, useTick } from "./parts.js";
+import { Command, Empty, Ending, Filter, Filters, Found, Head, Link, Search, Section, State, Table, Time, useTick } from "./parts.js";
 import { created, isBusy, isUnwell, matches, newestFirst, size } from "./records.js";
 import { to } from "./route.js";
 import { useStore } from "./store.js";
 import { plain } from "./text.js";
-import { ago } from "./time.js";
+import { ago, moment } from "./time.js";
 
 const ROWS = 200;
 const FEW = 8; // rows of Home
@@ -15,7 +15,8 @@ const CHOICES = [["", "all"], ["unwell", "needs attention"], ["busy", "is changi
 
 const Row = drawnOnce((cluster) => html`<tr key=${cluster.id}>
   <th scope="row"><${Link} view="clusters" id=${cluster.id} name=${cluster.name} /></th>
-  <td><${State} word=${cluster.status} of=${isUnwell(cluster) && cluster.status !== "Error" ? "unwell" : undefined} /></td>
+  <td><${State} word=${cluster.status} of=${isUnwell(cluster) && cluster.status !== "Error" ? "unwell" : undefined} />
+    ${" "}<${Ending} cluster=${cluster} /></td>
   <td class="amount">${size(cluster)}</td>
   <td class="wide">${plain(cluster.plugin_name)} ${plain(cluster.engine_version)}</td>
   <td class="wide"><${Time} at=${cluster.created_at} /></td>
@@ -23,7 +24,7 @@ const Row = drawnOnce((cluster) => html`<tr key=${cluster.id}>
 const COLUMNS = { Name: "", Status: "", Machines: "amount", Plugin: "wide", Created: "wide" };
 
 const List = ({ clusters }) => html`
-  <${Table} columns=${COLUMNS}>${clusters.map((each) => Row(each, ago(created(each))))}<//>`;
+  <${Table} columns=${COLUMNS}>${clusters.map((each) => Row(each, ago(created(each)) + ago(moment(each.delete_at))))}<//>`;
 
 const None = () => html`
   <${Empty} title="No clusters yet">

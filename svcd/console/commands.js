@@ -7,6 +7,7 @@ const pairs = (name, values) => repeated(name, Object.entries(values).map(([key,
 
 export const newCluster = (plugin) => `svcd cluster create NAME --plugin ${quoted(plugin)} --workers 2`;
 export const deleteCluster = (cluster) => `svcd cluster rm ${quoted(cluster.name)}`;
+export const keepCluster = (cluster) => `svcd cluster keep ${quoted(cluster.name)}`;
 export const retryCluster = (cluster) => `svcd cluster retry ${quoted(cluster.name)}`;
 export function scaleCluster(cluster, sizes) {
   const groups = sizes.map(({ name, count }) => ` ${quoted(name)}=${count}`);
@@ -62,7 +63,8 @@ export function createCluster(body, usual) {
   const { cluster_template_id: template, node_groups: groups } = body;
   const { name, default_image_id: image, user_keypair_id: keypair, neutron_management_network: network } = body;
   const ofPlugin = !template && isUsual(groups, usual);
-  if (!image || !keypair || (groups && !ofPlugin)) {
+  const life = [body.idle_delete_s, body.max_age_s].some((each) => each !== undefined);
+  if (!image || !keypair || life || (groups && !ofPlugin)) {
     return `svcd cluster create -f - <<'END'\n${JSON.stringify(body, null, 1)}\nEND`;
   }
   const plugin = () => [

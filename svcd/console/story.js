@@ -1,5 +1,5 @@
-// The story of a cluster or a run, as the daemon tells it: read when its page opens, and again after `watch` has told
-// a change.
+// What the daemon tells of a cluster or a run beyond the record, such as its story: read when its page opens, and again
+// after `watch` has told a change.
 import { useEffect, useRef, useState } from "./hooks.js";
 import { get } from "./api.js";
 
@@ -19,7 +19,7 @@ export function useStory(address, status, mark) {
     const ask = async () => {
       own.asked = performance.now();
       try {
-        const { story } = await get(address);
+        const [story] = Object.values(await get(address));
         if (own.address === address) set({ of: address, story });
       } catch (error) {
         if (!left && error.status !== 404) timer = setTimeout(ask, RETRY_MS);

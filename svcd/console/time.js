@@ -36,14 +36,16 @@ export function duration(ms) {
   return two(Math.floor(hours / 24), "d", hours % 24, "h");
 }
 
-// "3 min ago"; one unit is enough.
+const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+
+// "3 min ago" or "in 3 min"; one unit is enough.
 export function ago(ms) {
-  const s = Math.max(0, now() - ms) / 1000;
+  const past = (now() - ms) / 1000;
+  const s = Math.abs(past);
   if (s < 10) return "just now";
-  if (s < 60) return `${Math.floor(s)} s ago`;
-  if (s < 3600) return `${Math.floor(s / 60)} min ago`;
-  if (s < 86400) return `${Math.floor(s / 3600)} h ago`;
-  return `${Math.floor(s / 86400)} d ago`;
+  const [size, unit] = UNITS.find(([least]) => s >= least);
+  const length = `${Math.floor(s / size)} ${unit}`;
+  return past > 0 ? `${length} ago` : `in ${length}`;
 }
 
 // The whole time, in the zone of the browser.

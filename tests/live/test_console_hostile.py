@@ -16,7 +16,10 @@ TEXT = (
     "<img src=/x onerror=alert(1)><script>alert(2)</script><a href=javascript:alert(3)>a</a>"
     " \u202egpj.exe\u2066 \x1b[31mred\x1b[0m\x07 javascript:alert(4) http://evil.example/ "
 )
-NAMED = ("name", "instance_name", "machine", "step", "username", "internal_ip", "node_processes")
+NAMED = (
+    "name", "instance_name", "machine", "step", "username", "internal_ip", "node_processes",
+    "flavor_id", "init_scripts",
+)  # fmt: skip
 TOLD = ("description", "status_description", "text", "url")
 """Fields of records that get hostile texts; the second ones are of any length."""
 INFO = {"HDFS": {"Web": "javascript:alert(5)", TEXT: "data:text/html,<script>alert(6)</script>"},

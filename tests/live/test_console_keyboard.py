@@ -116,6 +116,7 @@ class KeyboardTests(ConsoleCase):
 
     def change(self, page: Any, reader: Reader) -> None:
         """A question keeps the focus until it is answered; arrow keys move in the drawing."""
+        page.get_by_text("instance hours").wait_for()
         self.assertEqual(
             reader.nodes("banner", "navigation", "main", "heading", "dialog", "alert"),
             [
@@ -127,6 +128,7 @@ class KeyboardTests(ConsoleCase):
                 ("heading", "Machines"),
                 ("heading", "master 1"),
                 ("heading", "worker 2"),
+                ("heading", "Lifetime and usage"),
                 ("heading", "Links"),
                 ("heading", "Events 24"),
             ],

@@ -164,7 +164,11 @@ DECISIONS: Sequence[tuple[str, str, object]] = (
         "[-5, 400, 59_400, 61_000, 3_700_000, 90_000_000].map(m.duration)",
         ["0.0 s", "0.4 s", "59 s", "1 min 1 s", "1 h 2 min", "1 d 1 h"],
     ),
-    ("time", "m.ago(m.now() + 3_600_000)", "just now"),
+    (
+        "time",
+        "[-3_000, 9_000, -59_400, 61_500, -90_000_000].map((ms) => m.ago(m.now() + ms))",
+        ["just now", "just now", "59 s ago", "in 1 min", "1 d ago"],
+    ),
     ("time", "m.moment('2026-01-01 00:00:05.078125')", 1767225605078),
     ("time", "m.moment('nonsense')", None),
     (
