@@ -13,6 +13,15 @@ import { bodyOf, layout } from "./request.js";
 import { to } from "./route.js";
 import { keep } from "./store.js";
 import { withLine } from "./text.js";
+import { duration } from "./time.js";
+
+const LIVES = [0, 1, 8, 24, 168].map((h) => [`${h * 3600}`, h ? duration(h * 3600_000) : "never"]);
+
+// A field of the seconds after which svcd deletes the cluster.
+function life(name, label, { [name]: set }) {
+  const usual = set === undefined ? "default of svcd" : `that of the template: ${set ? duration(set * 1000) : "never"}`;
+  return { name, label, options: [["", usual], ...LIVES] };
+}
 
 // What clusters are made of: versions of plugins, templates, and what the cloud offers.
 async function sources() {
@@ -93,6 +102,8 @@ function NewCluster({ images, plugins, all, offer, again }) {
       },
       { name: "user_keypair_id", ...choice("Key pair", keypairs, values.user_keypair_id, "none: you cannot log in") },
       { name: "neutron_management_network", ...choice("Network", networks, network, anyNetwork(source, networks)) },
+      life("idle_delete_s", "Delete after idle time", source),
+      life("max_age_s", "Maximum age", source),
       {
         name: "node_groups",
         label: "Node groups",
@@ -123,6 +134,8 @@ function NewCluster({ images, plugins, all, offer, again }) {
     default_image_id: only(images.filter((each) => fits(each, all[0]))).id ?? "",
     user_keypair_id: only(keypairs)[0] ?? "",
     neutron_management_network: "",
+    idle_delete_s: "",
+    max_age_s: "",
     node_groups: {},
     cluster_configs: "",
   };

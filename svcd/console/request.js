@@ -26,7 +26,7 @@ export function configs(text) {
   return found;
 }
 
-const filled = (values) => Object.fromEntries(Object.entries(values).filter(([, each]) => each));
+const filled = (values) => Object.fromEntries(Object.entries(values).filter(([, each]) => each || each === 0));
 
 // The body of POST clusters. source: a version of a plugin or a template; groups: undefined for those of the template.
 // Empty fields are left out.
@@ -44,6 +44,8 @@ export function bodyOf(typed, source, groups) {
     engine_version,
     cluster_template_id: id,
     cluster_configs: lines && configs(lines),
+    idle_delete_s: value(typed.idle_delete_s),
+    max_age_s: value(typed.max_age_s),
     node_groups: groups?.map(sized),
   };
   return { name: "", ...filled(given) };

@@ -89,6 +89,8 @@ TYPED = {
     "user_keypair_id": "",
     "neutron_management_network": "n-1",
     "cluster_configs": "",
+    "idle_delete_s": "",
+    "max_age_s": "0",
     "node_groups": {},
 }
 SOURCE = {"plugin_name": "fake", "engine_version": "0.1"}
@@ -327,6 +329,7 @@ DECISIONS: Sequence[tuple[str, str, object]] = (
             "name": "etl",
             "default_image_id": "i",
             "neutron_management_network": "n-1",
+            "max_age_s": 0,
             "node_groups": GROUPS,
             **SOURCE,
         },
