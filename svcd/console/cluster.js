@@ -32,7 +32,7 @@ import { NewestRuns } from "./run_table.js";
 import { openEvents, useStore } from "./store.js";
 import { useStory } from "./story.js";
 import { count, plain } from "./text.js";
-import { duration, full, moment, now } from "./time.js";
+import { duration, full, left, moment, now } from "./time.js";
 
 const MOST_EVENTS = 300;
 const MOST_MACHINES = 100;
@@ -108,7 +108,7 @@ function Life({ cluster, usage, ask }) {
   const isOld = endOf(cluster.created_at, age) < endOf(since, idle);
   const cause = isOld ? "by its age" : html`last used <${Time} at=${since} />`;
   const rows = [
-    ["svcd deletes it", at && html`<${Time} at=${at} late="soon" />, ${cause}`],
+    ["svcd deletes it", at && html`<${Time} at=${at} draw=${left} />, ${cause}`],
     ["Delete after idle time", length(idle)],
     ["Maximum age", length(age)],
     ["Kept until", moment(kept) > now() && full(moment(kept))],

@@ -6,7 +6,7 @@ import { created, isBusy, isUnwell, matches, newestFirst, size } from "./records
 import { to } from "./route.js";
 import { useStore } from "./store.js";
 import { plain } from "./text.js";
-import { ago, moment } from "./time.js";
+import { ago, left, moment } from "./time.js";
 
 const ROWS = 200;
 const FEW = 8; // rows of Home
@@ -24,7 +24,7 @@ const Row = drawnOnce((cluster) => html`<tr key=${cluster.id}>
 const COLUMNS = { Name: "", Status: "", Machines: "amount", Plugin: "wide", Created: "wide" };
 
 const List = ({ clusters }) => html`
-  <${Table} columns=${COLUMNS}>${clusters.map((each) => Row(each, ago(created(each)) + ago(moment(each.delete_at))))}<//>`;
+  <${Table} columns=${COLUMNS}>${clusters.map((each) => Row(each, ago(created(each)) + left(moment(each.delete_at))))}<//>`;
 
 const None = () => html`
   <${Empty} title="No clusters yet">

@@ -5,9 +5,8 @@ import { shortId } from "./records.js";
 import { current, filter, to } from "./route.js";
 import { store } from "./store.js";
 import { pageAddress, plain } from "./text.js";
-import { ago, full, moment, now } from "./time.js";
+import { ago, full, left, moment, now } from "./time.js";
 
-const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 const TONES = {
@@ -33,18 +32,17 @@ export const Link = ({ view, id, name }) => (name === undefined
   ? html`<span class="faint">a deleted cluster</span>`
   : html`<a href=${to([view, id])}><${Name}>${name}<//></a>`);
 
-// late: in place of a time that has come.
-export const Time = ({ at, late }) => {
+// draw: `left` for a time to come.
+export const Time = ({ at, draw = ago }) => {
   const ms = moment(at);
   if (ms === null) return html`<span class="faint">–</span>`;
-  const shown = late && ms < now() + MINUTE_MS ? late : ago(ms);
-  return html`<time datetime=${new Date(ms).toISOString()} title=${full(ms)}>${shown}</time>`;
+  return html`<time datetime=${new Date(ms).toISOString()} title=${full(ms)}>${draw(ms)}</time>`;
 };
 
 // The deletion of a cluster by svcd itself, when it comes within a day.
 export const Ending = ({ cluster: { status: word, delete_at: at } }) =>
   at && word !== "Deleting" && moment(at) < now() + DAY_MS && html`
-    <span class="faint">deleted <${Time} at=${at} late="soon" /></span>`;
+    <span class="faint">deleted <${Time} at=${at} draw=${left} /></span>`;
 
 // A link to another page, if its address is one; else its text.
 export function Outside({ address, text = address }) {

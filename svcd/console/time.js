@@ -36,17 +36,17 @@ export function duration(ms) {
   return two(Math.floor(hours / 24), "d", hours % 24, "h");
 }
 
-const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+const UNITS = [[86400, "d"], [3600, "h"], [60, "min"]];
 
-// "3 min ago" or "in 3 min"; one unit is enough.
-export function ago(ms) {
-  const past = (now() - ms) / 1000;
-  const s = Math.abs(past);
-  if (s < 10) return "just now";
-  const [size, unit] = UNITS.find(([least]) => s >= least);
-  const length = `${Math.floor(s / size)} ${unit}`;
-  return past > 0 ? `${length} ago` : `in ${length}`;
+// One unit is enough.
+function span(ms) {
+  const s = Math.max(0, ms) / 1000;
+  const [size, unit] = UNITS.find(([least]) => s >= least) ?? [1, "s"];
+  return `${Math.floor(s / size)} ${unit}`;
 }
+
+export const ago = (ms) => (now() - ms < 10_000 ? "just now" : `${span(now() - ms)} ago`);
+export const left = (ms) => (ms - now() < 60_000 ? "soon" : `in ${span(ms - now())}`);
 
 // The whole time, in the zone of the browser.
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" }); // making one takes long

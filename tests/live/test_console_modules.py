@@ -168,8 +168,13 @@ DECISIONS: Sequence[tuple[str, str, object]] = (
     ),
     (
         "time",
-        "[-3_000, 9_000, -59_400, 61_500, -90_000_000].map((ms) => m.ago(m.now() + ms))",
-        ["just now", "just now", "59 s ago", "in 1 min", "1 d ago"],
+        "[3_600_000, -3_000, -59_400, -61_500, -90_000_000].map((ms) => m.ago(m.now() + ms))",
+        ["just now", "just now", "59 s ago", "1 min ago", "1 d ago"],
+    ),
+    (
+        "time",
+        "[-9_000, 50_000, 61_500, 7_000_000, 90_000_000].map((ms) => m.left(m.now() + ms))",
+        ["soon", "soon", "in 1 min", "in 1 h", "in 1 d"],
     ),
     ("time", "m.moment('2026-01-01 00:00:05.078125')", 1767225605078),
     ("time", "m.moment('nonsense')", None),
