@@ -38,13 +38,14 @@ class Kind:
 
 _GROUP: Final = (
     "flavor_id", "node_processes", "node_configs", "volumes_per_node", "volumes_size",
-    "volume_mount_prefix", "floating_ip_pool",
+    "volume_mount_prefix", "floating_ip_pool", "init_scripts",
 )  # fmt: skip
 HEAD: Final = ("name", "description")
 MADE_OF: Final = ("plugin_name", "engine_version")
+LIFETIME: Final = ("idle_delete_s", "max_age_s")
 _CLUSTER: Final = (
     *HEAD, *MADE_OF, "image", "cluster_configs", "anti_affinity", "neutron_management_network",
-    "node_groups",
+    "node_groups", *LIFETIME,
 )  # fmt: skip
 GROUPS: Final = ("name", "count", "node_group_template", *_GROUP)
 
@@ -168,6 +169,9 @@ def _value(kind: Kind, name: str, row: Json, there: There) -> Any:
             return [binary["name"] for binary in row[name]]
         case "url" if kind.name == "job_binaries" and str(row["url"]).startswith("internaldb://"):
             return None
+        case "idle_delete_s" | "max_age_s" if kind.name == "clusters" and name not in row:
+            template = there.find("cluster_templates", str(row.get("cluster_template_id")))
+            return 0 if template is not None and template.get(name) else None
         case _:
             return row.get(name)
 
@@ -200,7 +204,13 @@ def variable(text: str) -> str:
 
 New = Mapping[tuple[str, str], Item]
 """The objects that a bundle makes, by kind and name."""
-_INHERITED: Final = ("image", "anti_affinity", "neutron_management_network", "node_groups")
+_INHERITED: Final = (
+    "image",
+    "anti_affinity",
+    "neutron_management_network",
+    "node_groups",
+    *LIFETIME,
+)
 
 
 def whole(body: Json, new: New) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from svcd.cli.bundle import BY_NAME, KINDS, Item, There, exported, references
+from svcd.cli.bundle import BY_NAME, KINDS, LIFETIME, Item, There, exported, references
 from svcd.cli.job_files import Unusable
 from svcd.model.redaction import MASK, is_secret
 
@@ -30,7 +30,7 @@ class Step:
     """The work for one object. texts: its differences, or the reason of a refusal with the remedy.
 
     sizes, groups: of a cluster: new sizes of its groups by name, and new groups. shrunk: former
-    and new sizes of the groups that lose machines.
+    and new sizes of the groups that lose machines. life: its new `idle_delete_s` and `max_age_s`.
     """
 
     item: Item
@@ -40,6 +40,7 @@ class Step:
     sizes: Mapping[str, int] = field(factory=dict)
     groups: Sequence[Json] = ()
     shrunk: Mapping[str, tuple[int, int]] = field(factory=dict)
+    life: dict[str, int] = field(factory=dict)
 
 
 def plan(items: Sequence[Item], there: There, digests: Mapping[str, str]) -> Sequence[Step]:
@@ -92,7 +93,7 @@ def _step(item: Item, there: There, digests: Mapping[str, str]) -> Step:
     if item.kind.name == "clusters" and row["status"] == "Deleting":
         text = f"it is being deleted: wait for its end (svcd cluster rm {item.name} --wait)"
         return Step(item=item, change=Change.REFUSED, texts=[f"{text} and apply again"], id=id_)
-    texts, sizes, groups, shrunk = [], {}, [], {}
+    texts, sizes, groups, shrunk, life = [], {}, [], {}, {}
     if item.kind.name == "clusters":
         known = {group["name"]: group for group in row["node_groups"]}
         for group in wanted.pop("node_groups", None) or []:
@@ -105,6 +106,11 @@ def _step(item: Item, there: There, digests: Mapping[str, str]) -> Step:
                 if isinstance(group["count"], int) and group["count"] < present["count"]:
                     shrunk[str(group["name"])] = (int(present["count"]), group["count"])
                 texts.append(f"group {group['name']}: {present['count']} -> {group['count']}")
+        for name in LIFETIME:
+            value, before = wanted.pop(name, None), row.get(name, 0)
+            if value not in (None, before):
+                life[name] = value
+                texts.append(f"{name}: {before} -> {value}")
     faults = list(_differences(_with_image_id(wanted, there), _with_image_id(actual, there)))
     if item.name in digests and digests[item.name] != there.digests.get(item.name):
         faults.append("another content")
@@ -116,10 +122,10 @@ def _step(item: Item, there: There, digests: Mapping[str, str]) -> Step:
             f" repeats what failed, svcd cluster rm {item.name} removes it; then apply again"
         )
         return Step(item=item, change=Change.FAILED, texts=[*texts, text], id=id_)
-    if sizes or groups:
+    if sizes or groups or life:
         return Step(
             item=item, change=Change.SCALE, texts=texts, id=id_, sizes=sizes, groups=groups,
-            shrunk=shrunk,
+            shrunk=shrunk, life=life,
         )  # fmt: skip
     return Step(item=item, change=Change.NONE, id=id_)
 

@@ -64,7 +64,7 @@ class _Trial:
             if step.change is Change.SCALE:
                 groups = [bundle.whole_group(group, self._new) for group in step.groups]
                 body = bundle.scale_request(step.sizes, groups, self._ids)
-                self._api.put(f"/clusters/{safe(step.id)}?dry_run=true", body)
+                self._api.put(f"/clusters/{safe(step.id)}?dry_run=true", body | step.life)
             else:
                 self._create(item)
         except CommandError as error:

@@ -38,7 +38,7 @@ _MARKS: Final = {
     Change.FAILED: "!",
 }  # fmt: skip
 _DONE: Final = {
-    Change.CREATE: "created", Change.SCALE: "scaled", Change.NONE: "unchanged",
+    Change.CREATE: "created", Change.SCALE: "changed", Change.NONE: "unchanged",
     Change.FAILED: "left",
 }  # fmt: skip
 _WORDS: Final = {
@@ -62,7 +62,7 @@ _files: Final = click.option(
 @wait_option
 @click.pass_obj
 def apply(session: Session, files: Sequence[Path], dry_run: bool, yes: bool, wait: bool) -> None:
-    """Make what a bundle names and the project lacks, and scale its clusters.
+    """Make what a bundle names and the project lacks, and change size and lifetime of its clusters.
 
     It may be repeated: what is there already stays. The API checks everything first: when it
     refuses an object or a change, nothing is done. A cluster loses machines only after a question,
@@ -362,7 +362,7 @@ class Work:
         api, item = self._session.api, step.item
         if step.change is Change.SCALE:
             body = bundle.scale_request(step.sizes, step.groups, ids)
-            api.put(f"/clusters/{safe(step.id)}", body)
+            api.put(f"/clusters/{safe(step.id)}", body | step.life)
         elif step.change is Change.CREATE:
             url = urls.get(item.name, "") if item.kind.name == "job_binaries" else ""
             answer = api.post(item.kind.path, bundle.request(item, ids, url), uuid.uuid4().hex)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from svcd.cli import lifetime
 from svcd.cli.times import duration, moment, seconds
 from svcd.cli.words import in_commands, status_of, step_title
 
@@ -41,6 +42,8 @@ def of_cluster(
     """The history of a cluster. now: the daemon's time in epoch seconds. whole: every line."""
     yield f"cluster {cluster['name']} ({cluster['id']}): {cluster['status']}"
     yield f"  {cluster['plugin_name']} {cluster['engine_version']}, {_sizes(cluster)}"
+    for line in lifetime.lines(cluster, now) if now is not None else ():
+        yield f"  {line}"
     yield from progress_lines(story, now)
     yield from failure(story)
     changes = story["changes"]

@@ -11,6 +11,7 @@ import click
 from svcd.cli.client import safe
 from svcd.cli.command import Group
 from svcd.cli.exits import CommandError, OutOfTime
+from svcd.cli.lifetime import LEFT, lines
 from svcd.cli.names import CLUSTER, find
 from svcd.cli.output import write
 from svcd.cli.question import confirm, yes_option
@@ -62,6 +63,15 @@ CLUSTERS: Final = Table(
     ),
     empty="no clusters; svcd cluster create NAME --plugin vanilla creates one",
 )
+
+
+def table_of(rows: Sequence[Row]) -> Table:
+    """The table of clusters, with the time left when svcd deletes one of them by itself."""
+    if not any(row.get("delete_at") for row in rows):
+        return CLUSTERS
+    return CLUSTERS._replace(columns=(*CLUSTERS.columns[:-1], LEFT, CLUSTERS.columns[-1]))
+
+
 _GROUPS: Final = (
     field("GROUP", "name", key=True),
     Column(title="MACHINES", text=lambda row, now: str(row.get("count", "")), cut=False),
@@ -105,10 +115,12 @@ cluster: Final = Group(
     lazy={
         "create": ("svcd.cli.create:create", "create a cluster from a template, a file or a"
                    " plugin"),
+        "keep": ("svcd.cli.lifetime:keep", "keep a cluster that svcd would delete by itself"),
         "ssh": ("svcd.cli.ssh:command", "log in on a machine of a cluster, or run a command there"),
         "tunnel": ("svcd.cli.tunnel:command", "show the web pages of a cluster on this machine"),
     },
-    order=("ls", "show", "create", "scale", "add", "rm", "retry", "events", "ssh", "tunnel"),
+    order=("ls", "show", "create", "scale", "add", "keep", "rm", "retry", "events", "ssh",
+           "tunnel"),
 )  # fmt: skip
 
 wait_option = click.option(
@@ -120,7 +132,8 @@ wait_option = click.option(
 @click.pass_obj
 def ls(session: Session) -> None:
     """List the clusters of the project."""
-    session.show(session.api.listed("/clusters"), CLUSTERS)
+    body = session.api.listed("/clusters")
+    session.show(body, table_of(body["clusters"]))
 
 
 @cluster.command("show")
@@ -139,7 +152,8 @@ def show(session: Session, name: str) -> None:
 def _shown(session: Session, row: Json) -> Iterator[str]:
     """The lines of `cluster show` for people."""
     now, width, style = session.now(), session.width(), session.style
-    session.show({"cluster": row}, CLUSTERS)
+    session.show({"cluster": row}, table_of([row]))
+    yield from lines(row, now)
     groups = row.get("node_groups") or []
     flavors = flavor_names(session)
     named = [{**group, "flavor": flavors.get(get(group, "flavor_id"))} for group in groups]
@@ -159,6 +173,8 @@ def _shown(session: Session, row: Json) -> Iterator[str]:
         yield ""
         yield from table_lines(_LINKS, links, width, now, style)
         session.note(f"web pages on this machine: svcd cluster tunnel {get(row, 'name')}")
+    if row.get("delete_at"):
+        session.note(f"to keep it longer: svcd cluster keep {get(row, 'name')}")
     if get(row, "status_description"):
         session.note(f"its history and what to do: svcd why {get(row, 'name')}")
 

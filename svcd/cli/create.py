@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import click
 
+from svcd.cli import lifetime
 from svcd.cli.client import safe
 from svcd.cli.cloud import Cloud, fitting_flavor
 from svcd.cli.cluster_plan import lines
@@ -73,6 +74,8 @@ _DEFAULT_WORKERS: Final = 2
     metavar="TARGET.NAME=VALUE",
     help="one option of the plugin, for example HDFS.dfs.replication=1; repeatable",
 )
+@lifetime.idle_option
+@lifetime.age_option
 @click.option("--dry-run", is_flag=True, help="show what would be made, and make nothing")
 @wait_option
 @click.pass_obj
@@ -91,6 +94,8 @@ def create(
     keypair: str | None,
     description: str | None,
     configs: Sequence[str],
+    idle_delete_s: int | None,
+    max_age_s: int | None,
     dry_run: bool,
     wait: bool,
 ) -> None:
@@ -106,6 +111,8 @@ def create(
         "description": description,
         "neutron_management_network": network,
         "user_keypair_id": keypair,
+        "idle_delete_s": idle_delete_s,
+        "max_age_s": max_age_s,
     }
     body: dict[str, Any] = {}
     found: Mapping[str, Any] = {}
@@ -113,7 +120,8 @@ def create(
         body = _of_file(file)
     elif template is not None:
         found = find(session.api, CLUSTER_TEMPLATE, template)
-        body = {key: found[key] for key in ("plugin_name", "engine_version")}
+        inherited = ("plugin_name", "engine_version", "idle_delete_s", "max_age_s")
+        body = {key: found[key] for key in inherited if key in found}
         body["cluster_template_id"] = found["id"]
     else:
         body = _of_plugin(session, plugin or "", plugin_version, workers, extra, flavor)
@@ -309,5 +317,7 @@ def _plan(session: Session, body: Mapping[str, Any], local: Mapping[str, Any]) -
         write("".join(f"{visible(get(machine, 'name'))}\n" for machine in plan["machines"]))
         return
     for line in lines(plan, flavor_names(session), session.width(), session.style):
+        write(f"{line}\n")
+    for line in lifetime.lines(body, session.now()):
         write(f"{line}\n")
     session.note("files with their contents, commands and checks: -o yaml")

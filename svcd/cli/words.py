@@ -25,6 +25,8 @@ _WORDS: Final = (
     (re.compile(r"the header X-Auth-Token is missing: get a token from the identity service"),
      "the daemon accepts only requests with a login"),
     (re.compile(r"\b(GET|POST|PUT|DELETE) /v1\S+ needs one of"), "this command needs one of"),
+    (re.compile(r"(?m)^\$\.((idle_delete_s|max_age_s|keep_until)|\S*\.init_scripts): unknown.*"),
+     r"\1: the daemon is older than this command and has no such field: upgrade it"),
     (re.compile(r"^\$(\.|: )", re.M), ""),
 )  # fmt: skip
 """Words of the API, and those of the command line."""

@@ -88,6 +88,20 @@ class ExportTests(SynchronousTestCase):
         found = [exported(BY_NAME["clusters"], CLUSTER, there)["image"] for there in (ALL, twins)]
         self.assertEqual(found, ["plain", "m1"])
 
+    def test_lifetimes_and_scripts(self) -> None:
+        """A cluster that does without the time of its template says so."""
+        template = {**SMALL, "idle_delete_s": 3600, "max_age_s": 0}
+        there = evolve(ALL, rows={**ALL.rows, "cluster_templates": [template]})
+        group = {"name": "m", "count": 1, **GROUP, "init_scripts": ["setup-1.sh"]}
+        for kind, row, expected in (
+            ("cluster_templates", template, (3600, 0)),
+            ("clusters", CLUSTER, (0, None)),
+            ("clusters", {**CLUSTER, "max_age_s": 60}, (0, 60)),
+        ):
+            found = exported(BY_NAME[kind], {**row, "node_groups": [group]}, there)
+            self.assertEqual((found.get("idle_delete_s"), found.get("max_age_s")), expected)
+            self.assertEqual(found["node_groups"][0]["init_scripts"], ["setup-1.sh"])
+
     def test_secrets_are_placeholders(self) -> None:
         """Passwords, masked values, secret options, and accounts in URLs."""
 
@@ -178,6 +192,19 @@ class PlanTests(SynchronousTestCase):
         self.assertEqual((step.change, step.id, step.sizes), (Change.SCALE, "c1", {"worker": 5}))
         self.assertEqual(step.texts, ["group worker: 2 -> 5", "group more: new, 1 machines"])
         self.assertEqual(step.groups, [{"name": "more", "count": 1}])
+
+    def test_lifetime_of_a_cluster_is_changed(self) -> None:
+        """Equal and absent times change nothing, also of a cluster without any."""
+        more = b"idle_delete_s: 0, max_age_s: 60, node_groups: [{name: worker, count: 5}]"
+        for given, life, sizes in (
+            (b"max_age_s: 60", {"max_age_s": 60}, {}),
+            (more, {"max_age_s": 60}, {"worker": 5}),
+            (b"idle_delete_s: 0", {}, {}),
+        ):
+            (step,) = plan(read(b"clusters: [{name: first, %s}]" % given), ALL, {})
+            change = Change.SCALE if life else Change.NONE
+            self.assertEqual((step.change, step.life, step.sizes), (change, life, sizes))
+            self.assertEqual("max_age_s: 0 -> 60" in step.texts, bool(life))
 
     def refused(self, text: bytes, digests: dict[str, str] | None = None) -> Step:
         (step,) = plan(read(text, W="new"), ALL, digests or {})

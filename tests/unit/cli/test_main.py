@@ -174,7 +174,7 @@ class UsageTests(_Case):
         self.assertEqual(self.ran("db", "check", "-h"), self.ran("db", "check", "--help"))
         self.assertIn("twistd svcd", out)
         for group, names in (
-            ("cluster", "ls show create scale add rm retry events ssh tunnel"),
+            ("cluster", "ls show create scale add keep rm retry events ssh tunnel"),
             ("job", "ls show logs cancel rm forget rerun why"),
         ):
             lines = self.ran(group, "--help")[1].partition("\nCommands:\n")[2].splitlines()

@@ -1,0 +1,95 @@
+"""When svcd deletes a cluster by itself: `svcd cluster keep`, its options, and texts for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import click
+
+from svcd.cli.client import safe
+from svcd.cli.command import Command
+from svcd.cli.names import CLUSTER, find
+from svcd.cli.session import Session
+from svcd.cli.show import Column, Row, get
+from svcd.cli.times import duration, moment, seconds
+
+_UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_KEEP_S: Final = 2 * 3600
+
+
+def span(text: str) -> int:
+    """Seconds of a duration such as `90s`, `2h`, `1d12h` or `never`. Pure. Raises UsageError."""
+    if text in ("never", "0"):
+        return 0
+    if not re.fullmatch(r"([0-9]{1,8}[smhd])+", text):
+        advice = "write a number with s, m, h or d, for example 30m, 2h or 1d12h; or never"
+        raise click.BadParameter(f"{text!r} is no duration: {advice}")
+    return sum(int(part[:-1]) * _UNITS_S[part[-1]] for part in re.findall("[0-9]+.", text))
+
+
+idle_option: Final = click.option(
+    "--idle-delete", "idle_delete_s", type=span, metavar="TIME",
+    help="svcd deletes the cluster after this time without use, for example 2h; or never",
+)  # fmt: skip
+age_option: Final = click.option(
+    "--max-age", "max_age_s", type=span, metavar="TIME",
+    help="svcd deletes the cluster at this age, for example 1d; or never",
+)  # fmt: skip
+
+
+@click.command("keep", cls=Command)
+@click.argument("name", metavar="CLUSTER")
+@click.option("--for", "for_s", type=span, metavar="TIME", help="for this time (default: 2h)")
+@click.option("--until", metavar="TIME", help="until this time, for example 2026-01-31T18:00 (UTC)")
+@idle_option
+@age_option
+@click.pass_obj
+def keep(
+    session: Session, /, name: str, for_s: int | None, until: str | None, **life: int | None
+) -> None:
+    """Keep a cluster for a time, or change when svcd deletes it by itself.
+
+    Before the end of this time only a person deletes the cluster. With --idle-delete or --max-age
+    alone the command changes these times.
+    """
+    from svcd.cli.clusters import table_of
+
+    end = seconds(until)
+    if until is not None and (for_s is not None or end is None):
+        raise click.UsageError("give --for TIME, or --until with a time such as 2026-01-31T18:00")
+    body: dict[str, object] = {key: value for key, value in life.items() if value is not None}
+    row = find(session.api, CLUSTER, name)
+    if end is None and (for_s is not None or not body):
+        end = session.now() + (_KEEP_S if for_s is None else for_s)
+    if end is not None:
+        body["keep_until"] = moment(end).replace(" UTC", "Z")
+    if row.get("idle_delete_s") or row.get("max_age_s") or any(life.values()):
+        row = session.api.put(f"/clusters/{safe(get(row, 'id'))}", body)["cluster"]
+    session.show({"cluster": row}, table_of([row]))
+    for line in list(lines(row, session.now())) or ["it has no idle or age limit"]:
+        session.note(f"{get(row, 'name')}: {line}")
+
+
+def lines(row: Row, now: float) -> Iterator[str]:
+    """When svcd deletes a cluster, or one of the request `row`; none without such a time."""
+    status, since = get(row, "status"), seconds(get(row, "idle_since"))
+    if row.get("idle_delete_s") and status != "Deleting":
+        state = "in use, or svcd does not know" if since is None else f"idle since {moment(since)}"
+        state = f"; {state}" if status else ""
+        yield f"deleted after {duration(row['idle_delete_s'])} without use{state}"
+    if row.get("max_age_s") and status != "Deleting":
+        yield f"deleted at the age of {duration(row['max_age_s'])}"
+    if (seconds(get(row, "keep_until")) or 0.0) > now:
+        yield f"not deleted before {moment(seconds(get(row, 'keep_until')))}"
+    if at := seconds(get(row, "delete_at")):
+        yield f"svcd deletes it at {moment(at)}, in {duration(at - now)}"
+
+
+def _left(row: Row, now: float) -> str:
+    at = seconds(get(row, "delete_at"))
+    return "" if at is None else duration(at - now)
+
+
+LEFT: Final = Column(title="DELETED IN", text=_left, cut=False)
