@@ -78,6 +78,12 @@ _GROUPS: Final = (
     Column(title="FLAVOR", text=lambda row, _: get(row, "flavor") or get(row, "flavor_id")),
     field("PROCESSES", "node_processes"),
 )
+_SCRIPTS: Final = field("SCRIPTS", "init_scripts")
+_USAGE: Final = (
+    Column(title="FLAVOR", text=lambda row, _: get(row, "flavor") or get(row, "flavor_id")),
+    field("MACHINES", "machines", cut=False),
+    Column(title="INSTANCE HOURS", text=lambda row, _: f"{row['instance_hours']:.2f}", cut=False),
+)
 _INSTANCES: Final = (
     field("MACHINE", "instance_name", key=True),
     field("STATUS", "status", status=True),
@@ -142,6 +148,8 @@ def ls(session: Session) -> None:
 def show(session: Session, name: str) -> None:
     """Show a cluster: its groups, machines and links."""
     cluster_row = find(session.api, CLUSTER, name)
+    if whole := session.api.get(f"/clusters/{safe(get(cluster_row, 'id'))}"):
+        cluster_row = whole["cluster"]  # the list lacks its usage
     if session.output not in ("table", "wide"):
         session.show({"cluster": cluster_row}, CLUSTERS)
         return
@@ -156,13 +164,20 @@ def _shown(session: Session, row: Json) -> Iterator[str]:
     yield from lines(row, now)
     groups = row.get("node_groups") or []
     flavors = flavor_names(session)
-    named = [{**group, "flavor": flavors.get(get(group, "flavor_id"))} for group in groups]
+
+    def named(rows: Sequence[Row]) -> Sequence[Row]:
+        return [{**part, "flavor": flavors.get(get(part, "flavor_id"))} for part in rows]
+
+    columns = (*_GROUPS, _SCRIPTS) if any(g.get("init_scripts") for g in groups) else _GROUPS
     yield ""
-    yield from table_lines(_GROUPS, named, width, now, style)
+    yield from table_lines(columns, named(groups), width, now, style)
     instances = [instance for group in groups for instance in group.get("instances") or []]
     if instances:
         yield ""
         yield from table_lines(_INSTANCES, instances, width, now, style)
+    if used := (row.get("usage") or {}).get("flavors"):
+        yield ""
+        yield from table_lines(_USAGE, named(used), width, now, style)
     info = row.get("info") or {}
     links = [
         {"service": service, "name": name, "url": url}

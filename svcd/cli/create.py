@@ -74,6 +74,10 @@ _DEFAULT_WORKERS: Final = 2
     metavar="TARGET.NAME=VALUE",
     help="one option of the plugin, for example HDFS.dfs.replication=1; repeatable",
 )
+@click.option(
+    "--init", multiple=True, type=click.Path(), metavar="[GROUP=]FILE",
+    help="first-boot script of all groups, or of one: runs once on each new machine; repeatable",
+)  # fmt: skip
 @lifetime.idle_option
 @lifetime.age_option
 @click.option("--dry-run", is_flag=True, help="show what would be made, and make nothing")
@@ -94,6 +98,7 @@ def create(
     keypair: str | None,
     description: str | None,
     configs: Sequence[str],
+    init: Sequence[str],
     idle_delete_s: int | None,
     max_age_s: int | None,
     dry_run: bool,
@@ -136,6 +141,10 @@ def create(
         body["default_image_id"], local = default_image(session, body)
     if file is None and not found.get("user_keypair_id"):
         body.setdefault("user_keypair_id", _default_keypair(session))
+    if init:
+        from svcd.cli.init_scripts import with_scripts
+
+        body = dict(with_scripts(session, body, init, dry_run))
     if dry_run:
         _plan(session, body, local)
         return
