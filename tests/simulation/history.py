@@ -12,6 +12,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from svcd.embedded.faults import Effect, FaultRule
+from svcd.model.ids import timestamp
 from svcd.testing import FakeService
 from tests.simulation import leftovers, requests, rest
 from tests.simulation.answers import ANSWERS
@@ -132,6 +133,8 @@ class History:
             "embedded.token_ttl_s": rng.choice(["86400", "86400", "900"]),
             "embedded.quota_instances": rng.choice(["200", "200", "5"]),
             "provisioning.on_failure": rng.choice(["remove", "remove", "keep"]),
+            "provisioning.max_idle_s": rng.choice(["0", "0", "0", "900"]),
+            "provisioning.max_age_s": rng.choice(["0", "0", "0", "1800"]),
         }
         daemons = rng.choice([2, 2, 2, 3]) if seed % 3 == 2 else 1
         if daemons > 1:
@@ -162,6 +165,7 @@ class History:
             self.world.advance(self.rng.choice([0.0, 0.0, 0.1, 0.5, 2.0, 6.0, 20.0, 60.0]))
         self._calm_down()
         self._come_to_rest()
+        self._let_end()
         for each in rest.at_rest(self.world, frozenset(self.excused)):
             self.world.watch.breach(each)
         for each in leftovers.at_rest(self.world, frozenset(self.excused)):
@@ -218,6 +222,7 @@ class History:
             (14, self._create),
             (10, self._scale),
             (7, self._delete),
+            (5, self._live),
             (6, self._force),
             (14, self._execute),
             (4, self._execute_transient),
@@ -265,7 +270,15 @@ class History:
         if rng.random() < 0.3:
             worker["floating_ip_pool"] = "public"
         more = {"anti_affinity": ["datanode"]} if rng.random() < 0.2 else {}
+        if rng.random() < 0.25:
+            more |= self._life()
         return requests.cluster(name, worker, **more)
+
+    def _life(self) -> dict[str, Any]:
+        """When svcd is to delete a cluster by itself."""
+        rng = self.rng
+        life = {"idle_delete_s": rng.choice([0, 60, 200, 900])} if rng.random() < 0.7 else {}
+        return life | ({"max_age_s": rng.choice([0, 100, 600, 1800])} if rng.random() < 0.4 else {})
 
     def _create(self, tenant: str) -> None:
         if len(rest.clusters(self.world)) >= MOST_CLUSTERS:
@@ -292,6 +305,20 @@ class History:
             body = {
                 "resize_node_groups": [{"name": name, "count": self.rng.choice([0, 1, 2, 3, 4])}]
             }
+        self.world.tell(f"{tenant} wants {body}")
+        self.world.ask(tenant, "PUT", f"/clusters/{cluster_id}", body)
+
+    def _live(self, tenant: str) -> None:
+        """Somebody changes when a cluster ends, perhaps together with its size."""
+        cluster_id = self._some_cluster(tenant)
+        if cluster_id is None:
+            return
+        body = self._life()
+        if self.rng.random() < 0.5:
+            wait_s = self.rng.choice([-5.0, 30.0, 300.0, 1500.0])
+            body["keep_until"] = timestamp(self.world.clock.seconds() + wait_s)
+        if self.rng.random() < 0.2:
+            body["resize_node_groups"] = [{"name": "worker", "count": self.rng.choice([1, 2, 3])}]
         self.world.tell(f"{tenant} wants {body}")
         self.world.ask(tenant, "PUT", f"/clusters/{cluster_id}", body)
 
@@ -517,6 +544,18 @@ class History:
         if trouble:
             world.watch.breach(f"no rest within {REST_S:.0f} s: {trouble}")
         world.advance(100.0)
+
+    def _let_end(self) -> None:
+        """Clusters whose time comes end by themselves, in good weather."""
+        world = self.world
+        at = max(map(rest.latest_end, rest.records(world)), default=0.0)
+        while world.clock.seconds() < at:
+            world.advance(60.0)
+        trouble = rest.quiet(world, 1500.0)
+        if trouble:
+            world.watch.breach(f"no rest after the ends: {trouble}")
+        for each in rest.overdue(world):
+            world.watch.breach(each)
 
     def _end_everything(self) -> None:
         world = self.world

@@ -8,6 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+from attrs import evolve
+
+from svcd.model.cluster import Cluster, ClusterStatus, Desired
+from svcd.model.ids import seconds_of, timestamp
+from svcd.model.lifetime import end_of
 from svcd.provisioning.decide.failures import Code as ClusterCode
 from svcd.workflow.decide.failures import Code as JobCode
 from tests.simulation.process import Process
@@ -16,6 +22,9 @@ from tests.simulation.world import USERS, World
 
 CLUSTER_CODES = frozenset(c.value for c in ClusterCode)
 JOB_CODES = frozenset(c.value for c in JobCode)
+_LATE_S = 900.0
+"""svcd looks at a cluster's use at intervals, and warns before it deletes the cluster."""
+_decode = msgspec.json.Decoder(Cluster).decode
 _FOLDER = re.compile(r"/user/[^/]+/svcd/([^/]+)$")
 
 
@@ -26,6 +35,29 @@ def clusters(world: World) -> dict[str, Any]:
 
 def executions(world: World) -> dict[str, Any]:
     return {i: json.loads(r) for i, r in world.rows("select id, record from executions")}
+
+
+def records(world: World) -> list[Cluster]:
+    """The clusters that nobody wants to delete."""
+    rows = [_decode(record) for _, record in world.rows("select id, record from clusters")]
+    return [row for row in rows if row.desired is Desired.ACTIVE]
+
+
+def latest_end(row: Cluster) -> float:
+    """When an unused cluster is being deleted at the latest, in epoch seconds; 0.0: never."""
+    if row.idle_delete_s and row.idle_since is None and row.status is ClusterStatus.ACTIVE:
+        since = seconds_of(row.updated_at or row.created_at)
+        row = evolve(row, idle_since=timestamp(since))
+    end = end_of(row)
+    return 0.0 if end is None else end.at + _LATE_S
+
+
+def overdue(world: World) -> Iterator[str]:
+    """Clusters that should have ended by themselves."""
+    for row in records(world):
+        at = latest_end(row)
+        if at and world.clock.seconds() > at:
+            yield f"{world.name(row.id)} is {row.status}, and should have ended by itself"
 
 
 def instances(cluster: Any) -> list[Any]:

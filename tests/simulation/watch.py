@@ -11,8 +11,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from attrs import define
 
+from svcd.model.cluster import Cluster
+from svcd.model.ids import seconds_of
+from svcd.model.lifetime import NOTICE_S, end_of
 from svcd.runtime import fencing
 
 if TYPE_CHECKING:
@@ -23,6 +27,9 @@ _STAGING_S = 300.0
 """Between the look at a daemon's identity and the first folder: a login is made, calls are slow."""
 _SUBMIT_S = 90.0
 """Between the look and a submit: a row is written, and the call is slow."""
+_DRIFT_S = 3.0
+"""Clocks of daemons differ by less."""
+_decode = msgspec.json.Decoder(Cluster).decode
 TERMINAL = frozenset({"SUCCEEDED", "KILLED", "FAILED"})
 
 
@@ -41,6 +48,7 @@ class Watch:
         self.breaches: list[str] = []
         self._executions: dict[str, _Execution] = {}
         self._clusters: dict[str, tuple[int, str]] = {}
+        self._lives: dict[str, Cluster] = {}
         self._changes = -1
         self._servers_made = 0
         self._submitted = 0
@@ -72,6 +80,7 @@ class Watch:
             if before is not None and before[0] == version:
                 continue
             self._clusters[id_] = (version, status)
+            self._life(id_)
             if before is None or before[1] != status:
                 why = self.description(id_)
                 world.tell(f"  {world.name(id_)} is {status}{': ' if why else ''}{why}")
@@ -79,6 +88,29 @@ class Watch:
             known = self._executions.get(id_)
             if known is None or known.version != version:
                 self._changed(id_, version, status, known)
+
+    def _life(self, cluster_id: str) -> None:
+        """A cluster that svcd deletes by itself was due, was warned of, and nobody used it."""
+        world = self._world
+        [(record,)] = world.rows(f"select record from clusters where id = '{cluster_id}'")
+        after, before = _decode(record), self._lives.get(cluster_id)
+        self._lives[cluster_id] = after
+        if before is None or after.is_transient or after.desired is before.desired:
+            return
+        path = f"/clusters/{cluster_id}"
+        if any(a.method == "DELETE" and a.path.startswith(path) for a in world.asked):
+            return
+        end, now, name = end_of(before), world.clock.seconds() + _DRIFT_S, world.name(cluster_id)
+        if end is None or before.warned_at is None or end.at > now:
+            self.breach(f"{name} is deleted by itself at {now}, and not {end}")
+        elif now - seconds_of(before.warned_at) < NOTICE_S:
+            self.breach(f"{name} is deleted by itself too soon after {before.warned_at}")
+        elif end.field == "idle_delete_s" and world.rows(
+            f"select 1 from executions where cluster_id = '{cluster_id}' and ended = 0"
+        ):
+            self.breach(f"{name} is deleted by itself, and an execution uses it")
+        else:
+            world.tell(f"  {name} ends by itself")
 
     def description(self, cluster_id: str) -> str:
         """The code in a cluster's status_description."""
