@@ -258,6 +258,30 @@ CLUSTERS = (
     ),
     ACTIVE,
     Row(
+        says="a lifetime alone changes no status (additive)",
+        method="PUT",
+        path=V1 + "/clusters/{c}",
+        json={"max_age_s": 86_400, "keep_until": "2100-01-01T00:00Z"},
+        status=202,
+        body={
+            "cluster": {
+                "status": "Active",
+                "max_age_s": 86_400,
+                "keep_until": "2100-01-01 00:00:00.000000",
+                "delete_at": "2100-01-01 00:00:00.000000",
+            }
+        },
+        needs=BUILD,
+    ),
+    Row(
+        says="v1.0 takes no lifetime",
+        method="PUT",
+        path=CLUSTERS_AT + "/{c}",
+        json={"max_age_s": 0},
+        status=400,
+        error="VALIDATION_ERROR",
+    ),
+    Row(
         says="add_node_groups adds a group",
         method="PUT",
         path=CLUSTERS_AT + "/{c}",
