@@ -79,7 +79,8 @@ def attention(clusters: Sequence[Json], failed: Sequence[Json], now: float) -> I
     """What a person should look at: kind, name or id, and the reason. failed: recent ones. Pure."""
     for row in clusters:
         reason = get(row, "status_description")
-        if get(row, "status") == "Error" or (reason and get(row, "status") != "Deleting"):
+        status = get(row, "status")
+        if status == "Error" or (reason and status != "Deleting"):  # it has its reason to go
             yield {
                 "kind": "cluster",
                 "name": get(row, "name"),
