@@ -172,6 +172,39 @@ class DeletionTests(JumpCase):
                 self.gone(cluster_id, 60.0)
 
 
+class EndingTests(JumpCase):
+    """Of an idle cluster with idle_delete_s 600, after a job."""
+
+    def idle(self) -> str:
+        cluster_id = self.create(idle_delete_s=600)
+        self.active(cluster_id)
+        self.api.until_over(
+            self.api.execute(self.api.new_job(), cluster_id, self.api.new_sources())
+        )
+        self.until(lambda: "idle_since" in self.api.cluster(cluster_id), 70, 1.0)
+        return cluster_id
+
+    def test_deletion_comes_when_it_would_have_come(self) -> None:
+        for name, jump in JUMPS.items():
+            self.begin()
+            cluster_id = self.idle()
+            self.svcd.advance(100)
+            self.svcd.set_clock(jump)
+            took = 100 + self.took(lambda: self.gone(cluster_id, 900.0))  # noqa: B023
+            self.assertLess(abs(took - 600), 600 * STEER + 65.0, name)
+
+    def test_deletion_after_a_restart(self) -> None:
+        """A clock that was ahead: the whole time again. One that was behind: after a warning."""
+        for name, jump in JUMPS.items():
+            self.begin()
+            cluster_id = self.idle()
+            self.svcd.advance(100)
+            self.restart(jump)
+            took = self.took(lambda: self.gone(cluster_id, 900.0))  # noqa: B023
+            least, most = (595, 680) if name in BACK else (60, 140)
+            self.assertTrue(least < took < most, (name, took))
+
+
 class JobTests(JumpCase):
     def job(self, run_s: int = 20) -> str:
         """The id of an execution on a new Active cluster."""

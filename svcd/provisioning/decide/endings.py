@@ -4,8 +4,9 @@ All state is in the row: a daemon that takes over, or that was down, decides the
 notice. svcd deletes only a cluster whose row says that an event has warned of it, a minute ago or
 more. So a daemon that was down at the time of the warning warns first.
 
-Note: use between two looks. A newer job execution, or another mark of the probes, shows it, and the
-idle time begins anew. A cluster whose use is not known is not idle.
+Note: use between two looks. Another newest job execution, or another mark of the probes, shows it,
+and the idle time begins anew. `idle_mark` holds both, because times of several clocks do not
+compare. A cluster whose use is not known is not idle.
 """
 
 from __future__ import annotations
@@ -127,11 +128,10 @@ def _with_use(cluster: Cluster, look: Look) -> Cluster:
         return cluster
     if look.busy:
         return evolve(cluster, idle_since=None)
-    since = cluster.idle_since
-    newer = since is not None and look.newest is not None and look.newest > since
-    if since is not None and not newer and look.mark == cluster.idle_mark:
+    mark = f"{look.newest or ''} {look.mark}".strip()
+    if cluster.idle_since is not None and mark == cluster.idle_mark:
         return cluster
-    return evolve(cluster, idle_since=timestamp(look.at), idle_mark=look.mark)
+    return evolve(cluster, idle_since=timestamp(look.at), idle_mark=mark)
 
 
 def _warning(cluster: Cluster, end: End) -> str:

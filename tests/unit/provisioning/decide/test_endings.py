@@ -42,11 +42,11 @@ class IdleTests(SynchronousTestCase):
 
     def test_use_begins_it_anew(self) -> None:
         """A newer execution or another mark: the use is over. A use that goes on: None."""
-        idle = row(idle_delete_s=1200, idle_since=at(100), idle_mark="3")
+        idle = row(idle_delete_s=1200, idle_since=at(100), idle_mark=f"{at(50)} 3")
         same = after(idle, 200, mark="3", newest=at(50))
         self.assertIs(same.cluster, idle)
-        for look in ({"mark": "4"}, {"mark": "3", "newest": at(150)}):
-            result = after(idle, 200, **look)
+        for mark, newest in (("4", at(50)), ("3", at(150)), ("3", None)):
+            result = after(idle, 200, mark=mark, newest=newest)
             self.assertEqual(result.cluster.idle_since, at(200))
         used = after(idle, 200, busy="a job runs", mark="")
         self.assertEqual(used.cluster, evolve(idle, idle_since=None))
