@@ -1,7 +1,7 @@
 """The shell commands that svcd runs on machines, and the readers of their output. Pure.
 
 The commands need POSIX sh and coreutils. They run alike on servers and on machines that are folders
-(`SVCD_MACHINE_ROOT` is set there; `sudo` does nothing).
+(`SVCD_MACHINE_ROOT` is set there; they have no `sudo`).
 """
 
 from __future__ import annotations
