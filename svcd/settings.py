@@ -259,6 +259,7 @@ class Provisioning:
     spawn_deadline_s: float = setting(1800.0, "longest time in Spawning", least=1)
     prepare_deadline_s: float = constant(900.0, "longest time in Preparing")
     configure_deadline_s: float = constant(600.0, "longest time in Configuring")
+    script_deadline_s: float = constant(600.0, "longest time of one first-boot script")
     start_deadline_s: float = constant(900.0, "longest time in Starting")
     decommission_deadline_s: float = setting(14_400.0, "longest time in Decommissioning", least=1)
     delete_deadline_s: float = setting(1800.0, "longest time in Deleting", least=1)

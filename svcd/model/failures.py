@@ -99,6 +99,10 @@ class Code(enum.StrEnum):
         "A command of the distribution failed on a machine.")
     COMMAND_TIMEOUT = ("COMMAND_TIMEOUT", _CLUSTER,
         "A command of the distribution exceeded its time on a machine.")
+    SCRIPT_FAILED = ("SCRIPT_FAILED", _CLUSTER,
+        "A first-boot script of a node group failed on a machine, or exceeded its time.",
+        "repeat the request if the cause has passed; a cluster keeps its scripts, so a corrected "
+        "script needs a new node group or cluster")
     DAEMON_DIED = ("DAEMON_DIED", _CLUSTER,
         "A daemon started on a machine and then stopped by itself.")
     DAEMON_TIMEOUT = ("DAEMON_TIMEOUT", _CLUSTER,

@@ -21,6 +21,8 @@ MOST_LIFE_S: Final = 315_360_000
 """Longest `idle_delete_s` and `max_age_s` in a request: ten years."""
 MOST_INIT_SCRIPTS: Final = 20
 """Most scripts of one node group."""
+MOST_SCRIPT_BYTES: Final = 1_048_576
+"""Most bytes of one script."""
 SINCE_1_1: Final = frozenset(
     {"idle_delete_s", "max_age_s", "keep_until", "idle_since", "delete_at", "init_scripts", "usage"}
 )

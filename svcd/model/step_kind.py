@@ -47,7 +47,7 @@ _NAMED: Final = {
 }
 _DEEDS: Final = (
     (re.compile("create|change|delete|attach|allocate|associate|release|remove"), StepKind.CLOUD),
-    (re.compile("log in|prepare"), StepKind.MACHINE),
+    (re.compile("log in|prepare|run script"), StepKind.MACHINE),
     (re.compile("start|stop"), StepKind.DAEMONS),
     (re.compile(r"wait|the |an? |[A-Z\d]"), StepKind.WAIT),
 )

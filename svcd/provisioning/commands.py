@@ -12,7 +12,7 @@ from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from svcd.errors import QuotaExceeded, ServiceUnavailable, SvcdError
+from svcd.errors import InvalidReference, QuotaExceeded, ServiceUnavailable, SvcdError
 from svcd.model import wire
 from svcd.model.cloud import Caller
 from svcd.model.cluster import Cluster, ClusterStatus
@@ -50,6 +50,14 @@ def _accepted(checked: T | list[SvcdError], path: str = "$") -> T:
     if isinstance(checked, list):
         raise rules.joined(checked).below(path)
     return checked
+
+
+async def _refuse_without_scripts(tx: Tx, cluster: Cluster) -> None:
+    """Raise InvalidReference when a script was deleted after the check of the request."""
+    names = {script.internal_id: script.name for g in cluster.node_groups for script in g.scripts}
+    left = {row.id for row in await tx.internals.several(cluster.tenant_id, sorted(names))}
+    if gone := sorted(name for id_, name in names.items() if id_ not in left):
+        raise InvalidReference(f"job binary internal {', '.join(gone)} was deleted meanwhile")
 
 
 class _Commands:
@@ -334,6 +342,7 @@ class Clusters(_Commands):
 
         async def work(tx: Tx) -> bool:
             await self._refuse_too_many(tx, cluster)
+            await _refuse_without_scripts(tx, cluster)
             await tx.clusters.add(cluster)
             await self._trusts.take(tx, trust)
             await tx.clusters.add_events(cluster.id, [event])
@@ -359,6 +368,7 @@ class Clusters(_Commands):
         async def work(tx: Tx) -> bool:
             if after.size > before.size:
                 await self._refuse_too_many(tx, after)
+                await _refuse_without_scripts(tx, after)
             if not await rows.save(tx, after, [event]):
                 return False
             await self._trusts.take(tx, trust)

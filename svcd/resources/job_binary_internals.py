@@ -154,7 +154,7 @@ class JobBinaryInternals:
         app, "DELETE", "/job-binary-internals/<binary_id>", since="1.1", raises=(DeletionFailed,)
     )
     async def delete(self, call: Call, binary_id: str) -> None:
-        """Delete a job binary internal. It is refused while a job binary refers to the data."""
+        """Delete a job binary internal. It is refused while a job binary or cluster uses it."""
         id_ = JobBinaryInternalId(binary_id)
 
         async def remove(tx: Tx) -> str:

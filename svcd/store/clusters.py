@@ -79,6 +79,13 @@ _EVENT_DEFAULTS = {a.name: a.default for a in fields(ClusterEvent)}
 """Attribute -> the default, which svcd does not store; NOTHING: it stores every value."""
 
 
+def _references(cluster: Cluster) -> Iterator[str | None]:
+    """Ids of the node group templates and first-boot scripts of a cluster."""
+    for group in cluster.node_groups:
+        yield group.node_group_template_id
+        yield from (script.internal_id for script in group.scripts)
+
+
 class Clusters(Family[Cluster]):
     table = Table(
         name="clusters",
@@ -100,7 +107,7 @@ class Clusters(Family[Cluster]):
             "instances": lambda r: r.size,
             "ends": lambda r: int(may_end(r)),
             "accepted_at": lambda r: r.accepted_at or r.created_at,
-            "refs": lambda r: references(g.node_group_template_id for g in r.node_groups),
+            "refs": lambda r: references(_references(r)),
         },
         filters=frozenset(
             {"name", "plugin_name", "engine_version", "status", "cluster_template_id",

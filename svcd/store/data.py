@@ -22,7 +22,9 @@ select 'job execution', id from executions
 """
 _INTERNAL_USERS = f"""
 select 'job binary', name from job_binaries
- where tenant_id = :tenant_id and url = '{INTERNAL_URL}' || :id limit 5
+ where tenant_id = :tenant_id and url = '{INTERNAL_URL}' || :id
+ union all
+select 'cluster', name from clusters where tenant_id = :tenant_id and refs like :pattern limit 5
 """
 _BINARY_USERS = """
 select 'job', name from jobs where tenant_id = :tenant_id and refs like :pattern limit 5

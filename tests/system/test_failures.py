@@ -21,7 +21,7 @@ from svcd.provisioning.distributions.fake import Fake
 from svcd.provisioning.distributions.spi import IImageCheck, Machine
 from svcd.testing import FakeService, FaultRule
 from tests.support.cloud_watch import NEVER, WatchedCloudTestCase
-from tests.support.fakes import Api
+from tests.support.fakes import Api, cluster_body
 
 ENGINES = "http://cloud.test:8387/engine"
 START = "cp processes running"
@@ -275,6 +275,15 @@ def vanilla(case: FailureTests) -> str:
     image = f"/images/{case.svcd.image_id}"
     case.api.post(image + "/tag", {"tags": ["vanilla", "3.5.0"]})
     return case.broken(plugin_name="vanilla", engine_version="3.5.0")
+
+
+@reaches(Code.SCRIPT_FAILED, CLUSTER, "run script a.sh on mine-worker-001: exit code 3: no disk")
+def script_failed(case: FailureTests) -> str:
+    """A first-boot script ends with another code than 0."""
+    case.fault("ssh", path="svcd-script a.sh", status=3, body="no disk")
+    case.api.ask("PUT", "/job-binary-internals/a.sh", 202, data=b"mount /data\n")
+    groups = cluster_body(case.svcd, "mine", 1)["node_groups"]
+    return case.broken(node_groups=[groups[0], {**groups[1], "init_scripts": ["a.sh"]}])
 
 
 @reaches(Code.DAEMON_DIED, CLUSTER)

@@ -23,6 +23,8 @@ class GivenFieldsTests(FakeServiceMixin, SynchronousTestCase):
     def setUp(self) -> None:
         self.svcd = self.fake_service()
         self.api = Api(self.svcd)
+        for name in ("agent.sh", "data.sh", "other.sh"):
+            self.api.ask("PUT", f"/job-binary-internals/{name}", 202, data=b"exit 0\n")
 
     def kept(self, body_type: type, path: str, key: str, body: Mapping[str, Any]) -> Any:
         """The record that a POST of `body` made. `body` must have all fields of `body_type`."""
@@ -43,6 +45,7 @@ class GivenFieldsTests(FakeServiceMixin, SynchronousTestCase):
             "volumes_size": 7,
             "volume_mount_prefix": "/mnt/data",
             "floating_ip_pool": "public",
+            "init_scripts": ["agent.sh", "data.sh"],
         }
 
     def group_template(self) -> dict[str, Any]:
@@ -109,6 +112,7 @@ class GivenFieldsTests(FakeServiceMixin, SynchronousTestCase):
         )
         plain = {**self.group_template(), "name": "plain", "volumes_per_node": 0}
         plain |= {"volume_mount_prefix": "/other", "volumes_size": 1, "node_configs": {}}
+        plain |= {"init_scripts": ["other.sh"]}
         path = "/node-group-templates"
         made = self.api.post(path, plain)["node_group_template"]["id"]
         body = self.cluster(user_keypair_id=self.svcd.keypair)

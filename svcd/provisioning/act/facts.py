@@ -14,6 +14,7 @@ from svcd.errors import NotFound, PlatformTimeout
 from svcd.model.cloud import Caller
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.ids import ClusterTemplateId, NodeGroupTemplateId, TenantId
+from svcd.model.job import JobBinaryInternal
 from svcd.model.requests import (
     NewCluster,
     NewClusterTemplate,
@@ -25,7 +26,7 @@ from svcd.model.template import ClusterTemplate, NodeGroupTemplate
 from svcd.model.wire import is_registered
 from svcd.ports.cloud import Access, Cloud, CloudError, CloudSession
 from svcd.ports.faults import Fault
-from svcd.ports.store import Store, Tx
+from svcd.ports.store import Page, Store, Tx
 from svcd.provisioning.decide import rules
 from svcd.provisioning.decide.facts import Facts
 from svcd.provisioning.decide.node_groups import remakes
@@ -44,6 +45,9 @@ _FACTS_S: Final = 25.0
 
 _CHOICES_S: Final = 5.0
 """svcd reads the choices within this time, or a refusal names none."""
+
+_MOST_CHOICES: Final = 1000
+"""Internal binaries whose names a refusal compares with the name of a script."""
 
 
 class FactReader:
@@ -64,7 +68,8 @@ class FactReader:
 
     async def of_node_group_template(self, caller: Caller, new: NewNodeGroupTemplate) -> Facts:
         """The facts for a new node group template. Raises CloudError, PlatformTimeout."""
-        facts = self._plugin(Facts(), new.plugin_name)
+        facts = await self._scripts(Facts(), caller.tenant_id, [new])
+        facts = self._plugin(facts, new.plugin_name)
         return await self._cloud_facts(facts, caller, networks=new.floating_ip_pool is not None)
 
     async def of_cluster_template(self, caller: Caller, new: NewClusterTemplate) -> Facts:
@@ -121,6 +126,7 @@ class FactReader:
         groups: Iterable[NewNodeGroup],
     ) -> Facts:
         """The facts on the templates that a request names."""
+        groups = tuple(groups)
         wanted = {g.node_group_template_id for g in groups} - {None}
 
         async def work(tx: Tx) -> Facts:
@@ -128,14 +134,36 @@ class FactReader:
             if cluster_template_id is not None:
                 id_ = ClusterTemplateId(cluster_template_id)
                 template = await _or_none(tx.cluster_templates.get, tenant_id, id_)
-            groups: dict[str, NodeGroupTemplate] = {}
+            templates: dict[str, NodeGroupTemplate] = {}
             for template_id in sorted(id_ for id_ in wanted if id_ is not None):
                 row = await _or_none(
                     tx.node_group_templates.get, tenant_id, NodeGroupTemplateId(template_id)
                 )
                 if row is not None:
-                    groups[template_id] = row
-            return Facts(cluster_template=template, node_group_templates=groups)
+                    templates[template_id] = row
+            return Facts(cluster_template=template, node_group_templates=templates)
+
+        facts = await self._store.read(work)
+        template = facts.cluster_template
+        own = groups or (template.node_groups if template else ())
+        return await self._scripts(facts, tenant_id, [*own, *facts.node_group_templates.values()])
+
+    async def _scripts(self, facts: Facts, tenant_id: TenantId, groups: Sequence[Any]) -> Facts:
+        """`facts` with the first-boot scripts that groups or their templates name."""
+        wanted = sorted({name for group in groups for name in group.init_scripts or ()})
+        if not wanted:
+            return facts
+
+        async def work(tx: Tx) -> Facts:
+            scripts: dict[str, JobBinaryInternal] = {}
+            for name in wanted:
+                for row in await tx.internals.page(tenant_id, Page(filters={"name": name})):
+                    scripts[name] = row
+            names: list[str] = []
+            if len(scripts) < len(wanted):
+                rows = await tx.internals.page(tenant_id, Page(limit=_MOST_CHOICES))
+                names = [row.name for row in rows]
+            return evolve(facts, scripts=scripts, script_names=names)
 
         return await self._store.read(work)
 

@@ -31,6 +31,7 @@ from svcd.ports.machines import (
     RemoteError,
 )
 from svcd.ports.store import Sealer, Store, Tx
+from svcd.provisioning.act.first_boot import run_script
 from svcd.provisioning.act.rows import Journal
 from svcd.provisioning.act.runner import PlanRunner
 from svcd.provisioning.act.shells import Shells
@@ -62,6 +63,8 @@ from svcd.provisioning.decide.steps import (
     Prepare,
     Reach,
     Retry,
+    RunScript,
+    Span,
     Wait,
 )
 from svcd.provisioning.decide.steps import (
@@ -199,6 +202,8 @@ class Performer:
                 return await self._interrupt.guard(self._prepare(step))
             case Distribute():
                 return await self._interrupt.guard(self._distribute(step))
+            case RunScript():
+                return await self._interrupt.guard(self._run_script(step))
             case KillExecutions():
                 return await self._kill()
             case DeleteTrust():
@@ -444,6 +449,14 @@ class Performer:
         changes: dict[InstanceId, Mapping[str, Any]] = {i: {"step": step.reached} for i in step.on}
         links = {"info": distribution.links(cluster, view)} if step.verb == "start" else {}
         return Done(instances=changes, cluster=links, quiet=True)
+
+    async def _run_script(self, step: RunScript) -> Outcome:
+        began, limit_s = self._clock.seconds(), self._settings.script_deadline_s
+        span = Span(began=began, waited_for=self._journal.last)
+        until = began + limit_s
+        self._journal.report(step.what, "started", machine=step.machine, until=until, span=span)
+        await self._journal.flush()
+        return await run_script(self._ports.store, self._machines(), step, limit_s)
 
     def _now(self) -> Timestamp:
         return timestamp(self._clock.seconds())

@@ -35,7 +35,7 @@ class Shells:
         self, remote: Remote, cluster: Cluster, key: Secret, token: Secret, at_once: int
     ) -> None:
         self._remote = remote
-        self._cluster = cluster
+        self.cluster = cluster
         self._key = key
         self._token = token
         self._gate = Gate(at_once)
@@ -54,7 +54,7 @@ class Shells:
 
     def host(self, instance_id: InstanceId) -> Host:
         """The login of the machine."""
-        return login(self._cluster, self._instances[instance_id], self._key)
+        return login(self.cluster, self._instances[instance_id], self._key)
 
     def at(self, url: str) -> Location:
         """The location of a URL of the distribution, on a machine or elsewhere."""
@@ -73,7 +73,7 @@ class Shells:
         if not result.stdout and not result.stderr:
             return result
         if self._masked is None:  # once for all machines of a cluster
-            self._masked = all_forms([*named_in(self._cluster.options()), self._token])
+            self._masked = all_forms([*named_in(self.cluster.options()), self._token])
         stdout, stderr = (without_forms(t, self._masked) for t in (result.stdout, result.stderr))
         return evolve(result, stdout=stdout, stderr=stderr)
 
@@ -81,7 +81,7 @@ class Shells:
         self, instance_id: InstanceId, script: str, *, stdin: bytes = b"", timeout_s: float
     ) -> CommandResult:
         """The same for a script of a distribution: its system user runs it."""
-        user = self._cluster.own_user(self._instances[instance_id])
+        user = self.cluster.own_user(self._instances[instance_id])
         command = shell.as_user(user, script) if user else script
         return await self.run(instance_id, command, stdin=stdin, timeout_s=timeout_s)
 

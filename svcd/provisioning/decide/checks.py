@@ -10,8 +10,9 @@ from typing import Final
 from attrs import fields
 
 from svcd.errors import InvalidData, InvalidReference, QuotaExceeded, SvcdError, ValidationError
-from svcd.model.choices import listed
+from svcd.model.choices import listed, nearest
 from svcd.model.cloud import Quota
+from svcd.model.fields import MOST_SCRIPT_BYTES
 from svcd.model.requests import NewCluster, NewClusterTemplate, NewNodeGroup
 from svcd.model.template import (
     ClusterTemplate,
@@ -132,16 +133,36 @@ class Checks:
             self.data(f"{path}: node group name {name!r} is given more than once")
 
     def group(self, path: str, group: TemplateNodeGroup) -> None:
-        """Processes, options, flavor and floating IP pool of a node group are known and fit."""
+        """Processes, options, flavor, pool and scripts of a node group are known and fit."""
         self._processes(f"{path}.node_processes", group.node_processes)
         self._options(f"{path}.node_configs", group.node_configs, of_group=True)
         self._flavor(f"{path}.flavor_id", group.flavor_id)
+        self._scripts(f"{path}.init_scripts", group.init_scripts)
         pool, networks = group.floating_ip_pool, self._facts.networks
         if pool is not None and not any(n.external and pool in (n.id, n.name) for n in networks):
             names = listed([f"{n.name} ({n.id})" for n in networks if n.external])
             self.reference(
                 f"{path}.floating_ip_pool: external network {pool!r} not found; available: {names}"
             )
+
+    def _scripts(self, path: str, names: Sequence[str]) -> None:
+        """First-boot scripts are internal job binaries of the tenant, small, and each runs once."""
+        if repeated := _repeated(names):
+            self.data(f"{path}: given more than once: {', '.join(repeated)}")
+        for number, name in enumerate(names):
+            script = self._facts.scripts.get(name)
+            if script is None:
+                near = nearest(name, self._facts.script_names)
+                choices = f"available: {listed(self._facts.script_names)}"
+                self.reference(
+                    f"{path}[{number}]: job binary internal {name!r} not found; "
+                    + (f"did you mean {near}?" if near else choices)
+                )
+            elif script.datasize > MOST_SCRIPT_BYTES:
+                self.value(
+                    f"{path}[{number}]: {name!r} has {script.datasize} bytes, "
+                    f"a script may have {MOST_SCRIPT_BYTES}"
+                )
 
     def _flavor(self, path: str, flavor_id: str) -> None:
         flavor, image = self._facts.flavors.get(flavor_id), self._facts.image

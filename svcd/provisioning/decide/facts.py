@@ -8,6 +8,7 @@ from typing import Final
 from attrs import evolve, field, frozen
 
 from svcd.model.cloud import Flavor, Image, KeyPair, Network, Quota
+from svcd.model.job import JobBinaryInternal
 from svcd.model.template import ClusterTemplate, NodeGroupTemplate
 from svcd.model.wire import IMAGE_TAG, IMAGE_TAG_VALUE, IMAGE_USERNAME
 from svcd.provisioning.distributions.spi import IDistribution
@@ -24,7 +25,8 @@ class Facts:
     distribution: of the request's plugin; plugins: names on offer. image: under the id of the
     request; images: all images, if the image of the request is not registered. keypairs: all names,
     if the key pair of the request does not exist. flavors: by id. node_group_templates: by id,
-    those that the request names.
+    those that the request names. scripts: by name, those of the request's groups and templates;
+    script_names: of all internal binaries, if a script does not exist.
     """
 
     distribution: IDistribution | None = None
@@ -38,6 +40,8 @@ class Facts:
     quota: Quota = field(factory=Quota)
     cluster_template: ClusterTemplate | None = None
     node_group_templates: Mapping[str, NodeGroupTemplate] = field(factory=dict)
+    scripts: Mapping[str, JobBinaryInternal] = field(factory=dict)
+    script_names: Sequence[str] = ()
 
 
 @frozen(kw_only=True)

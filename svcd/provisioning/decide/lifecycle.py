@@ -12,6 +12,7 @@ svcd scales it when some instance has been STARTED before (`is_new`).
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -144,9 +145,24 @@ def deadline_s(status: ClusterStatus, settings: Provisioning) -> float | None:
             return None
 
 
+def limit_s(cluster: Cluster, settings: Provisioning) -> float | None:
+    """Seconds `cluster` may stay in its status, with those of its first-boot scripts."""
+    most = deadline_s(cluster.status, settings)
+    if most is None or cluster.status is not S.CONFIGURING:
+        return most
+    new = [
+        len(group.scripts)
+        for group in cluster.node_groups
+        for instance in group.instances
+        if group.scripts and not has_reached(instance, RETURNING)
+    ]
+    rounds = math.ceil(len(new) / settings.machines_at_once)
+    return most + rounds * max(new, default=0) * settings.script_deadline_s
+
+
 def remaining_s(cluster: Cluster, settings: Provisioning, now: float) -> float:
     """Seconds until the deadline of the present status, 0.0 when it is over."""
-    most = deadline_s(cluster.status, settings)
+    most = limit_s(cluster, settings)
     if most is None:
         return float("inf")
     return max(0.0, seconds_of(cluster.status_since) + most - now)
@@ -207,6 +223,7 @@ BLANK: Final[Mapping[str, Any]] = {
     "host_key": None,
     "facts": None,
     "step": NOTHING,
+    "scripts_done": 0,
     "requested_at": None,
     "retry_at": None,
 }

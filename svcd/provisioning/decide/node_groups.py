@@ -10,8 +10,9 @@ from typing import Any
 
 from attrs import evolve
 
-from svcd.model.cluster import Cluster, ClusterStatus, Instance, NodeGroup
+from svcd.model.cluster import Cluster, ClusterStatus, InitScript, Instance, NodeGroup
 from svcd.model.ids import InstanceId, Timestamp
+from svcd.model.job import JobBinaryInternal
 from svcd.model.requests import NewNodeGroup, ScaleRequest
 from svcd.model.template import NodeGroupTemplate, TemplateNodeGroup, merged, shape_of
 from svcd.provisioning.decide import lifecycle
@@ -50,11 +51,16 @@ def new_group(
         flavor_ram_mib=flavor.ram_mib if flavor is not None else 1024,
         flavor_vcpus=flavor.vcpus if flavor is not None else 1,
         **shape_of(group),
+        scripts=tuple(_fixed(facts.scripts[name]) for name in group.init_scripts),
         instances=tuple(
             _instance(cluster_name, group.name, n, new_id, now) for n in range(1, group.count + 1)
         ),
         created_at=now,
     )
+
+
+def _fixed(script: JobBinaryInternal) -> InitScript:
+    return InitScript(name=script.name, internal_id=script.id, sha256=script.digest)
 
 
 def _instance(

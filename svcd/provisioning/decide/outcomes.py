@@ -30,6 +30,7 @@ from svcd.provisioning.decide.steps import (
     Prepare,
     Reach,
     Retry,
+    RunScript,
     Span,
     Tried,
     Wait,
@@ -48,7 +49,7 @@ _MOST_REFUSALS: Final = 5
 """Refusals in a row of the cloud's lists; then the work fails."""
 _PASSING: Final = frozenset({Code.CLOUD_UNAVAILABLE, Code.CLOUD_BUSY, Code.PHASE_TIMEOUT})
 _NO_TIMES: Final[Mapping[str, tuple[float, float]]] = {}
-_ON_MACHINES: Final = (Reach, Prepare, Distribute)
+_ON_MACHINES: Final = (Reach, Prepare, Distribute, RunScript)
 
 
 @frozen(kw_only=True)
@@ -139,8 +140,8 @@ def learned(
         histories[step.key] = history
         count = history.failures
         match outcome:
-            case Done(quiet=False):
-                add(step, "done")
+            case Done(quiet=False, text=text):
+                add(step, "done", text)
                 if span.ended is not None and span.ended >= last_at:
                     last, last_at = StepName(step=step.what, machine=step.machine), span.ended
             case Wait(code=code, reason=reason):

@@ -13,7 +13,7 @@ metadata. If such an object appears late, there may be two; svcd deletes the sur
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -47,6 +47,7 @@ from svcd.provisioning.decide.steps import (
     Memory,
     Prepare,
     Reach,
+    RunScript,
 )
 from svcd.settings import Provisioning
 
@@ -154,7 +155,7 @@ def _too_late(planned: Plan, world: World) -> Fail:
     parts = list(planned.left or planned.waiting)[:10]
     parts += sorted({t.reason for t in troubles} - set(parts))[:5]
     status = planned.cluster.status
-    limit = lifecycle.deadline_s(status, world.settings) or 0.0
+    limit = lifecycle.limit_s(planned.cluster, world.settings) or 0.0
     reason = "; ".join(parts) or "no step made progress"
     return Fail(code=code, reason=f"{status} took longer than {limit:.0f} s: {reason}")
 
@@ -182,9 +183,25 @@ def _build(cluster: Cluster, observed: Observed, world: World) -> Plan:
     verb, what, reached = "start", Input.START, lifecycle.STARTED
     if not all(has_reached(i, lifecycle.CONFIGURED) for i in cluster.instances()):
         verb, what, reached = "configure", Input.CONFIGURE, lifecycle.CONFIGURED
+    elif scripts := tuple(_scripts(cluster)):
+        return Plan(cluster=lifecycle.move(cluster, Input.CONFIGURE, world.now), steps=scripts)
     on = tuple(i.instance_id for i in cluster.instances() if not has_reached(i, reached))
     step = Distribute(verb=verb, on=on, reached=reached)
     return Plan(cluster=lifecycle.move(cluster, what, world.now), steps=(step,))
+
+
+def _scripts(cluster: Cluster) -> Iterator[RunScript]:
+    """The next first-boot script of each configured machine that has not started yet."""
+    for group in cluster.node_groups:
+        for instance in group.instances:
+            number = instance.scripts_done
+            if number < len(group.scripts) and not has_reached(instance, lifecycle.RETURNING):
+                yield RunScript(
+                    machine=instance.instance_name,
+                    instance=instance.instance_id,
+                    number=number,
+                    script=group.scripts[number],
+                )
 
 
 def _access(cluster: Cluster, world: World) -> EnsureSecurityGroup | None:

@@ -47,6 +47,7 @@ from svcd.provisioning.distributions.spi import (
     Stage,
     WriteFile,
 )
+from svcd.settings import Provisioning
 
 CREATE: Final = "create"
 DELETE: Final = "delete"
@@ -148,7 +149,30 @@ def _stages(cluster: Cluster, distribution: IDistribution) -> list[PlannedStage]
             step = evolve(step, on=tuple(alike))
         for stage in step.plan(distribution, row, view):
             planned.append(_shown(step.verb, stage, view, files, alike))
+        scripts = _scripts(row)
+        if step.verb == "configure" and scripts:
+            planned.append(scripts)
     return planned
+
+
+def _scripts(cluster: Cluster) -> PlannedStage | None:
+    """The first-boot scripts of the new machines, group by group; None without one."""
+    commands = []
+    for group in cluster.node_groups:
+        names = [i.instance_name for i in group.instances if _new(i)]
+        for script in group.scripts if names else ():
+            what = f"run script {script.name}"
+            commands.append(PlannedWork(what=what, node_group=group.name, machines=names))
+    if not commands:
+        return None
+    return PlannedStage(
+        phase="configure",
+        name="first-boot scripts",
+        deadline_s=Provisioning().script_deadline_s * len(commands),
+        files=[],
+        commands=commands,
+        awaited=[],
+    )
 
 
 def _phases(cluster: Cluster) -> Iterator[tuple[Cluster, Distribute]]:

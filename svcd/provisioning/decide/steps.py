@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 from attrs import field, frozen
 
 from svcd.model.cloud import NewServer, Opening
-from svcd.model.cluster import Cluster, StepName
+from svcd.model.cluster import Cluster, InitScript, StepName
 from svcd.model.ids import InstanceId
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.distributions.spi import IDistribution, Machine, Plan
@@ -198,6 +198,17 @@ class Distribute(Step):
 
 
 @frozen(kw_only=True)
+class RunScript(Step):
+    """Run a first-boot script once on a machine. number: its place in the group, from 0."""
+
+    identity = "run-script:{0.instance}:{0.number}"
+    words = "run script {0.script.name}"
+    instance: InstanceId
+    number: int
+    script: InitScript
+
+
+@frozen(kw_only=True)
 class KillExecutions(Step):
     identity = "kill-executions"
     words = "kill running executions"
@@ -242,6 +253,7 @@ AnyStep: TypeAlias = (
     | Reach
     | Prepare
     | Distribute
+    | RunScript
     | KillExecutions
     | DeleteGroups
     | DeleteTrust
@@ -256,11 +268,13 @@ AnyStep: TypeAlias = (
 class Done:
     """The step is done. cluster, instances: new values of fields of the row.
 
+    text: of its event.
     quiet: without an event. repeat_s: lists show the result late; do not repeat the step before.
     """
 
     cluster: Mapping[str, Any] = field(factory=dict)
     instances: Mapping[InstanceId, Mapping[str, Any]] = field(factory=dict)
+    text: str = ""
     quiet: bool = False
     repeat_s: float = 0.0
 

@@ -8,8 +8,8 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.model.cloud import Firewall, FloatingIp, Opening, Server, VolumeState
-from svcd.model.cluster import Cluster, ClusterStatus, Instance, MachineFacts, Volume
-from svcd.model.ids import timestamp
+from svcd.model.cluster import Cluster, ClusterStatus, InitScript, Instance, MachineFacts, Volume
+from svcd.model.ids import JobBinaryInternalId, timestamp
 from svcd.provisioning.decide import lifecycle
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.observed import CALL_S, VISIBLE_S, Observed
@@ -30,6 +30,7 @@ from svcd.provisioning.decide.steps import (
     Memory,
     Prepare,
     Reach,
+    RunScript,
     Tried,
 )
 from svcd.settings import Provisioning
@@ -417,6 +418,33 @@ class MachineTests(PlannerTestCase):
         step = only(Distribute, planned)
         self.assertEqual((step.verb, step.on), ("start", ("worker2",)))
         self.assertEqual(planned.cluster.status, S.STARTING)
+
+    def test_scripts_run_between_configuration_and_start(self) -> None:
+        """The next one of each new machine; machines that have started run none."""
+        scripts = tuple(
+            InitScript(name=n, internal_id=JobBinaryInternalId(n), sha256=n) for n in "ab"
+        )
+        new = machine(2, "configured"), machine(3, "configured", scripts_done=1)
+        row = self.row(machine(1, "started"), *new, status=S.CONFIGURING)
+        group = evolve(row.node_groups[0], scripts=scripts)
+        planned = look(evolve(row, node_groups=(group,)), *servers(1, 2, 3))
+        steps = [s for s in planned.steps if isinstance(s, RunScript)]
+        self.assertEqual(
+            [(s.key, s.what, s.machine) for s in steps],
+            [
+                ("run-script:worker2:0", "run script a", "demo-worker-002"),
+                ("run-script:worker3:1", "run script b", "demo-worker-003"),
+            ],
+        )
+        self.assertEqual(lifecycle.BLANK["scripts_done"], 0)
+        limits = [
+            lifecycle.limit_s(evolve(planned.cluster, status=status), Provisioning())
+            for status in (S.CONFIGURING, S.STARTING)
+        ]
+        self.assertEqual(limits, [600.0 + 2 * 600.0, 900.0])
+        done = [evolve(i, scripts_done=2) for i in group.instances]
+        row = evolve(row, node_groups=(evolve(group, instances=tuple(done)),))
+        self.assertEqual(only(Distribute, look(row, *servers(1, 2, 3))).verb, "start")
 
     def test_group_gets_the_openings_of_the_settings_at_a_change(self) -> None:
         """Before anything else, once for a request; the ports of Hadoop lose their rules."""
