@@ -48,15 +48,23 @@ class Tenant:
         return next(str(i["id"]) for i in self.cloud["images"] if i["name"] == name)
 
     async def new_cluster(
-        self, name: str, workers: int, plugin: str = "fake", version: str = "0.1"
+        self,
+        name: str,
+        workers: int,
+        plugin: str = "fake",
+        version: str = "0.1",
+        scripts: Sequence[str] = (),
     ) -> str:
-        """The id of a new cluster: one master, and workers with a volume each."""
+        """The id of a new cluster: one master, and workers with a volume each.
+
+        scripts: first-boot scripts of the workers.
+        """
         image = self.image("plain" if plugin == "fake" else f"{plugin}-{version}")
         await self.done("POST", f"/images/{image}", {"username": "svcd"})
         if plugin != "fake":
             await self.done("POST", f"/images/{image}/tag", {"tags": [plugin, version]})
         group = {"flavor_id": "3", "volumes_per_node": 1}
-        body = {
+        body: Any = {
             "name": name,
             "plugin_name": plugin,
             "engine_version": version,
@@ -68,6 +76,8 @@ class Tenant:
                 {"name": "worker", "count": workers, "node_processes": WORKER, **group},
             ],
         }
+        if scripts:
+            body["node_groups"][1]["init_scripts"] = list(scripts)
         made = await self.done("POST", "/clusters", body)
         return str(made["cluster"]["id"])
 
@@ -169,11 +179,15 @@ class Tenant:
     async def _job(self, body: object) -> str:
         return str((await self.done("POST", "/jobs", body))["job"]["id"])
 
-    async def _binary(self, name: str, data: bytes) -> str:
+    async def store(self, name: str, data: bytes) -> str:
+        """The id of a new job binary internal."""
         stored = await send(
             "PUT", f"{self._base}/job-binary-internals/{name}", data=data, headers=self._headers
         )
-        url = f"internaldb://{stored.json['job_binary_internal']['id']}"
+        return str(stored.json["job_binary_internal"]["id"])
+
+    async def _binary(self, name: str, data: bytes) -> str:
+        url = f"internaldb://{await self.store(name, data)}"
         made = await self.done("POST", "/job-binaries", {"name": name, "url": url})
         return str(made["job_binary"]["id"])
 

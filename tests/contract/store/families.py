@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from attrs import evolve
 
 from svcd import errors
-from svcd.model.cluster import ClusterStatus
+from svcd.model.cluster import ClusterStatus, InitScript
 from svcd.model.ids import (
     ClusterId,
     ClusterTemplateId,
@@ -237,6 +237,20 @@ class FamiliesContract:
             get = lambda tx, f=family, i=record.id: getattr(tx, f).get(TENANT, i)  # noqa: E731
             self.refused(errors.NotFound, get)
             self.put(family, record)
+
+    def test_script_of_a_cluster_is_not_removed(self) -> None:
+        """Until the cluster is gone."""
+        record = internal()
+        self.put("internals", record)
+        script = InitScript(name=record.name, internal_id=record.id, sha256=record.digest)
+        row = cluster(1)
+        group = evolve(row.node_groups[0], scripts=(script,))
+        self.put("clusters", evolve(row, node_groups=(group,)))
+        remove = lambda tx: tx.internals.remove(TENANT, record.id)  # noqa: E731
+        text = self.refused(errors.DeletionFailed, remove)
+        self.assertIn("is used by cluster 'cluster-1': delete these first", text)
+        self.tx(lambda tx: tx.clusters.drop(row.id))
+        self.tx(remove)
 
     def test_every_stored_wire_form_is_the_record(self) -> None:
         """Alone, in pages, and for many who ask at once."""
