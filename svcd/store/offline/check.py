@@ -247,6 +247,10 @@ def _mentioned(session: OfflineSession, table: str, where: str, record: Any) -> 
             for group in record.node_groups
             if group.node_group_template_id
         ]
+    if table == "clusters":
+        remedy = "none for the machines that it has; add further ones in a new group"
+        scripts = (script for group in record.node_groups for script in group.scripts)
+        wanted += [("internals", script.internal_id, remedy) for script in scripts]
     for other, id_, remedy in wanted:
         values = {"id": id_, "tenant_id": record.tenant_id}
         if session.one(_THERE.format(other=other), values) is None:
