@@ -156,6 +156,19 @@ NODE_GROUP_TEMPLATES = (
         needs=COMMANDS,
     ),
     refused(
+        "a first-boot script that is not stored",
+        {**NGT, "init_scripts": ["nope"]},
+        V1 + "/node-group-templates",
+        "INVALID_REFERENCE",
+        message=Holds(("$.init_scripts[0]: job binary internal 'nope' not found",)),
+    ),
+    refused(
+        "first-boot scripts by v1.0",
+        {**NGT, "init_scripts": ["nope"]},
+        NGTS_AT,
+        message=Holds(("$.init_scripts: unknown field of v1.0; send the request to v1.1",)),
+    ),
+    refused(
         "an unknown option",
         {**NGT, "node_configs": {"HDFS": {"x": 1}}},
         NGTS_AT,

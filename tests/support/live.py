@@ -273,6 +273,14 @@ class Tenant:
         found: list[Any] = reply.json["servers"]
         return found
 
+    async def act(self, server_id: str, action: Mapping[str, Any]) -> None:
+        """Ask the compute service for an action, such as `os-stop`."""
+        headers = {"X-Auth-Token": await self.token()}
+        url = f"{self.cloud['compute']}/servers/{server_id}/action"
+        reply = await send("POST", url, json=action, headers=headers)
+        if reply.status != 202:
+            raise AssertionError(f"POST {url}: {reply.status} {reply.body.decode()}")
+
     async def volumes(self) -> list[Any]:
         """What the volume service shows."""
         headers = {"X-Auth-Token": await self.token()}

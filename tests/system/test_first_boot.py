@@ -114,6 +114,18 @@ class FirstBootTests(FakeServiceMixin, SynchronousTestCase):
         place = "$.cluster_template_id.node_groups[1].init_scripts[0]: job binary internal 'a.sh'"
         self.assertIn(f"{place} not found", refused["error_message"])
 
+    def test_delete_amid_a_create_makes_the_create_fail(self) -> None:
+        """svcd reads the flavors between the look at the script and the write of the cluster."""
+
+        def delete(where: str, method: str, path: str) -> None:
+            if where == "compute" and "/flavors" in path:
+                self.svcd._database._connection.execute("delete from internals")
+
+        self.svcd.faults.listen(delete)
+        text = self.api.post("/clusters", self.body("a.sh"), 400)["error_message"]
+        self.assertEqual(text, "job binary internal a.sh was deleted meanwhile")
+        self.assertEqual(self.api.get("/clusters")["clusters"], [])
+
     def test_faults_of_a_request_name_the_place(self) -> None:
         self.stored("big.sh", bytes(1_048_577))
         body = self.body("b.s", "big.sh", "a.sh", "a.sh")

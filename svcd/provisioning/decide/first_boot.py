@@ -46,18 +46,23 @@ umask "$1"
 cd
 if [ "$(head -c 2 "$0/script")" = "#!" ]; then "$0/script"; else sh "$0/script"; fi
 echo $? >"$0/ended"' "$run" "$2" >"$run/pipe" 2>&1 9>&-
-status=$? code=137 note="a signal ended the script"
+status=$? code= note=
 if [ "$status" = 124 ]; then code=124 note="not done within $1 s: svcd ended it"; fi
+if [ "$status" = 137 ]; then code=137 note="a signal ended the script"; fi
 if read -r ended <"$run/ended"; then code=$ended note=; fi
 kill -9 "-$(cat "$run/group")"
 tries=0
+if [ "${code:-143}" = 143 ]; then exit; fi
 until [ -e "$run/output" ] || [ $tries = 15 ]; do sleep 0.2; tries=$((tries + 1)); done
 rm -f "$run/script" "$run/pipe"
 if [ "$code" = 0 ]; then date >"$run/../done"; fi
 echo "$code $note" >"$run/code.new"
 mv "$run/code.new" "$run/code"
 """
-"""Words: the folder of the run, seconds, umask. A missing `ended`: its process group was killed."""
+"""Words: the folder of the run, seconds, umask.
+
+It leaves no code after SIGTERM (143), which a machine that halts sends to all processes.
+"""
 
 _COMMAND: Final = """\
 mask=$(umask)
