@@ -5,7 +5,7 @@ A request waits for the cloud only to read facts (for a bounded time) and to mak
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from attrs import evolve
@@ -17,7 +17,7 @@ from svcd.model import wire
 from svcd.model.cloud import Caller
 from svcd.model.cluster import Cluster, ClusterStatus
 from svcd.model.idempotency import KeyedRequest
-from svcd.model.ids import ClusterId
+from svcd.model.ids import ClusterId, JobBinaryInternalId
 from svcd.model.requests import (
     NewCluster,
     NewClusterTemplate,
@@ -52,12 +52,17 @@ def _accepted(checked: T | list[SvcdError], path: str = "$") -> T:
     return checked
 
 
-async def _refuse_without_scripts(tx: Tx, cluster: Cluster) -> None:
-    """Raise InvalidReference when a script was deleted after the check of the request."""
-    names = {script.internal_id: script.name for g in cluster.node_groups for script in g.scripts}
-    left = {row.id for row in await tx.internals.several(cluster.tenant_id, sorted(names))}
-    if gone := sorted(name for id_, name in names.items() if id_ not in left):
+async def _refuse_without_scripts(tx: Tx, after: Cluster, before: Cluster | None = None) -> None:
+    """Raise InvalidReference when a new script was deleted after the check of the request."""
+    names, old = _scripts(after), {} if before is None else _scripts(before)
+    wanted = sorted(names.keys() - old.keys())
+    left = {row.id for row in await tx.internals.several(after.tenant_id, wanted)}
+    if gone := sorted(names[id_] for id_ in wanted if id_ not in left):
         raise InvalidReference(f"job binary internal {', '.join(gone)} was deleted meanwhile")
+
+
+def _scripts(cluster: Cluster) -> Mapping[JobBinaryInternalId, str]:
+    return {script.internal_id: script.name for g in cluster.node_groups for script in g.scripts}
 
 
 class _Commands:
@@ -368,7 +373,7 @@ class Clusters(_Commands):
         async def work(tx: Tx) -> bool:
             if after.size > before.size:
                 await self._refuse_too_many(tx, after)
-                await _refuse_without_scripts(tx, after)
+            await _refuse_without_scripts(tx, after, before)
             if not await rows.save(tx, after, [event]):
                 return False
             await self._trusts.take(tx, trust)

@@ -135,8 +135,9 @@ def interruption(result: CommandResult) -> str:
     """The reason why the script has no end yet and is to run again; "" when it has ended."""
     if result.exit_code is None:
         return f"signal {result.signal}"
-    own = result.exit_code == _TROUBLE and result.stderr.startswith("svcd: ")
-    return result.stderr.removeprefix("svcd: ").strip() if own else ""
+    said = result.stderr.strip().rpartition("\n")[2]
+    own = result.exit_code == _TROUBLE and said.startswith("svcd: ")
+    return said.removeprefix("svcd: ") if own else ""
 
 
 def last_lines(result: CommandResult) -> str:
