@@ -58,13 +58,15 @@ function isUsual(groups, usual) {
   return JSON.stringify(groups) === JSON.stringify(like);
 }
 
+// A time as an option has it; the form offers whole hours.
+const lengthOf = (s) => (s ? `${s / 3600}h` : s === 0 && "never");
+
 // usual: the groups that the command makes of a plugin. A request that its options cannot say is given as a file.
 export function createCluster(body, usual) {
   const { cluster_template_id: template, node_groups: groups } = body;
   const { name, default_image_id: image, user_keypair_id: keypair, neutron_management_network: network } = body;
   const ofPlugin = !template && isUsual(groups, usual);
-  const life = [body.idle_delete_s, body.max_age_s].some((each) => each !== undefined);
-  if (!image || !keypair || life || (groups && !ofPlugin)) {
+  if (!image || !keypair || (groups && !ofPlugin)) {
     return `svcd cluster create -f - <<'END'\n${JSON.stringify(body, null, 1)}\nEND`;
   }
   const plugin = () => [
@@ -82,6 +84,8 @@ export function createCluster(body, usual) {
     option("--keypair", keypair),
     option("--network", network),
     option("--description", body.description),
+    option("--idle-delete", lengthOf(body.idle_delete_s)),
+    option("--max-age", lengthOf(body.max_age_s)),
     repeated("--set", configs),
   ].join("");
 }

@@ -488,6 +488,7 @@ COMMANDS = """[
     m.readLog(ID, { all: true }),
     m.deleteCluster({ name: "my etl" }), m.retryCluster({ name: "etl" }),
     m.scaleCluster({ name: "etl" }, [{ name: "worker", count: 3 }]), m.tunnel("etl", "Spark"),
+    m.keepCluster({ name: "etl" }),
     m.addBinary("a b.pig", "a-b.pig"), m.remove("binary rm", "a"), m.remove("source rm", "a"),
     m.remove("job forget", "a"), m.registerImage({ id: ID, username: "u" }, ["x y"], []),
     m.addSource({ name: "in", url: "hdfs:///in", "credentials.user": "u", description: "it's" }),
@@ -495,6 +496,7 @@ COMMANDS = """[
       output: "out", configs: { "spark.a": "x y" }, params: {}, args: ["-z", "--on", "$(q)"] }),
     m.createCluster({ name: "etl", plugin_name: "vanilla", engine_version: "3.5.0",
       default_image_id: ID, user_keypair_id: "k", cluster_configs: { HDFS: { a: "b c" } },
+      idle_delete_s: 0, max_age_s: 86400,
       node_groups: [{ name: "m", count: 1, flavor_id: "2" },
         { name: "w", count: 4, flavor_id: "2" }] },
       [{ name: "m", count: 1 }, { name: "w", count: 2 }]),
@@ -548,7 +550,7 @@ class ModuleTests(ConsoleCase):
             words = shlex.split(text)
             self.assertEqual(words[0], "svcd", text)
             read[" ".join(words[1:3])] = parsed(words[1:])
-        self.assertEqual(len(read), 17)
+        self.assertEqual(len(read), 18)
         run = read["run a.py"]
         self.assertEqual(
             (str(run["file"]), [str(each) for each in run["libs"]], run["on"], run["input_"]),
@@ -560,4 +562,7 @@ class ModuleTests(ConsoleCase):
         )
         self.assertEqual(read["job forget"]["what"], ("a",))
         self.assertEqual(read["source add"]["description"], "it's")
-        self.assertEqual(read["cluster create"]["workers"], 4)
+        create = read["cluster create"]
+        self.assertEqual(
+            [create[key] for key in ("workers", "idle_delete_s", "max_age_s")], [4, 0, 86400]
+        )
