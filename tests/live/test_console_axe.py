@@ -137,7 +137,7 @@ class ViewTests(AxeCase):
         """Each kind of them."""
         ids = self.seed()
         questions = {
-            f"clusters/{ids['cluster']}": ("Scale", "Delete"),
+            f"clusters/{ids['cluster']}": ("Scale", "Delete", "Keep 2 hours"),
             f"clusters/{ids['poor']}": ("Try again",),
             f"runs/{ids['hanging']}": ("Cancel", "Run again"),
             f"jobs/{ids['job']}": ("Delete",),
@@ -169,7 +169,8 @@ class ViewTests(AxeCase):
 
     def seed(self) -> dict[str, str]:
         """Ids of a cluster and one that failed, a job, a run that failed and one that hangs."""
-        cluster, job = self.active(name="etl", workers=8, description=HOSTILE), self.job("count")
+        cluster = self.active(name="etl", workers=8, description=HOSTILE, max_age_s=80_000)
+        job = self.job("count")
         failed = self.run_job(job, cluster, svcd__fake__outcome="fail")
         hanging = self.run_job(job, cluster, svcd__fake__outcome="hang")
         self.svcd.faults.add(FaultRule(where="compute", method="POST", path="servers", status=403))

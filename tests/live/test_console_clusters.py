@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from svcd.embedded.scripted import Said
@@ -222,6 +223,60 @@ class LaunchTests(ConsoleCase):
         page.get_by_role("button", name="Create the cluster").click()
         page.locator("h1", has_text="etl").wait_for()
         self.assertIn("<b onclick", page.locator("main").inner_text())
+
+
+class EndingTests(ConsoleCase):
+    settings = {"provisioning.max_age_s": "172800"}
+
+    @walk()
+    def test_a_cluster_that_ends_by_itself(self, page: Any) -> None:
+        """Made in the form, told in the list and on its page with the reason, and kept."""
+        group = {"flavor_id": self.svcd.flavor_id, "count": 1, "name": "all"}
+        processes = [*MASTER, "datanode", "nodemanager"]
+        template = {"name": "small", "plugin_name": "fake", "engine_version": "0.1"}
+        template["node_groups"] = [{**group, "node_processes": processes}]
+        self.call("POST", "/cluster-templates", {**template, "idle_delete_s": 5400})
+        page.goto("/console/#/launch")
+        page.get_by_label("Name", exact=True).fill("etl")
+        idle, age = page.get_by_label("Delete after idle time"), page.get_by_label("Maximum age")
+        self.assertEqual(
+            idle.locator("option").all_inner_texts(),
+            ["default of svcd", "never", "1 h", "8 h", "1 d", "7 d"],
+        )
+        page.get_by_label("Made of").select_option("Template small")
+        first = idle.locator("option").first
+        self.assertEqual(first.inner_text(), "that of the template: 1 h 30 min")
+        age.select_option("7 d")
+        create = page.get_by_role("button", name="Create the cluster")
+        create.click()
+        fault = page.locator(".field", has_text="Maximum age").locator(".fault")
+        fault.get_by_text("172800").wait_for()
+        age.select_option("1 d")
+        fault.wait_for(state="detached")
+        command = page.locator(".sheet .foot .buttons .cli code").text_content()
+        self.assertTrue(command.endswith(" --keypair demo --max-age 24h"), command)
+        create.click()
+        page.locator("h1", has_text="etl").wait_for()
+        life = page.get_by_role("region", name="Lifetime and usage")
+        life.get_by_text(re.compile("^in 1 h, last used ")).wait_for()
+        self.assertIn("Delete after idle time\n1 h 30 min\nMaximum age\n1 d\n", life.inner_text())
+        page.locator(".facts", has_text="deleted in 1 h").wait_for()
+        bodies: list[Any] = []
+        page.on("request", lambda r: r.method == "PUT" and bodies.append(r.post_data_json))
+        page.get_by_role("button", name="Keep 2 hours").click()
+        dialog = page.get_by_role("dialog")
+        command = dialog.locator(".cli code").text_content()
+        self.assertEqual(command, "svcd cluster keep etl")
+        dialog.get_by_role("button", name="Keep 2 hours").dblclick()
+        life.get_by_text("Kept until").wait_for()
+        self.assertEqual([list(each) for each in bodies], [["keep_until"]])
+        page.get_by_role("link", name="Clusters").first.click()
+        page.locator("td", has_text=re.compile("Active deleted in [12] h")).wait_for()
+        self.in_reactor(lambda: self.svcd.advance(7000))
+        page.reload()  # the page reads the time from answers
+        page.locator("td", has_text=re.compile("Active deleted in [1-3] min")).wait_for()
+        self.in_reactor(lambda: self.svcd.advance(600))
+        page.get_by_text("No clusters yet").wait_for()
 
 
 class ChoiceTests(ConsoleCase):
