@@ -281,18 +281,18 @@ async def _store(
         with suppress(OSError):  # opening the database reports the fault
             opened.callback(hold_database(path))
             path.touch(0o600)  # SQLite itself makes the file readable for all users
-        database = SqliteDatabase(path, clock=reactor)
-        return SqlStore(database, sealer, limits=limits, seconds=reactor.seconds), None
+        file = SqliteDatabase(path, clock=reactor)
+        return SqlStore(file, sealer, limits=limits, seconds=reactor.seconds), None
     from svcd.store.lease.keeper import Me, require  # here: their libraries are an extra
     from svcd.store.postgres import PostgresDatabase
 
     about = f"{socket.gethostname()}, process {os.getpid()}"
     alone = settings.cloud.kind != "openstack"
     me = Me(f"svcd-{folder.place}", about, steady_seconds, wall_seconds, alone)
-    server = PostgresDatabase(reactor, settings.database, taken, me=me)
-    await server.open()
-    store = SqlStore(server, sealer, me.name, require, limits, seconds=reactor.seconds)
-    return store, server.keeper
+    database = PostgresDatabase(reactor, settings.database, taken, me=me)
+    await database.open()
+    store = SqlStore(database, sealer, me.name, require, limits, seconds=reactor.seconds)
+    return store, database.keeper
 
 
 async def _embedded(

@@ -8,6 +8,7 @@ create call without a server not at all. A clock that was set back adds nothing.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated
 
@@ -19,33 +20,27 @@ from svcd.model.cluster import GONE, Cluster
 from svcd.model.fields import means
 from svcd.model.ids import timestamp
 
-_MINUTE_S = 60.0
 
-
-class FlavorUsage(Struct, frozen=True, kw_only=True):
+class FlavorUsage(Struct, frozen=True):
     """The machines of one flavor."""
 
     flavor_id: fields.FlavorId
-    machines: Annotated[int, means("number of machines that the cluster has now")]
-    instance_hours: Annotated[
-        float, means("hours of all machines that the cluster has and had, added up")
-    ]
+    machines: Annotated[int, means("number of machines that the cluster has")]
+    instance_hours: Annotated[float, means("hours of all machines, also of former ones, together")]
 
 
-class Usage(Struct, frozen=True, kw_only=True):
+class Usage(Struct, frozen=True):
     """The instance hours of a cluster."""
 
-    at: Annotated[
-        str, means("time of the figures, UTC: the begin of the minute, or a later change")
-    ]
+    at: Annotated[str, means("time of the figures, UTC: a whole minute, or a later change")]
     flavors: Annotated[list[FlavorUsage], means("flavors of its machines, in the order of the ids")]
 
 
-class _Stored(Struct, frozen=True):
+class _Stored(Struct, array_like=True):
     """at: epoch seconds. flavors: id -> seconds of machines until `at`, and machines since then."""
 
     at: float = 0.0
-    flavors: dict[str, tuple[float, int]] = msgspec.field(default_factory=dict)
+    flavors: dict[str, tuple[float, int]] = {}
 
     def until(self, now: float) -> dict[str, tuple[float, int]]:
         """The flavors, with the seconds until `now`."""
@@ -53,45 +48,38 @@ class _Stored(Struct, frozen=True):
         return {id_: (s + count * passed, count) for id_, (s, count) in self.flavors.items()}
 
 
-_decode = msgspec.json.Decoder(_Stored).decode
-_NOTHING = _Stored()
+_read = msgspec.json.Decoder(_Stored).decode
 
 
-def _read(stored: str | bytes) -> _Stored:
-    return _decode(stored) if stored else _NOTHING
+def machines(cluster: Cluster) -> Mapping[str, int]:
+    """The number of machines that the cluster has, by flavor."""
+    return Counter(
+        group.flavor_id
+        for group in cluster.node_groups
+        for instance in group.instances
+        if instance.server_id is not None and instance.status != GONE
+    )
 
 
-def counted(stored: str, cluster: Cluster, now: float) -> str:
-    """The text to store with the row in its new state. stored: the text before, "" at first."""
-    counts: Counter[str] = Counter()
-    for group in cluster.node_groups:
-        present = [i for i in group.instances if i.server_id is not None and i.status != GONE]
-        counts[group.flavor_id] += len(present)
-    before = _read(stored)
-    if {id_: count for id_, (_, count) in before.flavors.items() if count} == +counts:
-        return stored
-    seconds = {id_: value for id_, (value, _) in before.until(now).items()}
-    flavors = {id_: (seconds.get(id_, 0.0), counts[id_]) for id_ in sorted({*seconds, *+counts})}
-    return msgspec.json.encode(_Stored(now, flavors)).decode()
+def counted(stored: str, counts: Mapping[str, int], now: float) -> tuple[str, int]:
+    """The text to store with `counts` of machines, and by how many they are more than before."""
+    known = _read(stored).until(now)
+    before = {id_: count for id_, (_, count) in known.items() if count}
+    if before == counts:
+        return stored, 0
+    ids, none = sorted({*known, *counts}), (0.0, 0)
+    flavors = {id_: (known.get(id_, none)[0], counts.get(id_, 0)) for id_ in ids}
+    more = sum(counts.values()) - sum(before.values())
+    return msgspec.json.encode(_Stored(now, flavors)).decode(), more
 
 
-def machines(stored: str) -> int:
-    """The number of machines in a stored text."""
-    return sum(count for _, count in _read(stored).flavors.values())
-
-
-def shown(stored: bytes, now: float) -> bytes:
-    """The JSON of `Usage`. It stays the same within a minute, unless the machines change."""
-    return _shown(stored, now - now % _MINUTE_S)
-
-
-@lru_cache(maxsize=256)
-def _shown(stored: bytes, minute: float) -> bytes:
-    """As `shown`. Callers often ask for the same cluster again."""
+@lru_cache(maxsize=256)  # callers often ask for the same cluster again
+def shown(stored: bytes, minute: float) -> bytes:
+    """The JSON of `Usage` at that time, or at a later change of the machines."""
     before = _read(stored)
     at = max(minute, before.at)
     flavors = [
-        FlavorUsage(flavor_id=id_, machines=count, instance_hours=round(seconds / 3600, 4))
+        FlavorUsage(id_, count, round(seconds / 3600, 4))
         for id_, (seconds, count) in before.until(at).items()
     ]
-    return msgspec.json.encode(Usage(at=timestamp(at), flavors=flavors))
+    return msgspec.json.encode(Usage(timestamp(at), flavors))

@@ -294,9 +294,7 @@ class Cluster(View, frozen=True, kw_only=True):
     delete_at: Annotated[
         str | Absent, means("when svcd deletes the cluster, if nothing changes (v1.1)")
     ] = UNSET
-    usage: Annotated[
-        Usage | Absent, means("hours of its machines; only the answer to GET has it (v1.1)")
-    ] = UNSET
+    usage: Annotated[Usage | Absent, means("hours of its machines, in GET alone (v1.1)")] = UNSET
 
     @classmethod
     def of(cls, record: cluster.Cluster) -> Self:

@@ -117,16 +117,13 @@ class RenderedRows(Rows[R, I_contra], Protocol[R, I_contra]):
     """A family whose wire JSON is stored beside the record, written by the same statement."""
 
     async def rendered(self, tenant_id: TenantId, id_: I_contra) -> bytes:
-        """The JSON object (unwrapped), of a cluster also its usage (`Store`). Raises NotFound."""
+        """The JSON object (unwrapped); of a cluster a line with its usage too. Raises NotFound."""
         ...
 
     async def rendered_many(
-        self, keys: Sequence[tuple[TenantId, str]], whole: bool = False
+        self, keys: Sequence[tuple[TenantId, str]]
     ) -> Mapping[tuple[str, str], bytes]:
-        """The JSON object of each (tenant_id, id) that exists. At most a few hundred.
-
-        whole: the result of `rendered` instead.
-        """
+        """`rendered` of each (tenant_id, id) that exists. At most a few hundred."""
         ...
 
     async def rendered_page(self, tenant_id: TenantId, page: Page, rows: int) -> Rendered | None:
@@ -487,8 +484,6 @@ class Store(Protocol):
 
     async def rendered(self, family: str, tenant_id: TenantId, id_: str) -> bytes:
         """`rendered` of the family that `Tx` names `family`; it serves many callers in one query.
-
-        Of a cluster a line end and the stored text of its usage follow (`svcd.model.usage`).
 
         The result contains every change committed before the call, by any daemon. Raises NotFound.
         """

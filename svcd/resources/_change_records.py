@@ -120,7 +120,7 @@ def _typed(ids: Sequence[str]) -> Any:
 
 async def _stored(rows: Any, tenant_id: TenantId, ids: Sequence[str]) -> Mapping[str, bytes]:
     found = await rows.rendered_many([(tenant_id, id_) for id_ in ids])
-    return {id_: text for (_, id_), text in found.items()}
+    return {id_: text.partition(b"\n")[0] for (_, id_), text in found.items()}
 
 
 async def expanded(

@@ -68,10 +68,10 @@ class Clusters:
         id_ = ClusterId(cluster_id)
         row = await self._store.rendered("clusters", call.tenant_id, id_)
         text, _, stored = row.rpartition(b"\n")
-        text = self._shown(call, text)
+        text, now = self._shown(call, text), self._clock.seconds()
         if call.route is None or call.route.version == "1.0":
             return text
-        return b'%b,"usage":%b}' % (text[:-1], usage.shown(stored, self._clock.seconds()))
+        return b'%b,"usage":%b}' % (text[:-1], usage.shown(stored, now - now % 60.0))
 
     def _shown(self, call: Call, text: bytes) -> bytes:
         """Stored JSON of clusters, with their tokens for a caller who may change them."""

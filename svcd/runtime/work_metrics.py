@@ -11,6 +11,7 @@ most.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -151,10 +152,7 @@ class WorkMetrics(Collector):
 
 @frozen
 class _Counted:
-    """clusters, executions: see StatusFigures; executions: only those without an end.
-
-    seconds: of machines, by tenant.
-    """
+    """executions: only those without an end. seconds: of machines, by tenant."""
 
     clusters: StatusFigures
     executions: StatusFigures
@@ -223,11 +221,12 @@ class Census(Collector):
         yield oldest
         used = CounterMetricFamily(
             "svcd_instance_seconds",
-            "Time of the machines of all clusters, also of deleted ones, by tenant; `other`: all"
-            f" tenants but the {_MOST_TENANTS:,} with the longest.",
+            "Time of all machines, also of former ones; the tenants with least share `other`.",
             labels=["tenant"],
         )
-        for tenant, seconds in _largest(counted.seconds).items():
+        ordered = Counter(counted.seconds).most_common()
+        others = sum(seconds for _, seconds in ordered[_MOST_TENANTS:])
+        for tenant, seconds in [*ordered[:_MOST_TENANTS], *([("other", others)] if others else [])]:
             used.add_metric([tenant], seconds)
         yield used
 
@@ -241,12 +240,3 @@ async def _count(tx: Tx) -> _Counted:
         await tx.executions.figures(),
         await tx.clusters.seconds_by_tenant(),
     )
-
-
-def _largest(seconds: Mapping[str, float]) -> Mapping[str, float]:
-    """The largest values, ordered by tenant, and the sum of the others."""
-    if len(seconds) <= _MOST_TENANTS:
-        return dict(sorted(seconds.items()))
-    ordered = sorted(seconds, key=lambda tenant: (-seconds[tenant], tenant))
-    shown = {tenant: seconds[tenant] for tenant in sorted(ordered[:_MOST_TENANTS])}
-    return {**shown, "other": sum(seconds[tenant] for tenant in ordered[_MOST_TENANTS:])}

@@ -120,34 +120,27 @@ class Clusters(Family[Cluster]):
         taken=ClusterNameTaken,
         any_case=True,
         wire=wire.Cluster.of,
-        beside="usage",
     )  # fmt: skip
     limit = "clusters"
+    answer = "wire || '\n' || usage"
 
     async def save(self, record: Cluster, before: Cluster | None = None) -> bool:
-        """As `save` of each family; it also counts the machines."""
         saved = await super().save(record, before)
-        row = await self._sql.one(_USAGE, {"id": record.id}) if saved else None
-        if row is not None:
-            known, now = row[0], self._seconds()
-            counted = usage.counted(known, record, now)
-            if counted != known:
-                await self._sql.run(_SET_USAGE, {"id": record.id, "usage": counted})
-                more = usage.machines(counted) - usage.machines(known)
-                await self._add_machines(record.tenant_id, now, more)
+        if saved:
+            await self._count(record.id, usage.machines(record))
         return saved
 
     async def drop(self, id_: str) -> None:
-        """As `drop` of each family; the tenant keeps the seconds of the machines."""
-        row = await self._sql.one(_USAGE, {"id": id_})
-        if row is not None:
-            await self._add_machines(row[1], self._seconds(), -usage.machines(row[0]))
+        await self._count(id_, {})
         await super().drop(id_)
 
-    async def _add_machines(self, tenant_id: str, now: float, more: int) -> None:
-        """Change the number of the tenant's machines."""
-        if more:
-            values = {"tenant_id": tenant_id, "now": now, "more": more}
+    async def _count(self, id_: str, machines: Mapping[str, int]) -> None:
+        """The cluster has these machines from now on, by flavor. Its tenant keeps their seconds."""
+        now, row = self._seconds(), await self._sql.one(_USAGE, {"id": id_})
+        text, more = usage.counted(row[0], machines, now) if row is not None else ("", 0)
+        if row is not None and text != row[0]:
+            await self._sql.run(_SET_USAGE, {"id": id_, "usage": text})
+            values = {"tenant_id": row[1], "now": now, "more": more}
             await self._sql.at_commit(_ADD_MACHINES, values)
 
     async def unsettled(self) -> Mapping[ClusterId, int]:
@@ -169,10 +162,7 @@ class Clusters(Family[Cluster]):
 
     async def seconds_by_tenant(self) -> Mapping[str, float]:
         now, rows = self._seconds(), await self._sql.all(_SECONDS)
-        return {
-            tenant_id: seconds + machines * max(0.0, now - at_s)
-            for tenant_id, seconds, machines, at_s in rows
-        }
+        return {tenant: past + count * max(0.0, now - at_s) for tenant, past, count, at_s in rows}
 
     async def instances_of_others(self, cluster: Cluster) -> int:
         values = {"tenant_id": cluster.tenant_id, "id": cluster.id}

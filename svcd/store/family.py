@@ -52,8 +52,7 @@ class Table(Generic[R]):
     of a record, beside id, tenant_id, created_at and record. fixed: columns that no update changes
     (SQLite writes each index again that has a column of the statement, changed or not). filters:
     columns that a list may be filtered by. taken: the error when a name is in use. wire: makes the
-    answer whose JSON is stored beside the record. beside: column of a text that `rendered` appends
-    to that JSON after a line end. sealed: the field with credentials, stored sealed
+    answer whose JSON is stored beside the record. sealed: the field with credentials, stored sealed
     in a column of its own.
     visible: SQL condition of the rows that callers can read. any_case: names that differ in case
     alone count as the same. users: statement for the records that keep a row from being removed, as
@@ -70,7 +69,6 @@ class Table(Generic[R]):
     fixed: frozenset[str] = frozenset()
     taken: type[NameTaken] | None = None
     wire: Callable[[R], View] | None = None
-    beside: str = ""
     sealed: str | None = None
     visible: str = ""
     any_case: bool = False
@@ -94,11 +92,6 @@ class Table(Generic[R]):
     @cached_property
     def select(self) -> str:
         return "record, sealed" if self.sealed else "record"
-
-    @cached_property
-    def answer(self) -> str:
-        """The expression for the result of `rendered`."""
-        return f"wire || '\n' || {self.beside}" if self.beside else "wire"
 
     def update(self, before: R | None, after: R) -> str:
         """The compare-and-set that writes the columns in which `after` differs from `before`.
@@ -139,6 +132,8 @@ class Family(Generic[R]):
     """Implements ports.Rows for one table within one transaction."""
 
     table: Table[R]
+    answer = "wire"
+    """SQL expression of the result of `rendered`."""
     counted = ""
     """SQL condition of the rows that count for the limit."""
     limit = "rows"
@@ -277,17 +272,16 @@ class Family(Generic[R]):
             await self._journal.note(row[0], self.table.kind, id_, row[1], "deleted")
 
     async def rendered(self, tenant_id: str, id_: str) -> bytes:
-        row = await self._visible(self.table.answer, tenant_id, id_)
+        row = await self._visible(self.answer, tenant_id, id_)
         return cast("str", row[0]).encode()
 
     async def rendered_many(
-        self, keys: Sequence[tuple[str, str]], whole: bool = False
+        self, keys: Sequence[tuple[str, str]]
     ) -> Mapping[tuple[str, str], bytes]:
-        """The JSON object of each (tenant_id, id) that exists. whole: the result of `rendered`."""
-        text = self.table.answer if whole else "wire"
+        """`rendered` of each (tenant_id, id) that exists."""
         where, values = among([id_ for _, id_ in keys])
         rows = await self._sql.all(
-            f"select tenant_id, id, {text} from {self.table.name}"
+            f"select tenant_id, id, {self.answer} from {self.table.name}"
             f" where {where}{self.table.visible}",
             values,
         )

@@ -176,7 +176,7 @@ class SqlStore:
         seconds: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._limits = limits
-        self._seconds = seconds
+        self._now = seconds
         self._feed_kept = feed_kept
         self._expiring: Counter[str] = Counter()
         self._crowded: Counter[str] = Counter()
@@ -306,9 +306,7 @@ class SqlStore:
             self._signals.fire(tenants)
 
     def _tx_of(self, sql: Sql) -> _Tx:
-        return _Tx(
-            Scope(sql, self._sealer, Journal(sql), self._limits, self._holder, self._seconds)
-        )
+        return _Tx(Scope(sql, self._sealer, Journal(sql), self._limits, self._holder, self._now))
 
     async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         return await self._database.read(lambda sql: work(self._tx_of(sql)))
@@ -319,7 +317,7 @@ class SqlStore:
         batches = self._batches.get(family)
         if batches is None:
             batches = self._batches[family] = Batches(
-                lambda keys: self.read(lambda tx: getattr(tx, family).rendered_many(keys, True)),
+                lambda keys: self.read(lambda tx: getattr(tx, family).rendered_many(keys)),
                 cast("Distant", self._database).soon,
             )
         text = await batches.get((tenant_id, id_))

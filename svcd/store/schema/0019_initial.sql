@@ -52,7 +52,7 @@ create table clusters (
   accepted_at text {c} not null,
   used integer not null default 0,
   ends integer not null,
-  usage text not null default '',
+  usage text not null default '[]',
   created_at text {c} not null,
   refs text {c} not null,
   record text not null,
