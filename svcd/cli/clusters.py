@@ -78,9 +78,8 @@ _GROUPS: Final = (
     Column(title="FLAVOR", text=lambda row, _: get(row, "flavor") or get(row, "flavor_id")),
     field("PROCESSES", "node_processes"),
 )
-_SCRIPTS: Final = field("SCRIPTS", "init_scripts")
 _USAGE: Final = (
-    Column(title="FLAVOR", text=lambda row, _: get(row, "flavor") or get(row, "flavor_id")),
+    _GROUPS[2],
     field("MACHINES", "machines", cut=False),
     Column(title="INSTANCE HOURS", text=lambda row, _: f"{row['instance_hours']:.2f}", cut=False),
 )
@@ -168,7 +167,8 @@ def _shown(session: Session, row: Json) -> Iterator[str]:
     def named(rows: Sequence[Row]) -> Sequence[Row]:
         return [{**part, "flavor": flavors.get(get(part, "flavor_id"))} for part in rows]
 
-    columns = (*_GROUPS, _SCRIPTS) if any(g.get("init_scripts") for g in groups) else _GROUPS
+    has_scripts = any(group.get("init_scripts") for group in groups)
+    columns = (*_GROUPS, field("SCRIPTS", "init_scripts")) if has_scripts else _GROUPS
     yield ""
     yield from table_lines(columns, named(groups), width, now, style)
     instances = [instance for group in groups for instance in group.get("instances") or []]

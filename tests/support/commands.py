@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import IO, Any
@@ -130,7 +131,8 @@ class Shown:
                 except ConnectionError:
                     self.close_connection = True
                     return
-                self.send_response(answer.status)
+                self.send_response_only(answer.status)
+                self.send_header("Date", formatdate(shown.fake.clock.seconds(), usegmt=True))
                 for name, value in answer.headers.items():
                     if name.lower() not in _HOP:
                         self.send_header(name, value)

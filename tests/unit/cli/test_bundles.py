@@ -99,6 +99,20 @@ class BundleTests(BundleCase):
             self.shown.body("template", "show", "worker")["node_group_template"]["flavor_id"], "3"
         )
 
+    def test_lifetime_of_a_cluster(self) -> None:
+        """Inherited from its template, changed without other work, and exported."""
+        id_ = self.applied()
+        file = self.file(
+            "life.yaml", "clusters: [{name: second, idle_delete_s: 0, max_age_s: 3600}]"
+        )
+        said = self.shown.run("apply", "-f", file)
+        self.assertEqual(said.out, "changed cluster second: max_age_s: 0 -> 3600\n", said)
+        row = self.api.cluster(id_)
+        self.assertEqual((row["status"], row["max_age_s"]), ("Active", 3600))
+        self.assertIn("unchanged", self.shown.run("apply", "-f", file).out)
+        (cluster,) = yaml.safe_load(self.done("export", "cluster", "second").out)["clusters"]
+        self.assertEqual(cluster["max_age_s"], 3600)
+
     def test_same_apply_at_the_same_time(self) -> None:
         """An equal object that appears meanwhile is unchanged; another one of that name is not."""
         source = {"name": "in", "type": "hdfs", "url": "hdfs:///in"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -9,6 +11,7 @@ from svcd.cli.clusters import table_of
 from svcd.cli.lifetime import lines, span
 from svcd.cli.show import Style, printed
 from svcd.cli.times import seconds
+from tests.support.commands import RunCase
 
 NOW = seconds("2026-01-01 12:00:00") or 0.0
 IDLE = {
@@ -57,3 +60,75 @@ class LinesTests(SynchronousTestCase):
             self.assertEqual("DELETED IN" in text, title == "DELETED IN")
             self.assertLessEqual(max(map(len, text.splitlines())), 80)
             self.assertEqual("1 h 00 min" in text, title == "DELETED IN")
+
+
+class CommandTests(RunCase):
+    """A cluster `mine` with limits beside `first`, which has none."""
+
+    words = (
+        "cluster", "create", "mine", "--plugin", "fake", "--flavor", "3", "--image", "plain",
+        "--keypair", "demo", "--idle-delete", "30m", "--max-age", "1d",
+    )  # fmt: skip
+
+    def created(self) -> None:
+        self.api.until_status(self.shown.body(*self.words)["cluster"]["id"], "Active")
+        self.fake.advance(600)
+
+    def puts(self) -> int:
+        return sum(method == "PUT" for method, _, _ in self.shown.asked)
+
+    def mine(self, *words: str) -> Any:
+        return self.shown.body("cluster", *words, "mine")["cluster"]
+
+    def test_create_and_show(self) -> None:
+        """Limits, the time left, and the hours of its machines; of no other cluster."""
+        limits = "deleted after 30 min 00 s without use\ndeleted at the age of 1 d 00 h\n"
+        self.assertIn(limits, self.done(*self.words, "--dry-run").out)
+        self.created()
+        row = self.mine("show")
+        self.assertEqual((row["idle_delete_s"], row["max_age_s"]), (1800, 86_400))
+        said = self.done("cluster", "show", "mine")
+        self.assertRegex(said.out, r"(?m)^mine +Active +fake 0\.1 +3 .* ago +[12]\d min \d\d s +-$")
+        self.assertRegex(
+            said.out, r"(?m)^svcd deletes it at 2026-01-01 00:\d\d:\d\d UTC, in [12]\d min"
+        )
+        self.assertRegex(
+            said.out, r"(?m)^FLAVOR +MACHINES +INSTANCE HOURS\nm1.medium +3 +0\.[45]\d$"
+        )
+        self.assertIn("to keep it longer: svcd cluster keep mine\n", said.err)
+        self.assertIn(
+            "  deleted after 30 min 00 s without use; idle since", self.done("why", "mine").out
+        )
+        self.assertRegex(
+            self.done("cluster", "ls").out, r"\AN.* DELETED IN +REASON\nfirst .* -  +-\n"
+        )
+        self.assertNotIn("deleted", self.done("cluster", "show", "first").out)
+
+    def test_keep(self) -> None:
+        """For two hours, a given time or until one; a cluster that does not end stays as it is."""
+        self.created()
+        for words, kept_s in (((), 7200), (("--for", "3h"), 10_800)):
+            row = self.mine("keep", *words)
+            self.assertEqual(row["delete_at"], row["keep_until"])
+            left = (seconds(row["keep_until"]) or 0.0) - self.fake.clock.seconds()
+            self.assertLess(abs(left - kept_s), 3)
+        said = self.done("cluster", "keep", "mine", "--until", "2026-01-01T05:00+01:00")
+        self.assertIn("mine: not deleted before 2026-01-01 04:00:00 UTC\n", said.err)
+        asked = self.puts()
+        self.assertIn(
+            "first: it has no idle or age limit\n", self.done("cluster", "keep", "first").err
+        )
+        self.refused(2, "cluster", "keep", "mine", "--until", "tomorrow")
+        self.refused(2, "cluster", "keep", "mine", "--for", "1h", "--until", "2026-01-01")
+        self.assertEqual(self.puts(), asked)
+        self.refused(4, "cluster", "keep", "mine", "--until", "2025-01-01")
+
+    def test_limits_are_changed(self) -> None:
+        """Without work on the cluster; never ends them."""
+        self.created()
+        row = self.mine("keep", "--idle-delete", "1h")
+        self.assertEqual((row["status"], row["idle_delete_s"]), ("Active", 3600))
+        self.assertNotIn("keep_until", row)
+        said = self.done("cluster", "keep", "mine", "--idle-delete", "never", "--max-age", "0")
+        self.assertIn("mine: it has no idle or age limit\n", said.err)
+        self.assertNotIn("max_age_s", self.mine("show"))

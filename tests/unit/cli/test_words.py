@@ -47,6 +47,16 @@ class TitleTests(SynchronousTestCase):
 
 
 class StatusTests(SynchronousTestCase):
+    def test_fields_that_an_older_daemon_lacks(self) -> None:
+        """The remedy is an upgrade of the daemon, not another field."""
+        fault = "unknown field; known are name, count"
+        old = "the daemon is older than this command and has no such field: upgrade it"
+        for path in ("idle_delete_s", "keep_until", "node_groups[0].init_scripts"):
+            self.assertEqual(
+                in_commands(f"$.{path}: {fault}\n$.x: {fault}"), f"{path}: {old}\nx: {fault}"
+            )
+        self.assertEqual(in_commands(f"$.idle: {fault}"), f"idle: {fault}")
+
     def test_a_killed_job_failed_or_was_cancelled(self) -> None:
         """The code of the failure tells; other statuses keep the engine's word."""
         for status, code, word in (
