@@ -139,8 +139,8 @@ def create(
         body["default_image_id"] = get(find(session.api, IMAGE, image), "id")
     elif file is None and not found.get("default_image_id"):
         body["default_image_id"], local = default_image(session, body)
-    if file is None and not found.get("user_keypair_id"):
-        body.setdefault("user_keypair_id", _default_keypair(session))
+    if file is None and not (keypair or found.get("user_keypair_id")):
+        body["user_keypair_id"] = _default_keypair(session)
     if init:
         from svcd.cli.init_scripts import with_scripts
 

@@ -52,6 +52,7 @@ class InitTests(RunCase):
             "a", *made, "--init", self.setup_file, "--init", f"worker={self.late_file}"
         )
         self.assertIn("uploaded setup.sh: 21 bytes\nuploaded late.sh: 20 bytes\n", said)
+        self.assertNotIn("key pair", said)  # a given one needs no look at the cloud
         expected = {"master": [SETUP_NAME], "worker": [SETUP_NAME, LATE_NAME]}
         self.assertEqual(self.scripts("a"), expected)
         self.assertNotIn("uploaded", self.created("b", *made, "--init", self.setup_file))
