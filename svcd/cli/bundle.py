@@ -177,11 +177,13 @@ def _value(kind: Kind, name: str, row: Json, there: There) -> Any:
 
 
 def _group(group: Json, there: There) -> dict[str, Any]:
-    template = there.name_of("node_group_templates", group.get("node_group_template_id"))
+    """The fields of a group, without those that are equal in its template."""
+    template = there.find("node_group_templates", str(group.get("node_group_template_id"))) or {}
     head = {"name": group["name"], "count": group["count"]}
-    if template is not None:
-        return {**head, "node_group_template": template}
-    return {**head, **{key: group[key] for key in _GROUP if group.get(key) not in (None, {})}}
+    if template:
+        head["node_group_template"] = template["name"]
+    own = {key: group[key] for key in _GROUP if group.get(key) not in (None, {})}
+    return head | {key: value for key, value in own.items() if value != template.get(key)}
 
 
 def _placeholders(value: Any, name: str, key: str = "") -> Any:

@@ -102,6 +102,15 @@ class ExportTests(SynchronousTestCase):
             self.assertEqual((found.get("idle_delete_s"), found.get("max_age_s")), expected)
             self.assertEqual(found["node_groups"][0]["init_scripts"], ["setup-1.sh"])
 
+    def test_a_group_has_what_differs_from_its_template(self) -> None:
+        """As of a cluster that was made with a further script."""
+        group = {**GROUPS[0], "init_scripts": ["setup-1.sh"]}
+        (found,) = exported(BY_NAME["clusters"], {**CLUSTER, "node_groups": [group]}, ALL)[
+            "node_groups"
+        ]
+        head = {"name": "worker", "count": 2, "node_group_template": "worker"}
+        self.assertEqual(found, {**head, "init_scripts": ["setup-1.sh"]})
+
     def test_secrets_are_placeholders(self) -> None:
         """Passwords, masked values, secret options, and accounts in URLs."""
 
