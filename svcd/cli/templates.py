@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import click
 
+from svcd.cli import lifetime
 from svcd.cli.client import Api
 from svcd.cli.command import Group
 from svcd.cli.exits import NOT_FOUND, CommandError
@@ -88,6 +89,8 @@ def show(session: Session, what: str) -> None:
     """Show a cluster template or a node group template."""
     kind, table, found = _found(session.api, what)
     session.show({kind.one: found}, table)
+    for line in lifetime.lines(found, session.now()):
+        session.note(line)
 
 
 @template.command("rm")
