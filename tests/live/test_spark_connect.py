@@ -119,14 +119,15 @@ async def opened(tunnel: Program, token: str) -> str:
     return str((await until(printed, "the URL of the tunnel", SOON_S))[0])
 
 
-async def new_cluster(tenant: Tenant) -> str:
+async def new_cluster(tenant: Tenant, name: str = "mine", **more: object) -> str:
     """The id of a master and a worker with Spark Connect, which returns executors soon."""
     image = tenant.image("vanilla-3.5.0")
     await tenant.done("POST", f"/images/{image}", {"username": "svcd"})
     await tenant.done("POST", f"/images/{image}/tag", {"tags": ["vanilla", "3.5.0"]})
     processes = [*MASTER[:2], "sparkconnect"]
     body = {
-        "name": "mine",
+        **more,
+        "name": name,
         "plugin_name": "vanilla",
         "engine_version": "3.5.0",
         "default_image_id": image,
