@@ -54,13 +54,14 @@ class Decided:
     """The decision after a look.
 
     cluster: the row to write, if it differs. ends_by: the field behind the deletion that is due
-    now; "": none is. wait_s: seconds until the next look.
+    now; "": none is. wait_s: seconds until the next look; None: not before another change of the
+    row.
     """
 
     cluster: Cluster
     events: tuple[ClusterEvent, ...] = ()
     ends_by: str = ""
-    wait_s: float
+    wait_s: float | None
 
 
 def look_of(
@@ -154,9 +155,12 @@ def _span(seconds: int) -> str:
     return f"{seconds} s"
 
 
-def _wait_s(cluster: Cluster, end: End | None, now: float) -> float:
+def _wait_s(cluster: Cluster, end: End | None, now: float) -> float | None:
     most = _RARELY_S
-    if cluster.idle_delete_s:
+    active = lifecycle.may_be_checked(cluster)
+    if end is None and not active:
+        return None
+    if active and cluster.idle_delete_s:
         most = min(max(cluster.idle_delete_s / 10, _LEAST_S), _MOST_S)
     moments = () if end is None else (end.warn_at, end.at)
     ahead = [moment - now for moment in moments if moment > now]

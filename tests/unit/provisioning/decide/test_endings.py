@@ -22,7 +22,7 @@ def at(second: float) -> Timestamp:
 
 def row(**fields: Any) -> Cluster:
     """An Active cluster, created at 0."""
-    return cluster(status=ClusterStatus.ACTIVE, **fields)
+    return cluster(status=ClusterStatus.ACTIVE, settled_generation=1, **fields)
 
 
 def after(before: Cluster, second: float, **look: Any) -> Decided:
@@ -98,6 +98,12 @@ class IdleTests(SynchronousTestCase):
     def test_interval_of_looks_is_bounded(self) -> None:
         waits = [after(row(idle_delete_s=s), 1, busy="x").wait_s for s in (60, 900, 36000)]
         self.assertEqual(waits, [30.0, 90.0, 300.0])
+
+    def test_cluster_that_is_not_active_waits_for_a_change_of_its_row(self) -> None:
+        failed = evolve(row(idle_delete_s=60), status=ClusterStatus.ERROR)
+        self.assertIsNone(after(failed, 1, busy="it is Error").wait_s)
+        aged = evolve(failed, max_age_s=1000)
+        self.assertEqual(after(aged, 1, busy="it is Error").wait_s, 898.0)
 
 
 class AgeTests(SynchronousTestCase):
