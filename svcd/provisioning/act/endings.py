@@ -41,8 +41,8 @@ AT_ONCE: Final = 20
 """Clusters whose use svcd looks at in parallel."""
 _LOOK_S: Final = 60.0
 """Deadline of the questions of one look."""
-_AGAIN_S: Final = 1.0
-"""Seconds to the next look after another writer of the row was faster."""
+_AGAIN_S: Final = 5.0
+"""Seconds to the next look after another writer was faster, or a log is still to be read."""
 
 
 class Endings:
@@ -195,7 +195,7 @@ class Endings:
         answers = await with_deadline(self._clock, _LOOK_S, "a look at use", work)
         return endings.look_of(asked, answers, began, newest)
 
-    async def _end(self, found: Decided, look: Look) -> float:
+    async def _end(self, found: Decided, look: Look) -> float | None:
         """Delete the cluster, if its row and its executions are those of the look."""
         row, by = found.cluster, found.ends_by
 
@@ -207,8 +207,10 @@ class Endings:
                 return None
             return row
 
-        deleted = await self._delete(row.id, endings.reason(row, by), same)
-        return self._settings.endings_poll_s if deleted else _AGAIN_S
+        if not await self._delete(row.id, endings.reason(row, by), same):
+            return _AGAIN_S
+        self._forget(row.id)
+        return None
 
     # ---- both ----
 
