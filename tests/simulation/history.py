@@ -62,6 +62,7 @@ PLACES = (
     ("hdfs", "DELETE", ""),
     ("ssh", "", ""),
     ("ssh", "", "svcd-facts"),
+    ("ssh", "", "svcd-script"),
     ("probe", "", ""),
     ("yarn", "", ""),
     ("object-store", "", ""),
@@ -212,6 +213,8 @@ class History:
         """A job and its data, in good weather."""
         before = self.slow, self.slow_store
         self.slow = self.slow_store = 0.0
+        script = "/job-binary-internals/boot.sh"
+        requests.made(self.world, self.world.ask(tenant, "PUT", script, data=b"#!/bin/sh\n"))
         job_id, self.sources[tenant] = requests.job(self.world, tenant)
         self.jobs[tenant] = [job_id, job_id, requests.stored_job(self.world, tenant)]
         self.slow, self.slow_store = before
@@ -269,6 +272,8 @@ class History:
             worker |= {"volumes_per_node": rng.choice([1, 2]), "volumes_size": 10}
         if rng.random() < 0.3:
             worker["floating_ip_pool"] = "public"
+        if rng.random() < 0.2:
+            worker["init_scripts"] = ["boot.sh"]
         more = {"anti_affinity": ["datanode"]} if rng.random() < 0.2 else {}
         if rng.random() < 0.25:
             more |= self._life()
