@@ -1,8 +1,8 @@
 """The use of machines by a cluster: its instance hours, by flavor. Pure.
 
-A row keeps the seconds until its last change of machines, and their number since then. So each
-machine counts while the row has its server: a lost or replaced one until svcd notices it, and a
-create call without a server not at all. A clock that was set back adds nothing.
+A row keeps the seconds until its last change of machines, and their number since then. A machine
+counts while the row has its server: a lost one until svcd notices it, a create call without a
+server not at all. A clock that was set back adds nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Annotated
 
 import msgspec
-from msgspec import Struct
 
 from svcd.model import fields
 from svcd.model.cluster import GONE, Cluster
@@ -21,7 +20,7 @@ from svcd.model.fields import means
 from svcd.model.ids import timestamp
 
 
-class FlavorUsage(Struct, frozen=True):
+class FlavorUsage(msgspec.Struct, frozen=True):
     """The machines of one flavor."""
 
     flavor_id: fields.FlavorId
@@ -29,14 +28,14 @@ class FlavorUsage(Struct, frozen=True):
     instance_hours: Annotated[float, means("hours of all machines, also of former ones, together")]
 
 
-class Usage(Struct, frozen=True):
+class Usage(msgspec.Struct, frozen=True):
     """The instance hours of a cluster."""
 
     at: Annotated[str, means("time of the figures, UTC: a whole minute, or a later change")]
     flavors: Annotated[list[FlavorUsage], means("flavors of its machines, in the order of the ids")]
 
 
-class _Stored(Struct, array_like=True):
+class _Stored(msgspec.Struct, array_like=True):
     """at: epoch seconds. flavors: id -> seconds of machines until `at`, and machines since then."""
 
     at: float = 0.0
@@ -78,8 +77,6 @@ def shown(stored: bytes, minute: float) -> bytes:
     """The JSON of `Usage` at that time, or at a later change of the machines."""
     before = _read(stored)
     at = max(minute, before.at)
-    flavors = [
-        FlavorUsage(id_, count, round(seconds / 3600, 4))
-        for id_, (seconds, count) in before.until(at).items()
-    ]
+    rows = before.until(at).items()
+    flavors = [FlavorUsage(id_, count, round(s / 3600, 4)) for id_, (s, count) in rows]
     return msgspec.json.encode(Usage(timestamp(at), flavors))

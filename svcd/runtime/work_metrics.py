@@ -235,8 +235,5 @@ class Census(Collector):
 
 
 async def _count(tx: Tx) -> _Counted:
-    return _Counted(
-        await tx.clusters.figures(),
-        await tx.executions.figures(),
-        await tx.clusters.seconds_by_tenant(),
-    )
+    figures = await tx.clusters.figures(), await tx.executions.figures()
+    return _Counted(*figures, await tx.clusters.seconds_by_tenant())

@@ -116,8 +116,7 @@ class Table(Generic[R]):
 class Scope:
     """One transaction, as its families need it.
 
-    journal: the feed. limits: of a tenant's rows. holder: the daemon that receives the uploads.
-    seconds: the daemon's time.
+    journal: the feed. limits: of a tenant's rows. holder: the uploads' daemon. seconds: its time.
     """
 
     sql: Sql
