@@ -310,7 +310,7 @@ def _resize(count: int) -> Callable[[World, Ready], Asked]:
 
 
 def _add_group(world: World, ready: Ready) -> Asked:
-    body = {"add_node_groups": [requests.group("extra", 1)]}
+    body = {"add_node_groups": [requests.group("extra", 1, init_scripts=["a.pig"])]}
     return world.ask(TENANT, "PUT", f"/clusters/{ready.cluster_id}", body)
 
 

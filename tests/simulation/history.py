@@ -213,8 +213,6 @@ class History:
         """A job and its data, in good weather."""
         before = self.slow, self.slow_store
         self.slow = self.slow_store = 0.0
-        script = "/job-binary-internals/boot.sh"
-        requests.made(self.world, self.world.ask(tenant, "PUT", script, data=b"#!/bin/sh\n"))
         job_id, self.sources[tenant] = requests.job(self.world, tenant)
         self.jobs[tenant] = [job_id, job_id, requests.stored_job(self.world, tenant)]
         self.slow, self.slow_store = before
@@ -272,8 +270,8 @@ class History:
             worker |= {"volumes_per_node": rng.choice([1, 2]), "volumes_size": 10}
         if rng.random() < 0.3:
             worker["floating_ip_pool"] = "public"
-        if rng.random() < 0.2:
-            worker["init_scripts"] = ["boot.sh"]
+        if self.number % 3 == 0:
+            worker["init_scripts"] = ["a.pig"]
         more = {"anti_affinity": ["datanode"]} if rng.random() < 0.2 else {}
         if rng.random() < 0.25:
             more |= self._life()
@@ -302,6 +300,8 @@ class History:
             group = requests.group(f"extra{self.number}", self.rng.choice([1, 2]))
             if self.rng.random() < 0.3:
                 group |= {"volumes_per_node": 1}
+            if self.number % 2 == 0:
+                group |= {"init_scripts": ["a.pig"]}
             body: dict[str, Any] = {"add_node_groups": [group]}
         else:
             row = rest.clusters(self.world).get(cluster_id)

@@ -165,6 +165,11 @@ def _counts(row: Any) -> Iterator[str]:
     names = [i["instance_name"] for i in instances(row)]
     if len(set(names)) != len(names):
         yield f"two instances of one name: {names}"
+    if row["status"] == "Active":
+        for group in row["node_groups"]:
+            ran = {i.get("scripts_done", 0) for i in group.get("instances", ())}
+            if ran - {len(group.get("scripts", ()))}:
+                yield f"group {group['name']} has run {ran} of its first-boot scripts"
     if row["status"] == "Active" and any(not i.get("server_id") for i in instances(row)):
         yield "Active with an instance without a server"
 
