@@ -19,15 +19,18 @@ from twisted.internet.defer import Deferred
 
 from svcd.cli.demo_files import PIG_SCRIPT, WORD_COUNT
 from svcd.provisioning.distributions.vanilla.image.build import verify
+from svcd.runtime.tasks import sleep
 from tests.support.live import Tenant
 from tests.support.openstack_case import MASTER, WORKER, OpenStackCase, User, no_platform
-from tests.support.processes import reactor, send
+from tests.support.processes import reactor, send, until
 from tests.support.real_openstack import platform
 from tests.support.security_groups import LIFT, enforced, open_ports
 
 BUILD_S = 300.0
 JOB_S = 400.0
 SCALE_S = 300.0
+LOOK_S = 5.0
+"""Time in which svcd sees a changed row, and asks the cluster."""
 WHO = b"""#!/bin/sh
 echo system user $(id -un), groups $(id -Gn)
 command -v sudo
@@ -43,6 +46,19 @@ stat -c '%U %a' /home/svcd
 cat /home/svcd/svcd/conf/core-site.xml 2>/dev/null || echo cannot read
 sudo -n id -u
 """
+BOOT = b"""#!/bin/sh
+sudo -n sh -c "echo $SVCD_GROUP $SVCD_INDEX $(id -un) >>/etc/svcd-booted"
+"""
+# A program of a person, past svcd, for ten minutes.
+FOREIGN = r"""
+sudo -n -u svcd sh -c 'cd && . svcd/env.sh
+printf "import time\nfrom pyspark.sql import SparkSession\n" >sleep.py
+printf "SparkSession.builder.getOrCreate()\ntime.sleep(600)\n" >>sleep.py
+spark-submit --conf spark.yarn.submit.waitAppCompletion=false sleep.py 2>&1 |
+  sed -n "s/.*Submitted application //p"'
+"""
+KILL = "sudo -n -u svcd sh -c 'cd && . svcd/env.sh && yarn application -kill {}'"
+IDLE_S = 60
 SPARK_COUNT = {"edp.java.main_class": "org.svcd.examples.spark.WordCount"}
 TREE = os.environ.get("SVCD_TEST_OS_VANILLA", "")
 
@@ -97,7 +113,7 @@ class VanillaTests(OpenStackCase):
 
     async def begin_words(self) -> None:
         """A daemon, a user, and a text in Swift."""
-        await self.begin(plugins__enabled="vanilla")
+        await self.begin(plugins__enabled="vanilla", provisioning__endings_poll_s="1")
         self.alpha = await self.user()
         known = platform()["users"]["alpha-user"]
         cloud = {"tenant": self.alpha.tenant, "username": "alpha-user", **known}
@@ -130,13 +146,20 @@ class VanillaTests(OpenStackCase):
     async def cluster_of(self, workers: int) -> str:
         """A cluster with that many workers, Active."""
         await self.registered(self.alpha, ["vanilla", "3.5.0"])
+        headers = {"X-Auth-Token": self.alpha.token}
+        await send(
+            "PUT", self.alpha.base + "/job-binary-internals/boot.sh", data=BOOT, headers=headers
+        )
         body = self.body(
             self.alpha,
             ("master", 1, MASTER),
             ("worker", workers, WORKER),
             plugin_name="vanilla",
             engine_version="3.5.0",
-            group={"flavor_id": platform()["flavors"]["m1.medium"]},
+            group={
+                "flavor_id": platform()["flavors"]["m1.medium"],
+                "init_scripts": ["boot.sh"],
+            },
         )
         cluster_id = await self.accepted(self.alpha, body)
         await self.alpha.until(cluster_id, "Active", BUILD_S)
@@ -194,6 +217,33 @@ class VanillaTests(OpenStackCase):
             self.assertIn(9864 if each is cluster[-1] else 11000, listens)
             self.assertEqual(connected, [22], each["instance_name"])
 
+    async def check_scripts(self, cluster_id: str) -> None:
+        """Each worker has run its first-boot script once, with sudo; also one added later."""
+        cluster = await self.alpha.cluster(cluster_id)
+        workers = cluster["node_groups"][1]["instances"]
+        for number, worker in enumerate(workers, 1):
+            said = await self.on(worker["management_ip"], "cat /etc/svcd-booted")
+            self.assertEqual(said, f"worker {number} debian\n")
+
+    async def use(self, cluster_id: str) -> Any:
+        """When svcd deletes the cluster, after a new look at its use; None while it is used."""
+        age = 86_400 + int(reactor.seconds()) % 86_400
+        path = f"/clusters/{cluster_id}"
+        await self.alpha.get("PUT", path, {"idle_delete_s": IDLE_S, "max_age_s": age})
+        await sleep(reactor, LOOK_S)
+        return (await self.alpha.cluster(cluster_id)).get("idle_since")
+
+    async def end(self, cluster_id: str) -> None:
+        """A program that svcd does not know keeps the cluster; without it the cluster ends."""
+        master = (await self.alpha.cluster(cluster_id))["node_groups"][0]["instances"][0]
+        if self.spark:
+            job = (await self.on(master["management_ip"], FOREIGN)).split()[-1]
+            self.assertIsNone(await self.use(cluster_id))
+            await self.on(master["management_ip"], KILL.format(job))
+        await until(lambda: self.use(cluster_id), "an unused cluster", 30.0)
+        await self.alpha.gone(cluster_id, IDLE_S + 120.0)
+        self.mark("ended by itself")
+
     async def scale(self, cluster_id: str, workers: int) -> Any:
         resize = [{"name": "worker", "count": workers}]
         await self.alpha.get("PUT", f"/clusters/{cluster_id}", {"resize_node_groups": resize})
@@ -213,11 +263,11 @@ class VanillaTests(OpenStackCase):
         await self.each_machine(cluster_id, LIFT)
         await self.check_users(cluster_id)
         await self.scale(cluster_id, 2)
+        await self.check_scripts(cluster_id)
         await self.count(cluster_id, self.pig, {}, "pig")
         if self.spark:
             await self.count(cluster_id, self.pyspark, {}, "pyspark")
             await self.count(cluster_id, self.spark, SPARK_COUNT, "spark")
         await self.scale(cluster_id, 1)
-        await self.alpha.delete(cluster_id)
-        self.mark("deleted")
+        await self.end(cluster_id)
         self.assertEqual(set(await self.everything()) - before, set())
