@@ -179,12 +179,7 @@ class Endings:
         (result,) = await gather([work], 1)  # a fault of a plugin must not keep an old cluster
         if isinstance(result, Look):
             return result
-        log.warn(
-            "The use of cluster {name} {id} is not known: {error!r}",
-            name=row.name,
-            id=row.id,
-            error=result,
-        )
+        log.warn("The use of cluster {id} is not known: {error!r}", id=row.id, error=result)
         return Look(at=began, busy="its use is not known", newest=newest)
 
     async def _asked(self, row: Cluster, began: float, newest: Timestamp | None) -> Look:
@@ -207,10 +202,8 @@ class Endings:
                 return None
             return row
 
-        if not await self._delete(row.id, endings.reason(row, by), same):
-            return _AGAIN_S
-        self._forget(row.id)
-        return None
+        deleted = await self._delete(row.id, endings.reason(row, by), same)
+        return None if deleted else _AGAIN_S
 
     # ---- both ----
 
