@@ -34,8 +34,8 @@ from tests.support.database.releases import (
 from tests.unit.cli.databases import DatabaseCase, change, everything, lived_in, svcd
 
 _KEPT = [
-    "node_group_templates", "cluster_templates", "clusters", "cluster_events", "data_sources",
-    "internals", "pieces", "job_binaries", "jobs", "executions", "execution_logs",
+    "node_group_templates", "cluster_templates", "clusters", "usage", "cluster_events",
+    "data_sources", "internals", "pieces", "job_binaries", "jobs", "executions", "execution_logs",
     "execution_log_pieces", "job_credentials", "loose_trusts", "kept_answers",
 ]  # fmt: skip
 
