@@ -22,6 +22,9 @@ END: Final = "end"
 JOB: Final = "job"
 """The step of the events of jobs that wait for something outside the cluster."""
 
+RUN_SCRIPT: Final = "run script"
+"""The beginning of the steps of first-boot scripts, before the name that a user has chosen."""
+
 
 class StepKind(enum.StrEnum):
     """The kind of a step."""
@@ -47,7 +50,7 @@ _NAMED: Final = {
 }
 _DEEDS: Final = (
     (re.compile("create|change|delete|attach|allocate|associate|release|remove"), StepKind.CLOUD),
-    (re.compile("log in|prepare|run script"), StepKind.MACHINE),
+    (re.compile(f"log in|prepare|{RUN_SCRIPT}"), StepKind.MACHINE),
     (re.compile("start|stop"), StepKind.DAEMONS),
     (re.compile(r"wait|the |an? |[A-Z\d]"), StepKind.WAIT),
 )

@@ -26,6 +26,7 @@ from svcd.model.cluster import RESTING, Cluster, ClusterEvent, ClusterStatus
 from svcd.model.failures import Code, Of
 from svcd.model.ids import Timestamp, seconds_of
 from svcd.model.job import Execution, ExecutionStatus
+from svcd.model.step_kind import RUN_SCRIPT
 from svcd.ports.store import StatusFigures, Store, Tx
 from svcd.runtime.coalesce import Coalescer
 from svcd.runtime.tallies import Counts, Durations
@@ -124,7 +125,8 @@ class WorkMetrics(Collector):
         for event in events:
             if event.began is not None and event.ended is not None:
                 spent = max(0.0, seconds_of(event.ended) - seconds_of(event.began))
-                self._cluster_steps.add(spent, event.step, event.outcome)
+                step = RUN_SCRIPT if event.step.startswith(RUN_SCRIPT) else event.step
+                self._cluster_steps.add(spent, step, event.outcome)
             elif event.outcome == "failed" and event.step in _STATUSES:
                 self._cluster_failures.add(event.code)
 

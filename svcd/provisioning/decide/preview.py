@@ -21,6 +21,7 @@ from svcd.model.cluster import Cluster, Instance, MachineFacts, NodeGroup, Volum
 from svcd.model.ids import InstanceId
 from svcd.model.redaction import masked_document, named_in
 from svcd.model.secret import Secret
+from svcd.model.step_kind import RUN_SCRIPT
 from svcd.model.wire_plans import (
     ClusterPlan,
     PlannedAddress,
@@ -161,7 +162,7 @@ def _scripts(cluster: Cluster) -> PlannedStage | None:
     for group in cluster.node_groups:
         names = [i.instance_name for i in group.instances if _new(i)]
         for script in group.scripts if names else ():
-            what = f"run script {script.name}"
+            what = f"{RUN_SCRIPT} {script.name}"
             commands.append(PlannedWork(what=what, node_group=group.name, machines=names))
     if not commands:
         return None

@@ -13,6 +13,7 @@ from attrs import field, frozen
 from svcd.model.cloud import NewServer, Opening
 from svcd.model.cluster import Cluster, InitScript, StepName
 from svcd.model.ids import InstanceId
+from svcd.model.step_kind import RUN_SCRIPT
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.distributions.spi import IDistribution, Machine, Plan
 
@@ -202,7 +203,7 @@ class RunScript(Step):
     """Run a first-boot script once on a machine. number: its place in the group, from 0."""
 
     identity = "run-script:{0.instance}:{0.number}"
-    words = "run script {0.script.name}"
+    words = f"{RUN_SCRIPT} {{0.script.name}}"
     instance: InstanceId
     number: int
     script: InitScript

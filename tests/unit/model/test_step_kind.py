@@ -17,7 +17,7 @@ class KindTests(SynchronousTestCase):
             ("job", ("job",)),
             ("end", ("end",)),
             ("cloud", ("create server", "attach volumes", "associate floating IP")),
-            ("machine", ("log in", "prepare machine")),
+            ("machine", ("log in", "prepare machine", "run script a.sh")),
             ("daemons", ("start oozie", "stop datanode", "start the daemons")),
             ("files", ("write the configuration", "upload the library", "namenode", "")),
             ("wait", ("wait for server", "Oozie to read its share library", "a data node")),

@@ -49,6 +49,15 @@ class ClusterTests(_Tests):
             ['svcd_cluster_failures_total{code="COMMAND_FAILED"} 1.0'],
         )
 
+    def test_scripts_are_one_step(self) -> None:
+        """Users choose their names, and each label would stay."""
+        self.work.cluster_events(
+            [event(f"run script {n}.sh", "done", began=at(1), ended=at(2)) for n in range(3)]
+        )
+        name = "svcd_cluster_step_duration_seconds"
+        counted = [line for line in self.lines(name) if line.startswith(f"{name}_count")]
+        self.assertEqual(counted, [f'{name}_count{{outcome="done",step="run script"}} 3.0'])
+
 
 class ExecutionTests(_Tests):
     def write(self, *rows: Execution) -> None:
