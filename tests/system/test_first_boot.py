@@ -70,7 +70,7 @@ class FirstBootTests(FakeServiceMixin, SynchronousTestCase):
         self.assertEqual(new, [SECOND + "3", "a.sh mine-more-001", FIRST + "3"])
 
     def test_retry_runs_only_where_a_script_has_not_succeeded(self) -> None:
-        """The reason has the last lines, masked; a failure of the script is not repeated."""
+        """The reason has the last lines; a failure of the script is not repeated."""
         self.broken("svcd-script a.sh mine-worker-002", status=3, body="disk\x1b[31m is full")
         cluster_id = self.created("a.sh", "b.sh")
         shown = self.api.until_status(cluster_id, "Error")
@@ -125,6 +125,17 @@ class FirstBootTests(FakeServiceMixin, SynchronousTestCase):
         text = self.api.post("/clusters", self.body("a.sh"), 400)["error_message"]
         self.assertEqual(text, "job binary internal a.sh was deleted meanwhile")
         self.assertEqual(self.api.get("/clusters")["clusters"], [])
+
+    def test_secret_in_the_output_is_masked(self) -> None:
+        """One of the cluster's options, which a script has read and printed."""
+        self.broken("svcd-script a.sh", status=1, body="login as smtp-pass-word failed")
+        body = self.body("a.sh")
+        secret = {"oozie.email.smtp.password": "smtp-pass-word"}
+        body["cluster_configs"] = {"JobFlow": secret}
+        cluster_id = self.api.post("/clusters", body)["cluster"]["id"]
+        shown = self.api.until_status(cluster_id, "Error")
+        self.assertIn("exit code 1: login as *** failed", shown["status_description"])
+        self.assertNotIn("smtp-pass-word", str(self.events(cluster_id, "run script a.sh")))
 
     def test_faults_of_a_request_name_the_place(self) -> None:
         self.stored("big.sh", bytes(1_048_577))
