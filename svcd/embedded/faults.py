@@ -86,7 +86,8 @@ class FaultRule:
     times: how many hits it takes; None: all.
     after: hits that pass before the first one is taken.
     effect: what happens; `delay_s` is added before any effect.
-    status, body, headers: the answer of Effect.ANSWER; body also of Effect.GARBAGE.
+    status, body, headers: the answer of Effect.ANSWER, for ssh the exit code and the output; body
+    also of Effect.GARBAGE.
     """
 
     where: str = field(converter=_place)
@@ -99,6 +100,10 @@ class FaultRule:
     body: str = ""
     headers: Mapping[str, str] = field(factory=dict)
     delay_s: float = 0.0
+
+    def __attrs_post_init__(self) -> None:
+        if self.where != "ssh" and self.status < 100:
+            raise ValueError(f"status {self.status}: only ssh has exit codes; expected 100 to 599")
 
 
 Listener = Callable[[str, str, str], FaultRule | None]

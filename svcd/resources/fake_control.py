@@ -57,8 +57,12 @@ class FakeFault:
     effect: Annotated[str, means("answer, timeout_before, timeout_after, refused, delay …")] = (
         "answer"
     )
-    status: Annotated[int, Meta(ge=100, le=599), means("status of the effect `answer`")] = 500
-    body: Annotated[str, means("body of the effects `answer` and `garbage`")] = ""
+    status: Annotated[
+        int, Meta(ge=0, le=599), means("status of the effect `answer`; of ssh the exit code")
+    ] = 500
+    body: Annotated[
+        str, Meta(extra={"lines": True}), means("body of the effects `answer` and `garbage`")
+    ] = ""
     headers: Annotated[
         Mapping[str, ConfigValue] | None, means("header fields of the effect `answer`")
     ] = None

@@ -140,10 +140,13 @@ class ManualTests(FakeCase):
             ({"where": "compute", "effect": "answr"}, "did you mean answer?"),
             ({"where": "compute", "path": "("}, "it is no regular expression"),
             ({"where": "compute", "tmes": 1}, "did you mean times?"),
+            ({"where": "compute", "status": 3}, "only ssh has exit codes"),
         ):
             refused = fake.send("POST", "/_fake/faults", wrong)
             self.assertEqual(refused.status_code, 400)
             self.assertIn(text, refused.json()["error_message"])
+        script = {"where": "ssh", "path": "svcd-script", "status": 3, "body": "one\ntwo\n"}
+        self.assertEqual(fake.send("POST", "/_fake/faults", script).status_code, 200)
 
     def test_a_reset_forgets_everything(self) -> None:
         """Records, faults, requests and time; the URLs stay, and the ids come again."""
