@@ -64,9 +64,7 @@ class Lifeline:
         self, delay: float, callable: Callable[..., Any], *args: object, **kw: object
     ) -> IDelayedCall:
         """See IReactorTime."""
-        call = self._clock.callLater(delay, callable, *args, **kw)
-        if self._own is not None:
-            call = _Call(self, self._clock, call)
+        call = _Call(self, self._clock, self._clock.callLater(delay, callable, *args, **kw))
         if not self.alive:
             call.cancel()
             return call
@@ -149,8 +147,9 @@ class _Call:
         return self._call.getTime() - float(self._clock.seconds()) + self._line.seconds()
 
     def cancel(self) -> None:
-        """See IDelayedCall."""
-        self._call.cancel()
+        """See IDelayedCall. Coroutines of a dead daemon that are collected cancel their timers."""
+        if self._line.alive or self._call.active():
+            self._call.cancel()
 
     def delay(self, secondsLater: float) -> None:
         """See IDelayedCall."""
