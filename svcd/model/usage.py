@@ -62,6 +62,7 @@ def machines(cluster: Cluster) -> Mapping[str, int]:
 
 def counted(stored: str, counts: Mapping[str, int], now: float) -> tuple[str, int]:
     """The text to store with `counts` of machines, and by how many they are more than before."""
+    now = max(now, _read(stored).at)  # hours before a clock was set back count once
     known = _read(stored).until(now)
     before = {id_: count for id_, (_, count) in known.items() if count}
     if before == counts:

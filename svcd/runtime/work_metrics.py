@@ -223,12 +223,12 @@ class Census(Collector):
         yield oldest
         used = CounterMetricFamily(
             "svcd_instance_seconds",
-            "Time of all machines, also of former ones; the tenants with least share `other`.",
+            "Time of all machines, also of former ones; tenants with least share one without name.",
             labels=["tenant"],
         )
         ordered = Counter(counted.seconds).most_common()
         others = sum(seconds for _, seconds in ordered[_MOST_TENANTS:])
-        for tenant, seconds in [*ordered[:_MOST_TENANTS], *([("other", others)] if others else [])]:
+        for tenant, seconds in [*ordered[:_MOST_TENANTS], *([("", others)] if others else [])]:
             used.add_metric([tenant], seconds)
         yield used
 

@@ -57,7 +57,8 @@ insert into usage (tenant_id, at_s, seconds, machines) values (:tenant_id, :now,
 on conflict (tenant_id) do update
    set seconds = usage.seconds + case when excluded.at_s > usage.at_s
          then usage.machines * (excluded.at_s - usage.at_s) else 0 end,
-       machines = usage.machines + excluded.machines, at_s = excluded.at_s
+       machines = usage.machines + excluded.machines,
+       at_s = case when excluded.at_s > usage.at_s then excluded.at_s else usage.at_s end
 """
 _SECONDS = "select tenant_id, seconds, machines, at_s from usage order by tenant_id"
 _LAST_EVENT = """

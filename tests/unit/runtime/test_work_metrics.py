@@ -150,7 +150,7 @@ class ServiceTests(SynchronousTestCase):
             [
                 'svcd_instance_seconds_total{tenant="b"} 30.0',
                 'svcd_instance_seconds_total{tenant="d"} 4.0',
-                'svcd_instance_seconds_total{tenant="other"} 3.0',
+                'svcd_instance_seconds_total{tenant=""} 3.0',
             ],
         )
 
