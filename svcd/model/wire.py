@@ -326,21 +326,22 @@ def as_of_1_0(text: bytes) -> bytes:
         return text
     answer = msgspec.json.decode(text)
     for key, value in answer.items():
-        records = value if isinstance(value, list) else [value]
-        answer[key] = shown = [_without_new(record) for record in records]
-        if value is not records:
-            (answer[key],) = shown
-        for record in shown:
-            groups = record.get("node_groups", ())
-            record.update({"node_groups": [_without_new(g) for g in groups]} if groups else {})
+        is_list = isinstance(value, list)
+        answer[key] = list(map(_without_new, value)) if is_list else _without_new(value)
     return msgspec.json.encode(answer)
 
 
 _MAY_BE_NEW = re.compile(f'"({"|".join(sorted(fields.SINCE_1_1))})":'.encode())
 
 
-def _without_new(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in record.items() if name not in fields.SINCE_1_1}
+def _without_new(record: Any) -> Any:
+    """The record, or its group, without those fields; a value that is no record stays."""
+    if not isinstance(record, dict):
+        return record
+    kept = {name: value for name, value in record.items() if name not in fields.SINCE_1_1}
+    if groups := kept.get("node_groups"):
+        kept["node_groups"] = [_without_new(group) for group in groups]
+    return kept
 
 
 class Machine(View, frozen=True, kw_only=True):

@@ -161,14 +161,13 @@ class Clusters(_Commands):
         also: Also[Cluster] | None = None,
         path: str = "$",
         image_user: str = "",
-        inherits_life: bool = True,
     ) -> ClusterPlan:
         """The dry run of `create`: the same checks, and nothing is written or made.
 
         also: further checks, with the record that `create` would write. image_user: see
         `facts.as_registered`; "" for the image as it is.
         """
-        cluster, facts = await self._checked(caller, new, path, image_user, inherits_life)
+        cluster, facts = await self._checked(caller, new, path, image_user)
 
         async def check(tx: Tx) -> None:
             await self._refuse_too_many(tx, cluster)

@@ -97,8 +97,8 @@ class Call:
         return self._callers.policy.hides_credentials(self.caller.roles)
 
     @property
-    def shows_life(self) -> bool:
-        """Whether the caller sees when svcd deletes a cluster by itself; v1.0 does not show it."""
+    def is_since_1_1(self) -> bool:
+        """Whether the caller sees the fields that v1.1 adds (`fields.SINCE_1_1`)."""
         return self.route is not None and self.route.version != "1.0"
 
     @property

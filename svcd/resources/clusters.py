@@ -69,7 +69,7 @@ class Clusters:
         row = await self._store.rendered("clusters", call.tenant_id, id_)
         text, _, stored = row.rpartition(b"\n")
         text, now = self._shown(call, text), self._clock.seconds()
-        if call.route is None or call.route.version == "1.0":
+        if not call.is_since_1_1:
             return text
         return b'%b,"usage":%b}' % (text[:-1], usage.shown(stored, now - now % 60.0))
 
@@ -95,16 +95,14 @@ class Clusters:
         """Accept a new cluster. svcd builds the cluster after the answer."""
         if call.query["image_user"] is not None:
             raise ValidationError("?image_user: only a dry run takes it; register the image first")
-        made = await self._commands.create(
-            call.caller, body, key=call.key, inherits_life=call.shows_life
+        cluster = await self._commands.create(
+            call.caller, body, key=call.key, inherits_life=call.is_since_1_1
         )
-        return wire.Cluster.of(made)
+        return wire.Cluster.of(cluster)
 
     async def _plan(self, call: Call, body: NewCluster) -> ClusterPlan:
         user = call.query["image_user"] or ""
-        return await self._commands.plan(
-            call.caller, body, image_user=user, inherits_life=call.shows_life
-        )
+        return await self._commands.plan(call.caller, body, image_user=user)
 
     async def _plan_scale(self, call: Call, cluster_id: str, body: ScaleRequest) -> ClusterPlan:
         return await self._commands.plan_scale(call.caller, ClusterId(cluster_id), body)
