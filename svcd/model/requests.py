@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from attrs import field, frozen
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from svcd.model import fields, names
 from svcd.model.fields import means
@@ -183,15 +183,15 @@ class ScaleRequest:
         tuple[ResizeGroup, ...], means("groups with their new sizes")
     ] = ()
     add_node_groups: Annotated[tuple[AddGroup, ...], means("new groups")] = ()
-    idle_delete_s: fields.IdleDeleteS | None = None
-    max_age_s: fields.MaxAgeS | None = None
-    keep_until: fields.KeepUntil | None = None
+    idle_delete_s: fields.IdleDeleteS | UnsetType = UNSET
+    max_age_s: fields.MaxAgeS | UnsetType = UNSET
+    keep_until: fields.KeepUntil | UnsetType = UNSET
 
     @property
     def life(self) -> Mapping[str, Any]:
         """The given values of the fields that say when svcd deletes the cluster."""
         given = {name: getattr(self, name) for name in ("idle_delete_s", "max_age_s", "keep_until")}
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in given.items() if value is not UNSET}
 
     @property
     def is_only_life(self) -> bool:

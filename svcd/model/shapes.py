@@ -265,7 +265,7 @@ def _bare(hint: Any) -> Any:
 def _alternatives(hint: Any) -> tuple[Any, ...]:
     bare = _bare(hint)
     if typing.get_origin(bare) in (typing.Union, types.UnionType):
-        return typing.get_args(bare)
+        return tuple(part for part in typing.get_args(bare) if part is not msgspec.UnsetType)
     return (hint,)
 
 

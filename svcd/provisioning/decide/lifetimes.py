@@ -74,8 +74,8 @@ def changed(
         most_age_s=_looser(cluster.most_age_s, bounds.most_age_s),
     )
     faults = [fault("$", name, given.get(name), loose, distribution) for name in DURATIONS]
-    if change.keep_until is not None:
-        keep = _seconds(change.keep_until)
+    if "keep_until" in given:
+        keep = _seconds(given["keep_until"])
         faults.append(_keep_fault(cluster, keep, loose, now))
         given["keep_until"] = None if keep is None else timestamp(keep)
     after = evolve(cluster, **given, updated_at=timestamp(now))
