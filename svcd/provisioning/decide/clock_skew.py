@@ -6,13 +6,15 @@ process, which ended while the machine's clock was wrong, or a daemon on another
 
 - svcd cuts times in the future: a status began now at the latest, and a call may be under way for
   CALL_S at most. So no deadline is further away than its setting says, and no wait is longer;
-- a time without use and a warning of a deletion count from now at the latest, so no cluster is
-  deleted too early;
+- the age, a time without use and a warning of a deletion count from now at the latest: no deletion
+  by itself is later than its limit says, and each comes a minute after its warning or later;
 - svcd counts an intent with an old time from now. It cannot know whether the machine's clock was
   set forward or the daemon was away for long, and must not repeat a call that the former daemon
   made just before its end.
 
-A status with a time that is too old ends sooner; svcd cannot distinguish this from a long stop.
+A status with a time that is too old ends sooner; svcd cannot distinguish this from a long stop. So
+a clock that was set far forward while no daemon ran ends a cluster by itself a minute after the
+warning. A corrected `created_at` leaves the place of the cluster in lists.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ def corrected(cluster: Cluster, now: float, alien: bool) -> Cluster:
         sound = evolve(sound, status_since=timestamp(now))
     times: dict[str, Any] = {
         name: timestamp(now)
-        for name in ("idle_since", "warned_at")
+        for name in ("created_at", "idle_since", "warned_at")
         if (getattr(sound, name) or "") > ahead
     }
     return evolve(sound, **times) if times else sound

@@ -54,9 +54,9 @@ class BelievableTests(SynchronousTestCase):
         there = spawning(NOW, requested_at=OLD, step="spawned")
         self.assertIs(corrected(there, NOW_S, alien=True), there)
 
-    def test_time_without_use_and_warning_are_not_ahead(self) -> None:
+    def test_age_time_without_use_and_warning_are_not_ahead(self) -> None:
         row = spawning(NOW, requested_at=None)
-        ahead = evolve(row, idle_since=LATER, warned_at=LATER, keep_until=LATER)
-        now = evolve(row, idle_since=NOW, warned_at=NOW, keep_until=LATER)
+        ahead = evolve(row, created_at=LATER, idle_since=LATER, warned_at=LATER, keep_until=LATER)
+        now = evolve(row, created_at=NOW, idle_since=NOW, warned_at=NOW, keep_until=LATER)
         self.assertEqual(corrected(ahead, NOW_S, alien=False), now)
         self.assertIs(corrected(now, NOW_S, alien=False), now)
