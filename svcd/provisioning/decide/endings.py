@@ -11,6 +11,7 @@ compare. A cluster whose use is not known is not idle.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Final
 
@@ -26,6 +27,8 @@ from svcd.provisioning.distributions.spi import Command, HttpProbe, IdleProbe
 
 LAST_JOB: Final = "deleted by itself: its last job has ended (is_transient)"
 """The reason of the deletion of a transient cluster."""
+_MOST_MARK: Final = 100
+"""Most characters of a mark in the row; the row has the SHA-256 of a longer one."""
 _LEAST_S: Final = 30.0
 _MOST_S: Final = 300.0
 """Shortest and longest time between two looks at the use of a cluster."""
@@ -81,7 +84,10 @@ def look_of(
             return Look(at=at, busy=f"{question.what}: {busy}", newest=newest)
         if isinstance(question, IdleProbe):
             marks.append(question.mark(answer.body))
-    return Look(at=at, mark=" ".join(marks), newest=newest)
+    mark = " ".join(marks)
+    if len(mark) > _MOST_MARK:
+        mark = hashlib.sha256(mark.encode(errors="surrogatepass")).hexdigest()
+    return Look(at=at, mark=mark, newest=newest)
 
 
 def decided(cluster: Cluster, look: Look, now: float) -> Decided:
@@ -120,7 +126,7 @@ def reason(cluster: Cluster, field: str) -> str:
     if field == IDLE_DELETE_S:
         why = f"it was not used for {_span(cluster.idle_delete_s)}"
     else:
-        why = f"it is {_span(cluster.max_age_s)} old"
+        why = f"it is older than {_span(cluster.max_age_s)}"
     return f"deleted by itself: {why} ({field})"
 
 

@@ -201,7 +201,7 @@ class LimitedTests(WatchedCloudTestCase):
         self.assertEqual(self.shown(cluster_id)["status"], "Deleting")
         shown = self.api.until_over(execution)
         self.assertEqual(shown["info"]["status"], "KILLED")
-        self.assertIn("was deleted by itself: it is 15 min old (max_age_s)", str(shown))
+        self.assertIn("was deleted by itself: it is older than 15 min (max_age_s)", str(shown))
         self.gone(cluster_id, 120)
 
     def test_age_that_is_over_already_warns_for_a_minute(self) -> None:

@@ -115,7 +115,8 @@ class AgeTests(SynchronousTestCase):
             self.assertEqual(told(result), [("end", "waiting")])
             self.assertEqual(after(result.cluster, 3600, busy="x").ends_by, "max_age_s")
         self.assertEqual(
-            reason(row(max_age_s=3600), "max_age_s"), "deleted by itself: it is 1 h old (max_age_s)"
+            reason(row(max_age_s=3600), "max_age_s"),
+            "deleted by itself: it is older than 1 h (max_age_s)",
         )
 
     def test_a_warning_of_idle_time_is_none_of_the_age(self) -> None:
@@ -146,7 +147,7 @@ class LookTests(SynchronousTestCase):
             url="http://rm/",
             missing=lambda status, text: "" if b"0 apps" in text else "applications run",
             identity="c1",
-            mark=lambda text: text.decode()[-6:],
+            mark=lambda text: text.decode().removeprefix("c1 "),
         )
         run = Command(machine=probe.machine, what="connect", script="true")
         answers = [Answer(status=200, body=body, error=error), Answer(error=command)]
@@ -154,6 +155,8 @@ class LookTests(SynchronousTestCase):
 
     def test_answers(self) -> None:
         self.assertEqual(self.ask(), Look(at=NOW, mark="0 apps", newest=at(5)))
+        marks = {self.ask(body=b"c1 0 apps" + b"x" * size).mark for size in (200_000, 200_001)}
+        self.assertEqual([len(mark) for mark in marks], [64, 64])
         busy = {
             "YARN: applications run": self.ask(body=b"c1 2 of them"),
             "YARN: time-out": self.ask(error="time-out"),
