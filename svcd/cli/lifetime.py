@@ -17,16 +17,30 @@ from svcd.cli.times import duration, moment, seconds
 
 _UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _KEEP_S: Final = 2 * 3600
+_MOST_DAYS: Final = 3650
+_MOST_S: Final = _MOST_DAYS * 86_400
+_FORM: Final = "write a number with s, m, h or d, for example 30m, 2h or 1d12h"
 
 
 def span(text: str) -> int:
     """Seconds of a duration such as `90s`, `2h`, `1d12h` or `never`. Pure. Raises UsageError."""
-    if text in ("never", "0"):
-        return 0
-    if not re.fullmatch(r"([0-9]{1,8}[smhd])+", text):
-        advice = "write a number with s, m, h or d, for example 30m, 2h or 1d12h; or never"
+    return 0 if text in ("never", "0") else _seconds(text, f"{_FORM}; or never")
+
+
+def positive_span(text: str) -> int:
+    """Seconds of a duration of more than 0. Pure. Raises UsageError."""
+    if value := 0 if text == "0" else _seconds(text, _FORM):
+        return value
+    raise click.BadParameter(f"{text!r} is too short: expected more than 0; {_FORM}")
+
+
+def _seconds(text: str, advice: str) -> int:
+    if not re.fullmatch(r"([0-9]+[smhd])+", text):
         raise click.BadParameter(f"{text!r} is no duration: {advice}")
-    return sum(int(part[:-1]) * _UNITS_S[part[-1]] for part in re.findall("[0-9]+.", text))
+    total = sum(float(part[:-1]) * _UNITS_S[part[-1]] for part in re.findall("[0-9]+.", text))
+    if total > _MOST_S:
+        raise click.BadParameter(f"{text!r} is too long: expected at most 10 years ({_MOST_DAYS}d)")
+    return int(total)
 
 
 idle_option: Final = click.option(
@@ -41,7 +55,7 @@ age_option: Final = click.option(
 
 @click.command("keep", cls=Command)
 @click.argument("name", metavar="CLUSTER")
-@click.option("--for", "for_s", type=span, metavar="TIME", help="for this time (default: 2h)")
+@click.option("--for", "for_s", type=positive_span, metavar="TIME", help="from now (default: 2h)")
 @click.option("--until", metavar="TIME", help="until this time, for example 2026-01-31T18:00 (UTC)")
 @idle_option
 @age_option
@@ -51,8 +65,8 @@ def keep(
 ) -> None:
     """Keep a cluster for a time, or change when svcd deletes it by itself.
 
-    Before the end of this time only a person deletes the cluster. With --idle-delete or --max-age
-    alone the command changes these times.
+    Before the end of this time only a person deletes the cluster. Only --until can end an earlier
+    keep sooner. With --idle-delete or --max-age alone the command changes these times.
     """
     from svcd.cli.clusters import table_of
 
@@ -61,14 +75,23 @@ def keep(
         raise click.UsageError("give --for TIME, or --until with a time such as 2026-01-31T18:00")
     body: dict[str, object] = {key: value for key, value in life.items() if value is not None}
     row = find(session.api, CLUSTER, name)
+    now, before, note = session.now(), seconds(get(row, "keep_until")) or 0.0, ""
+    if end is not None and not now < end <= now + _MOST_S:
+        text = f"--until {until}: expected a time in the next 10 years"
+        raise click.UsageError(f"{text}; it is {moment(now)} now")
     if end is None and (for_s is not None or not body):
-        end = session.now() + (_KEEP_S if for_s is None else for_s)
+        end = now + (for_s or _KEEP_S)
+        if end <= before:
+            end, note = None, f"kept until {moment(before)}, as before"
+    elif end is not None and now < end < before:
+        note = f"this is earlier than before: it was kept until {moment(before)}"
     if end is not None:
         body["keep_until"] = moment(end).replace(" UTC", "Z")
-    if row.get("idle_delete_s") or row.get("max_age_s") or any(life.values()):
+    if body and (row.get("idle_delete_s") or row.get("max_age_s") or any(life.values())):
         row = session.api.put(f"/clusters/{safe(get(row, 'id'))}", body)["cluster"]
     session.show({"cluster": row}, table_of([row]))
-    for line in list(lines(row, session.now())) or ["it has no idle or age limit"]:
+    texts = list(lines(row, session.now())) or ["it has no idle or age limit"]
+    for line in [*texts, note] if note else texts:
         session.note(f"{get(row, 'name')}: {line}")
 
 

@@ -8,7 +8,7 @@ import click
 from twisted.trial.unittest import SynchronousTestCase
 
 from svcd.cli.clusters import table_of
-from svcd.cli.lifetime import lines, span
+from svcd.cli.lifetime import lines, positive_span, span
 from svcd.cli.show import Style, printed
 from svcd.cli.times import seconds
 from tests.support.commands import RunCase
@@ -24,11 +24,17 @@ IDLE = {
 class SpanTests(SynchronousTestCase):
     def test_durations(self) -> None:
         """Numbers with units, which add up; a number without a unit could mean anything."""
-        texts = ("90s", "30m", "2h", "1d", "1d12h", "0", "never", "0s", "99999999d")
-        expected = [90, 1800, 7200, 86_400, 129_600, 0, 0, 0, 99_999_999 * 86_400]
+        texts = ("90s", "30m", "2h", "1d", "1d12h", "0", "never", "0s", "3650d")
+        expected = [90, 1800, 7200, 86_400, 129_600, 0, 0, 0, 3650 * 86_400]
         self.assertEqual([span(text) for text in texts], expected)
         for text in ("", "30", "-1h", "1.5h", "2 h", "h", "1w", "2H", "999999999s", "٣h", "1h\n"):
             self.assertRaises(click.BadParameter, span, text)
+        for text, advice in (
+            ("3651d", "at most 10 years"), ("9" * 5000 + "d", "at most 10 years"),
+            ("0", "more than 0"), ("0s", "more than 0"), ("never", "or 1d12h$"),
+        ):  # fmt: skip
+            error = self.assertRaises(click.BadParameter, positive_span, text)
+            self.assertRegex(str(error), advice)
 
 
 class LinesTests(SynchronousTestCase):
@@ -115,13 +121,21 @@ class CommandTests(RunCase):
         said = self.done("cluster", "keep", "mine", "--until", "2026-01-01T05:00+01:00")
         self.assertIn("mine: not deleted before 2026-01-01 04:00:00 UTC\n", said.err)
         asked = self.puts()
+        for words in ((), ("--for", "1m")):
+            said = self.done("cluster", "keep", "mine", *words)
+            self.assertIn("mine: kept until 2026-01-01 04:00:00 UTC, as before\n", said.err)
         self.assertIn(
             "first: it has no idle or age limit\n", self.done("cluster", "keep", "first").err
         )
         self.refused(2, "cluster", "keep", "mine", "--until", "tomorrow")
         self.refused(2, "cluster", "keep", "mine", "--for", "1h", "--until", "2026-01-01")
+        for time in ("2020-01-01", "9999-12-31T23:59-14:00"):
+            text = self.refused(2, "cluster", "keep", "first", "--until", time)
+            self.assertIn("expected a time in the next 10 years", text)
         self.assertEqual(self.puts(), asked)
-        self.refused(4, "cluster", "keep", "mine", "--until", "2025-01-01")
+        said = self.done("cluster", "keep", "mine", "--until", "2026-01-01T03:30")
+        self.assertIn("earlier than before: it was kept until 2026-01-01 04:00:00 UTC\n", said.err)
+        self.assertIn("2026-01-01 03:30", self.mine("show")["keep_until"])
 
     def test_limits_are_changed(self) -> None:
         """Without work on the cluster; never ends them."""
