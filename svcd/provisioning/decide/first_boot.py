@@ -15,7 +15,8 @@ Note: once. A supervisor in a session of its own runs the script, so it goes on 
 or svcd ends. It holds a lock, which ends with it. It leaves the exit code of this request's run,
 and after a success a mark for good. A command that comes again waits for the lock, reports the code
 and runs nothing a second time. A machine that stopped amid a script has neither code nor lock; then
-the script runs again. So a script must be safe to repeat after an interruption.
+the script runs again. So a script must be safe to repeat after an interruption. It does not run
+beside programs of an earlier run that neither the login user nor `sudo` could end.
 """
 
 from __future__ import annotations
@@ -32,36 +33,64 @@ from svcd.provisioning.decide.steps import RunScript
 _LINES: Final = 20
 _CHARACTERS: Final = 1500
 """Most lines and characters of a script's output in an event."""
-_WAIT_S: Final = 10
+_WAIT_S: Final = 15
 """Longest time from the end of a script to that of its supervisor."""
 _TROUBLE: Final = 75
 """Exit code of the command, with a line of `svcd:` on stderr, when there is no end of a script."""
 
-_SUPERVISOR: Final = """\
+_STOP: Final = """\
+stop() {
+    read -r group boot 2>/dev/null <"$1" || return 0
+    read -r now </proc/sys/kernel/random/boot_id
+    [ "$boot" = "$now" ] || return 0
+    kill -9 "-$group" 2>/dev/null
+    tries=0
+    while sed 's/.*) //' /proc/[0-9]*/stat 2>/dev/null | grep -q "^[^XZ] [0-9]* $group "; do
+        case $tries in
+        2) timeout 2 sudo -n kill -9 -- "-$group" >/dev/null 2>&1 ;;
+        10) return 1 ;;
+        esac
+        sleep 0.2
+        tries=$((tries + 1))
+    done
+    rm -f "$1"
+}
+"""
+"""Ends the process group that a file names, also programs of root; fails when some still run."""
+
+_SUPERVISOR: Final = (
+    _STOP
+    + """\
 run=$0
 { tail -c 16384 <"$run/pipe" >"$run/part"; mv "$run/part" "$run/output"; } 9>&- &
 timeout --foreground "$1" setsid sh -c '
-echo $$ >"$0/group"
+echo "$$ $(cat /proc/sys/kernel/random/boot_id)" >"$0/group"
 umask "$1"
 cd
 if [ "$(head -c 2 "$0/script")" = "#!" ]; then "$0/script"; else sh "$0/script"; fi
-echo $? >"$0/ended"' "$run" "$2" >"$run/pipe" 2>&1 9>&-
-status=$? code= note=
-if [ "$status" = 124 ]; then code=124 note="not done within $1 s: svcd ended it"; fi
-if [ "$status" = 137 ]; then code=137 note="a signal ended the script"; fi
+code=$?
+echo $code >"$0/ended"
+exit $code' "$run" "$2" >"$run/pipe" 2>&1 9>&-
+code=$? note=
+case $code in
+124) note="not done within $1 s: svcd ended it" ;;
+137 | 143) note="a signal ended the script" ;;
+esac
 if read -r ended <"$run/ended"; then code=$ended note=; fi
-kill -9 "-$(cat "$run/group")"
+stop "$run/group" || note="${note:+$note, but }programs of it still run (process group $group)"
+if [ "$code" = 143 ]; then sleep 2; fi
 tries=0
-if [ "${code:-143}" = 143 ]; then exit; fi
 until [ -e "$run/output" ] || [ $tries = 15 ]; do sleep 0.2; tries=$((tries + 1)); done
 rm -f "$run/script" "$run/pipe"
 if [ "$code" = 0 ]; then date >"$run/../done"; fi
 echo "$code $note" >"$run/code.new"
 mv "$run/code.new" "$run/code"
 """
+)
 """Words: the folder of the run, seconds, umask.
 
-It leaves no code after SIGTERM (143), which a machine that halts sends to all processes.
+A machine that halts sends SIGTERM (143) to all processes: in the pause it ends this one too, which
+then leaves no code.
 """
 
 _COMMAND: Final = """\
@@ -77,6 +106,9 @@ mkdir -p "$folder" && true >>"$lock" && cat >"$new" || trouble "cannot write to 
 exec 9>>"$lock"
 if flock -n 9 && [ ! -e "$folder/done" ] && [ ! -e "$run/code" ]; then
     [ "$(sha256sum <"$new")" = "$sha256  -" ] || trouble "the script came with other bytes"
+    for old in "$folder"/*/group; do
+        stop "$old" || trouble "end the programs of an earlier run: process group $group"
+    done
     rm -rf "$run"
     mkdir "$run" && mv "$new" "$run/script" && chmod 700 "$run/script" && mkfifo "$run/pipe" ||
         trouble "cannot write to $run"
@@ -111,7 +143,7 @@ def command(step: RunScript, cluster: Cluster, deadline_s: float) -> str:
     lines = [f": svcd-script {shlex.quote(step.script.name)} {step.machine}"]
     lines += [f"{name}={shlex.quote(value)}" for name, value in values.items()]
     lines += [f"export {name}={shlex.quote(value)}" for name, value in exported.items()]
-    return "\n".join(lines) + "\n" + _COMMAND
+    return "\n".join(lines) + "\n" + _STOP + _COMMAND
 
 
 def _environment(step: RunScript, cluster: Cluster) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from attrs import evolve
-from twisted.trial.unittest import SynchronousTestCase
+from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from svcd.model.cluster import InitScript
 from svcd.model.ids import InstanceId, JobBinaryInternalId
@@ -22,6 +22,7 @@ from tests.unit.provisioning.support import cluster
 
 class FirstBootTests(SynchronousTestCase):
     shell = "sh"
+    user: int | None = None
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory(prefix="svcd-first-boot-")
@@ -54,6 +55,7 @@ class FirstBootTests(SynchronousTestCase):
             stderr=subprocess.PIPE,
             env={"PATH": self.path, "HOME": str(self.home)},
             start_new_session=True,
+            user=self.user,
         )
         assert running.stdin is not None
         running.stdin.write(content)
@@ -132,6 +134,35 @@ class FirstBootTests(SynchronousTestCase):
         self.assertEqual(self.ran(text, deadline_s=1.0), (124, late))
         self.assertTrue(self.over(int(self.lines("pid")[0])))
 
+    def test_programs_of_root_hold_the_next_run_up_until_sudo_ends_them(self) -> None:
+        """`sudo` is played by a set-uid copy of setpriv, first with its kill refused."""
+        if os.getuid() != 0:
+            raise SkipTest("needs root")
+        programs = self.home.parent / "bin"
+        shutil.copy(shutil.which("setpriv") or "none", programs / "as-root")
+        (programs / "as-root").chmod(0o4755)
+        sudo = programs / "sudo"
+        sudo.write_text('#!/bin/sh\n[ $1 != -n ] || shift\nexec as-root --reuid 0 -- $0-do "$@"')
+        sudo.chmod(0o755)
+        allowed = programs / "sudo-do"
+        allowed.write_text('#!/bin/sh\n[ "$1" != kill ] && exec "$@"\n')
+        allowed.chmod(0o755)
+        self.home.parent.chmod(0o755)
+        self.home.chmod(0o777)
+        self.user = 65534
+        text = "echo x >>log; sudo sh -c 'echo $$ >pid; sleep 99'"
+        code, out = self.ran(text, deadline_s=1.0)
+        self.assertEqual(code, 124)
+        self.assertRegex(out, r"svcd ended it, but programs of it still run \(process group \d+\)")
+        code, _, err = self.end(self.begun(text, request=2))
+        self.assertEqual(code, 75)
+        self.assertRegex(err, r"svcd: end the programs of an earlier run: process group \d+")
+        self.assertEqual(self.lines(), ["x"])
+        allowed.write_text('#!/bin/sh\nexec "$@"\n')
+        late = "not done within 1 s: svcd ended it\n"
+        self.assertEqual(self.ran(text, request=3, deadline_s=1.0), (124, late))
+        self.assertTrue(self.over(int(self.lines("pid")[0])))
+
     def test_left_processes_do_not_hold_svcd_up(self) -> None:
         """One of the script's group ends with it; one of another session keeps the output."""
         self.assertEqual(self.ran("sleep 99 & echo $! >pid; echo forked"), (0, "forked\n"))
@@ -148,6 +179,19 @@ class FirstBootTests(SynchronousTestCase):
         self.assertEqual(self.ran('rm -f "$0"; echo gone; exit 5'), (5, "gone\n"))
         code, out = self.ran("kill -9 0")
         self.assertEqual((code, out.splitlines()[-1]), (137, "a signal ended the script"))
+
+    def test_code_143_is_an_end(self) -> None:
+        """Of a child that was killed, or of the whole group; the machine did not halt."""
+        self.assertEqual(self.ran("echo why; exit 143"), (143, "why\n"))
+        code, out = self.ran("echo why; kill 0", request=2)
+        self.assertEqual((code, out.splitlines()[-1]), (143, "a signal ended the script"))
+
+    def test_code_that_cannot_be_written_is_known(self) -> None:
+        """As on a full disk, where the file of the code is not there or empty."""
+        text = 'echo x >>log; mkdir "${0%/*}/ended"; exit '
+        self.assertEqual(self.ran(text + "6"), (6, self.ran(text + "6")[1]))
+        self.assertEqual(self.ran(text + "0", request=2)[0], 0)
+        self.assertEqual(self.lines(), ["x", "x"])
 
     def test_other_bytes_do_not_run(self) -> None:
         """For example the beginning of a script whose connection was lost."""
