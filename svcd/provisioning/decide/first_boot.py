@@ -67,7 +67,19 @@ timeout --foreground "$1" setsid sh -c '
 echo "$$ $(cat /proc/sys/kernel/random/boot_id)" >"$0/group"
 umask "$1"
 cd
-if [ "$(head -c 2 "$0/script")" = "#!" ]; then "$0/script"; else sh "$0/script"; fi
+if [ "$(head -c 2 "$0/script")" = "#!" ]; then
+    set -f
+    set -- $(head -n 1 "$0/script" | cut -c 3-) ""
+    if [ -z "$1" ] || [ -e "$1" ]; then "$0/script"; else
+        case $1 in
+        *"$(printf "\\r")") echo "line 1 ends with CR (Windows): save it with Unix line ends" ;;
+        *) echo "line 1 names $1, which the machine does not have" ;;
+        esac
+        (exit 127)
+    fi
+else
+    sh "$0/script"
+fi
 code=$?
 echo $code >"$0/ended"
 exit $code' "$run" "$2" >"$run/pipe" 2>&1 9>&-
@@ -81,6 +93,7 @@ stop "$run/group" || note="${note:+$note, but }programs of it still run (process
 if [ "$code" = 143 ]; then sleep 2; fi
 tries=0
 until [ -e "$run/output" ] || [ $tries = 15 ]; do sleep 0.2; tries=$((tries + 1)); done
+[ -e "$run/output" ] || echo "its output is not known: a program of it has it open" >"$run/output"
 rm -f "$run/script" "$run/pipe"
 if [ "$code" = 0 ]; then date >"$run/../done"; fi
 echo "$code $note" >"$run/code.new"
@@ -167,9 +180,11 @@ def interruption(result: CommandResult) -> str:
     """The reason why the script has no end yet and is to run again; "" when it has ended."""
     if result.exit_code is None:
         return f"signal {result.signal}"
-    said = result.stderr.strip().rpartition("\n")[2]
-    own = result.exit_code == _TROUBLE and said.startswith("svcd: ")
-    return said.removeprefix("svcd: ") if own else ""
+    *before, said = visible(result.stderr.strip()).split("\n")[-2:]
+    if result.exit_code != _TROUBLE or not said.startswith("svcd: "):
+        return ""
+    parts = [said.removeprefix("svcd: "), *before]
+    return ": ".join(parts + [last_lines(result)] * bool(result.stdout.strip()))
 
 
 def last_lines(result: CommandResult) -> str:

@@ -15,6 +15,7 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from svcd.model.cluster import InitScript
 from svcd.model.ids import InstanceId, JobBinaryInternalId
+from svcd.ports.machines import CommandResult
 from svcd.provisioning.decide import first_boot
 from svcd.provisioning.decide.steps import RunScript
 from tests.unit.provisioning.support import cluster
@@ -67,9 +68,9 @@ class FirstBootTests(SynchronousTestCase):
         out, err = running.communicate(timeout=30)
         return running.returncode, out.decode(), err.decode()
 
-    def ran(self, text: str, request: int = 1, **more: float) -> tuple[int, str]:
+    def ran(self, text: str, request: int = 1, deadline_s: float = 10.0) -> tuple[int, str]:
         """Exit code and output of a script that has ended."""
-        code, out, err = self.end(self.begun(text, request, **more))
+        code, out, err = self.end(self.begun(text, request, deadline_s))
         self.assertEqual(err, "")
         return code, out
 
@@ -125,6 +126,10 @@ class FirstBootTests(SynchronousTestCase):
         text = f"echo x >>log; [ -e again ] || {{ touch again; kill -9 {supervisor} 0; }}"
         code, _, err = self.end(self.begun(text))
         self.assertEqual((code, err.splitlines()[-1]), (75, "svcd: the script was interrupted"))
+        said = f"disk full\n{err}"
+        ended = CommandResult(exit_code=75, stdout="a\nb\n", stderr=said, host_key="")
+        told = "the script was interrupted: disk full: a\nb"
+        self.assertEqual(first_boot.interruption(ended), told)
         self.assertEqual(self.ran(text), (0, ""))
         self.assertEqual(self.lines(), ["x", "x"])
 
@@ -167,7 +172,8 @@ class FirstBootTests(SynchronousTestCase):
         """One of the script's group ends with it; one of another session keeps the output."""
         self.assertEqual(self.ran("sleep 99 & echo $! >pid; echo forked"), (0, "forked\n"))
         self.assertTrue(self.over(int(self.lines("pid")[0])))
-        self.assertEqual(self.ran("setsid sleep 6 & echo lost")[0], 0)
+        unknown = "its output is not known: a program of it has it open\n"
+        self.assertEqual(self.ran("setsid sleep 6 & echo lost"), (0, unknown))
 
     def test_gigabyte_of_output_leaves_its_end(self) -> None:
         code, out = self.ran("head -c 1000000000 /dev/zero | tr '\\0' y; echo; echo end; exit 4")
@@ -185,6 +191,14 @@ class FirstBootTests(SynchronousTestCase):
         self.assertEqual(self.ran("echo why; exit 143"), (143, "why\n"))
         code, out = self.ran("echo why; kill 0", request=2)
         self.assertEqual((code, out.splitlines()[-1]), (143, "a signal ended the script"))
+
+    def test_line_1_that_cannot_run_is_told(self) -> None:
+        """In place of the shell's words, which say that the script is not there."""
+        absent = "line 1 names /opt/none, which the machine does not have\n"
+        self.assertEqual(self.ran("#! /opt/none -x\n"), (127, absent))
+        ends = "line 1 ends with CR (Windows): save it with Unix line ends\n"
+        self.assertEqual(self.ran("#!/bin/sh\r\necho x\r\n"), (127, ends))
+        self.assertEqual(self.ran("#!\necho x\n"), (0, "x\n"))
 
     def test_code_that_cannot_be_written_is_known(self) -> None:
         """As on a full disk, where the file of the code is not there or empty."""
