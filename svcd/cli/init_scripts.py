@@ -75,4 +75,8 @@ def _read(text: str, names: Sequence[str]) -> tuple[str, Program]:
         text = f"--init {path}: {len(script.data):,} bytes, a first-boot script has at most"
         advice = "let a small script download the rest, or put it into the image"
         raise CommandError(f"{text} {_MOST_BYTES:,}: {advice}", USAGE)
+    line = script.data.partition(b"\n")[0]
+    if line.startswith(b"#!") and line.endswith(b"\r"):
+        text = f"--init {path}: line 1 ends with CR (Windows), and no machine has such a program"
+        raise Unusable(f"{text}: save the file with Unix line ends (LF)")
     return group, script

@@ -81,11 +81,15 @@ class InitTests(RunCase):
         self.assertEqual(self.uploaded(), [])
 
     def test_refusals_before_an_upload(self) -> None:
-        """Too large, not there, and a group that is not of the request."""
+        """Too large, not there, a group that is not of the request, line ends of Windows."""
         large = self.file("large.sh", b"#" * (2**20 + 1))
         for given, expected in (
             (large, "large.sh: 1,048,577 bytes, a first-boot script has at most 1,048,576: let a"),
             (f"{large}.no", "large.sh.no cannot be read: No such file"),
+            (
+                self.file("dos.sh", b"#!/bin/sh\r\n"),
+                "dos.sh: line 1 ends with CR (Windows), and no",
+            ),
             (f"wroker={large}", "for GROUP=FILE the groups are master, worker"),
         ):
             words = ("--plugin", "fake", "--init", self.setup_file, "--init", given)
