@@ -101,8 +101,8 @@ class Code(enum.StrEnum):
         "A command of the distribution exceeded its time on a machine.")
     SCRIPT_FAILED = ("SCRIPT_FAILED", _CLUSTER,
         "A first-boot script of a node group failed on a machine, or exceeded its time.",
-        "repeat the request if the cause has passed; a cluster keeps its scripts, so a corrected "
-        "script needs a new node group or cluster")
+        "repeat the request if the cause has passed; for a corrected script delete a cluster in "
+        "Error and create it with that script, or add a node group with it to an Active one")
     DAEMON_DIED = ("DAEMON_DIED", _CLUSTER,
         "A daemon started on a machine and then stopped by itself.")
     DAEMON_TIMEOUT = ("DAEMON_TIMEOUT", _CLUSTER,
