@@ -11,10 +11,12 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Awaitable, Callable, Set
 from functools import partial
 from typing import Final
 
+from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
@@ -32,13 +34,14 @@ from svcd.provisioning.decide.endings import Decided, Look
 from svcd.provisioning.decide.machines_view import machines
 from svcd.provisioning.distributions.spi import IIdleProbes
 from svcd.runtime.logs import about
+from svcd.runtime.places import Places
 from svcd.runtime.tasks import KeyedTasks, Loop, gather, with_deadline
 from svcd.settings import Provisioning
 
 log = Logger()
 
 AT_ONCE: Final = 20
-"""Clusters whose use svcd looks at in parallel."""
+"""Clusters that svcd asks for their use in parallel, those of one tenant at most half of them."""
 _LOOK_S: Final = 60.0
 """Deadline of the questions of one look."""
 _AGAIN_S: Final = 5.0
@@ -73,12 +76,13 @@ class Endings:
         self._settings = settings
         self._versions: dict[ClusterId, int] = {}
         """The version of each row at its last look; a restart may lose it."""
+        self._places = Places(AT_ONCE, partial(clock.callLater, 0.0))
         self._loop = Loop(clock, "clusters that end", settings.endings_poll_s, self._turn, lease)
         self._looks: KeyedTasks[ClusterId] = KeyedTasks(
             clock,
             "look at use",
             self._look,
-            limit=AT_ONCE,
+            limit=sys.maxsize,
             rng=rng,
             lease=lease,
             parked=self._forget,
@@ -140,7 +144,17 @@ class Endings:
     # ---- clusters with a limit of idle time or age ----
 
     async def _look(self, cluster_id: ClusterId) -> float | None:
-        """Look at one cluster. Returns the seconds until the next look."""
+        """Look at one cluster, after a wait for a place if svcd must ask it for its use.
+
+        Returns the seconds until the next look.
+        """
+        row = await self._store.read(lambda tx: tx.clusters.find(cluster_id))
+        if row is None or endings.unasked(row, self._clock.seconds()) is not None:
+            return await self._look_now(cluster_id)
+        async with self._places.place((row.tenant_id,), cluster_id):
+            return await self._look_now(cluster_id)
+
+    async def _look_now(self, cluster_id: ClusterId) -> float | None:
         began = self._clock.seconds()
 
         async def read(tx: Tx) -> tuple[Cluster | None, bool, Timestamp | None]:
@@ -171,10 +185,9 @@ class Endings:
 
     async def _use(self, row: Cluster, began: float, newest: Timestamp | None) -> Look:
         """Ask the cluster whether somebody uses it. Its use is not known when that fails."""
-        if not row.idle_delete_s:
-            return Look(at=began, newest=newest)
-        if not lifecycle.may_be_checked(row):
-            return Look(at=began, busy=f"it is {row.status}", newest=newest)
+        known = endings.unasked(row, began)
+        if known is not None:
+            return evolve(known, newest=newest)
         work = partial(self._asked, row, began, newest)
         (result,) = await gather([work], 1)  # a fault of a plugin must not keep an old cluster
         if isinstance(result, Look):

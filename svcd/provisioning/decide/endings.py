@@ -19,7 +19,7 @@ from attrs import evolve, frozen
 
 from svcd.model.cluster import Cluster, ClusterEvent
 from svcd.model.ids import Timestamp, iso_seconds, timestamp
-from svcd.model.lifetime import IDLE_DELETE_S, End, end_of
+from svcd.model.lifetime import IDLE_DELETE_S, MAX_AGE_S, End, end_of
 from svcd.model.step_kind import END
 from svcd.provisioning.decide import lifecycle
 from svcd.provisioning.decide.health import Answer
@@ -43,10 +43,11 @@ class Look:
     """The findings of a look at the use of a cluster, which began at `at` (epoch seconds).
 
     busy: the use of it, or why its use is not known; "": it is not used. mark: of the probes.
-    newest: when its newest job execution was created.
+    newest: when its newest job execution was created. asked: whether the look tells of the use.
     """
 
     at: float
+    asked: bool = True
     busy: str = ""
     mark: str = ""
     newest: Timestamp | None = None
@@ -65,6 +66,22 @@ class Decided:
     events: tuple[ClusterEvent, ...] = ()
     ends_by: str = ""
     wait_s: float | None
+
+
+def unasked(cluster: Cluster, now: float) -> Look | None:
+    """The look at a cluster without questions to it; None: svcd must ask for its use.
+
+    Nobody asks when the cluster has no idle time, and when its age alone decides now.
+    """
+    end = end_of(cluster)
+    by_age = False
+    if end is not None and end.field == MAX_AGE_S:
+        by_age = now >= (end.warn_at if cluster.warned_at is None else end.at)
+    if by_age or not cluster.idle_delete_s:
+        return Look(at=now, asked=False)
+    if not lifecycle.may_be_checked(cluster):
+        return Look(at=now, busy=f"it is {cluster.status}")
+    return None
 
 
 def look_of(
@@ -131,7 +148,7 @@ def reason(cluster: Cluster, field: str) -> str:
 
 
 def _with_use(cluster: Cluster, look: Look) -> Cluster:
-    if not cluster.idle_delete_s:
+    if not (cluster.idle_delete_s and look.asked):
         return cluster
     if look.busy:
         return evolve(cluster, idle_since=None)

@@ -13,6 +13,7 @@ from twisted.internet.defer import Deferred
 
 from svcd.model.ids import ClusterId, ExecutionId, seconds_of, timestamp
 from svcd.ports.store import Tx
+from svcd.provisioning.act.endings import AT_ONCE
 from tests.support.cloud_watch import WatchedCloudTestCase
 from tests.system.test_failures import START
 
@@ -203,6 +204,19 @@ class LimitedTests(WatchedCloudTestCase):
         self.assertEqual(shown["info"]["status"], "KILLED")
         self.assertIn("was deleted by itself: it is older than 15 min (max_age_s)", str(shown))
         self.gone(cluster_id, 120)
+
+    def test_age_waits_for_no_place(self) -> None:
+        """While slow clusters of others have all places for questions."""
+        daemon: Any = self.svcd._daemon
+        for number in range(AT_ONCE):
+            taken = daemon.endings._places.take((f"tenant{number}",), number)
+            self.assertFalse(self.successResultOf(Deferred.fromCoroutine(taken)))
+        aged = self.create(max_age_s=900)
+        idle = self.create(idle_delete_s=600, name="idle")
+        end = seconds_of(self.shown(aged)["delete_at"])
+        self.until_clock(end + 0.1)
+        self.assertEqual(self.shown(aged)["status"], "Deleting")
+        self.assertNotIn("idle_since", self.shown(idle))
 
     def test_age_that_is_over_already_warns_for_a_minute(self) -> None:
         cluster_id = self.api.active_cluster()

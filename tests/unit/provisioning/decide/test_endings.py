@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from svcd.model.cluster import Cluster, ClusterStatus, Desired
 from svcd.model.ids import Timestamp, timestamp
 from svcd.model.lifetime import end_of
-from svcd.provisioning.decide.endings import Decided, Look, decided, look_of, reason
+from svcd.provisioning.decide.endings import Decided, Look, decided, look_of, reason, unasked
 from svcd.provisioning.decide.health import Answer
 from svcd.provisioning.distributions.spi import Command, IdleProbe
 from tests.unit.provisioning.support import NOW, cluster
@@ -132,6 +132,21 @@ class AgeTests(SynchronousTestCase):
         result = after(before, 3599)
         self.assertEqual((result.cluster.warned_at, result.events), (at(3300), ()))
         self.assertEqual(after(result.cluster, 3600, busy="x").ends_by, "max_age_s")
+
+    def test_use_is_not_asked_when_the_age_alone_decides(self) -> None:
+        self.assertEqual(unasked(row(max_age_s=3600), NOW), Look(at=NOW, asked=False))
+        both = row(idle_delete_s=3000, max_age_s=3600, idle_since=at(2000), idle_mark="3")
+        warned = evolve(both, warned_at=at(3240))
+        for moment, before, asked in (
+            (3239, both, True),
+            (3240, both, False),
+            (3599, warned, True),
+            (3600, warned, False),
+        ):
+            self.assertEqual(unasked(before, NOW + moment) is None, asked, moment)
+        result = after(both, 3240, asked=False)
+        self.assertEqual(result.cluster, evolve(both, warned_at=at(3241)))
+        self.assertEqual(after(result.cluster, 3600, asked=False).ends_by, "max_age_s")
 
     def test_no_end_while_it_is_being_deleted(self) -> None:
         self.assertIsNone(end_of(row(max_age_s=60, desired=Desired.DELETED)))
