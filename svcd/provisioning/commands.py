@@ -5,7 +5,7 @@ A request waits for the cloud only to read facts (for a bounded time) and to mak
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
 from attrs import evolve
@@ -15,7 +15,7 @@ from twisted.logger import Logger
 from svcd.errors import InvalidReference, QuotaExceeded, ServiceUnavailable, SvcdError
 from svcd.model import wire
 from svcd.model.cloud import Caller
-from svcd.model.cluster import Cluster, ClusterStatus
+from svcd.model.cluster import Cluster, ClusterEvent, ClusterStatus
 from svcd.model.idempotency import KeyedRequest
 from svcd.model.ids import ClusterId, JobBinaryInternalId
 from svcd.model.requests import (
@@ -32,7 +32,7 @@ from svcd.provisioning.act import rows
 from svcd.provisioning.act.controller import Controller
 from svcd.provisioning.act.facts import FactReader
 from svcd.provisioning.act.trusts import NewTrust, Trusts, released
-from svcd.provisioning.decide import events, lifecycle, rules
+from svcd.provisioning.decide import endings, events, lifecycle, rules
 from svcd.provisioning.decide.facts import Bounds, Facts, as_registered
 from svcd.provisioning.decide.failures import Code
 from svcd.provisioning.decide.preview import preview
@@ -215,7 +215,10 @@ class Clusters(_Commands):
             trust: NewTrust | None = None
             if not change.is_only_life:
                 after, trust = await self._with_fresh_trust(caller, row, after)
-            saved = await self._save(row, after, trust)
+            warnings: Sequence[ClusterEvent] = ()
+            if change.life:
+                after, warnings = endings.warned(after, self._clock.seconds())
+            saved = await self._save(row, after, trust, warnings)
             return saved, evolve(after, version=row.version + 1)
 
         after = await until_saved("the cluster", attempt)
@@ -359,10 +362,16 @@ class Clusters(_Commands):
 
         await self._commit(work, cluster, trust, is_new=True)
 
-    async def _save(self, before: Cluster, after: Cluster, trust: NewTrust | None) -> bool:
+    async def _save(
+        self,
+        before: Cluster,
+        after: Cluster,
+        trust: NewTrust | None,
+        more: Sequence[ClusterEvent] = (),
+    ) -> bool:
         """Write by compare-and-set. When the race is lost, delete the trust that was made for it.
 
-        Raises QuotaExceeded, when the cluster grows beyond the tenant's limit.
+        more: events after that of the request. Raises QuotaExceeded, when the cluster grows beyond the tenant's limit.
         The sweep later deletes the trust that the row had before.
         """
         now = self._clock.seconds()
@@ -373,7 +382,7 @@ class Clusters(_Commands):
             if after.size > before.size:
                 await self._refuse_too_many(tx, after)
             await _refuse_without_scripts(tx, after, before)
-            if not await rows.save(tx, after, [event]):
+            if not await rows.save(tx, after, [event, *more]):
                 return False
             await self._trusts.take(tx, trust)
             if former is not None:

@@ -123,12 +123,9 @@ def decided(cluster: Cluster, look: Look, now: float) -> Decided:
         end = end_of(after)
         text = f"svcd does not delete the cluster now: {look.busy or 'it was used'}"
         events.append(lifecycle.event(after, END, "done", now, text))
-    if end is not None and after.warned_at is None and now >= end.warn_at:
-        after = evolve(after, warned_at=timestamp(now))
-        end = end_of(after) or end
-        events.append(
-            lifecycle.event(after, END, "waiting", now, _warning(after, end), until=end.at)
-        )
+    after, warnings = warned(after, now)
+    end = end_of(after)
+    events += warnings
     due = end is not None and after.warned_at is not None and look.at >= end.at
     return Decided(
         cluster=after,
@@ -136,6 +133,16 @@ def decided(cluster: Cluster, look: Look, now: float) -> Decided:
         ends_by=end.field if end is not None and due else "",
         wait_s=_wait_s(after, end, now),
     )
+
+
+def warned(cluster: Cluster, now: float) -> tuple[Cluster, Sequence[ClusterEvent]]:
+    """`cluster` with the warning of its deletion, and its event, when the time for it has come."""
+    end = end_of(cluster)
+    if end is None or cluster.warned_at is not None or now < end.warn_at:
+        return cluster, ()
+    after = evolve(cluster, warned_at=timestamp(now))
+    end = end_of(after) or end
+    return after, [lifecycle.event(after, END, "waiting", now, _warning(after, end), until=end.at)]
 
 
 def reason(cluster: Cluster, field: str) -> str:

@@ -221,11 +221,17 @@ class LimitedTests(WatchedCloudTestCase):
     def test_age_that_is_over_already_warns_for_a_minute(self) -> None:
         cluster_id = self.api.active_cluster()
         self.svcd.advance(500)
-        self.put(cluster_id, max_age_s=60)
-        self.until(lambda: self.warnings(cluster_id), 31)
-        self.svcd.advance(59)
+        shown = self.put(cluster_id, max_age_s=60)["cluster"]
+        end = seconds_of(shown["delete_at"])
+        self.assertGreaterEqual(end, self.svcd.clock.seconds() + 59.9)
+        self.assertEqual([o for o, _ in self.warnings(cluster_id)], ["waiting"])
+        self.put(cluster_id, max_age_s=60)  # puts nothing off
+        self.until_clock(end - 0.5)
         self.assertEqual(self.shown(cluster_id)["status"], "Active")
-        self.gone(cluster_id, 120)
+        self.assertEqual(seconds_of(self.shown(cluster_id)["delete_at"]), end)
+        self.until_clock(end + 0.1)
+        self.assertEqual(self.shown(cluster_id)["status"], "Deleting")
+        self.assertEqual(len(self.warnings(cluster_id)), 1)
 
     def test_daemon_that_was_down_warns_first(self) -> None:
         cluster_id, end = self.idle()
