@@ -371,8 +371,8 @@ class Clusters(_Commands):
     ) -> bool:
         """Write by compare-and-set. When the race is lost, delete the trust that was made for it.
 
-        more: events after that of the request. Raises QuotaExceeded, when the cluster grows beyond the tenant's limit.
-        The sweep later deletes the trust that the row had before.
+        more: events after that of the request. The sweep later deletes the trust that the row had
+        before. Raises QuotaExceeded, when the cluster grows beyond the tenant's limit.
         """
         now = self._clock.seconds()
         event = events.changed(before, after, self._settings, now)
