@@ -119,6 +119,7 @@ class Daemon:
             rng,
             lease,
             self.executions.kept_logs.holds,
+            outside.audit,
         )
         self.health_checks = HealthChecks(ports, clock, provisioning, rng, lease)
         self.trusts = TrustSweep(store, outside.cloud, clock, lease)

@@ -33,6 +33,7 @@ from svcd.provisioning.decide import clock_skew, endings, events, lifecycle
 from svcd.provisioning.decide.endings import Decided, Look
 from svcd.provisioning.decide.machines_view import machines
 from svcd.provisioning.distributions.spi import IIdleProbes
+from svcd.runtime.audit import Audit
 from svcd.runtime.logs import about
 from svcd.runtime.places import Places
 from svcd.runtime.tasks import KeyedTasks, Loop, gather, with_deadline
@@ -53,7 +54,7 @@ class Endings:
 
     Every `endings_poll_s` it finds new and changed ones; each has its own time for the next look.
     lease: it works only while it is held. held: whether a cluster still has something that svcd
-    reads before its deletion.
+    reads before its deletion. audit: has each deletion, because the row and its events go.
     """
 
     def __init__(
@@ -65,7 +66,9 @@ class Endings:
         rng: random.Random,
         lease: Lease | None = None,
         held: Callable[[ClusterId], Awaitable[bool]] | None = None,
+        audit: Audit | None = None,
     ) -> None:
+        self._audit = audit
         self._held = held
         self._ports = ports
         self._store = ports.store
@@ -242,6 +245,8 @@ class Endings:
         row = await self._store.tx(work)
         if row is None:
             return False
+        if self._audit is not None:
+            self._audit.change(endings.audit_record(row, reason))
         log.info("Cluster {name} {id} is {reason}", name=row.name, id=row.id, reason=reason)
         self._controller.wake(cluster_id)
         return True

@@ -154,6 +154,19 @@ def reason(cluster: Cluster, field: str) -> str:
     return f"deleted by itself: {why} ({field})"
 
 
+def audit_record(cluster: Cluster, reason: str) -> dict[str, object]:
+    """The record of the deletion in the audit log: svcd itself is the user."""
+    return {
+        "user_name": "svcd",
+        "project": cluster.tenant_id,
+        "action": "DELETE cluster",
+        "target": cluster.id,
+        "name": cluster.name,
+        "reason": reason,
+        "outcome": "accepted",
+    }
+
+
 def _with_use(cluster: Cluster, look: Look) -> Cluster:
     if not (cluster.idle_delete_s and look.asked):
         return cluster

@@ -137,6 +137,19 @@ class LimitedTests(WatchedCloudTestCase):
         shown = self.shown(cluster_id)
         self.assertEqual((shown["status"], shown["status_description"]), ("Deleting", reason))
         self.assertNotIn("delete_at", shown)
+        record = {k: v for k, v in self.svcd.audited[-1].items() if k != "time"}
+        self.assertEqual(
+            record,
+            {
+                "user_name": "svcd",
+                "project": self.svcd.tenant,
+                "action": "DELETE cluster",
+                "target": cluster_id,
+                "name": shown["name"],
+                "reason": reason,
+                "outcome": "accepted",
+            },
+        )
         asked = [e for e in self.events(cluster_id) if e["step"] == "request"]
         self.assertEqual(asked[-1]["text"], f"delete: {reason}")
         self.assertIsNone(self.api.get(f"/clusters/{cluster_id}/story")["story"]["failure"])
