@@ -312,11 +312,12 @@ class Work:
 
     def await_clusters(self) -> None:
         """Wait until the clusters of the bundle are Active. Raises CommandError."""
-        from svcd.cli.waiting import await_cluster
+        from svcd.cli.waiting import await_change, await_cluster
 
         for step in self.steps:
             if step.item.kind.name == "clusters" and step.change is not Change.FAILED:
-                await_cluster(self._session, find(self._session.api, CLUSTER, step.item.name))
+                wait = await_change if step.sizes or step.groups else await_cluster
+                wait(self._session, find(self._session.api, CLUSTER, step.item.name))
                 self._session.note(f"{step.item.title} is Active")
 
     def _left(self, done: int) -> str:

@@ -291,9 +291,9 @@ def finish(session: Session, answer: Any, wait: bool) -> None:
     """Show the cluster of an accepted request, after the work when `wait`. Raises CommandError."""
     name = get(answer["cluster"], "name")
     if wait:
-        from svcd.cli.waiting import await_cluster
+        from svcd.cli.waiting import await_change
 
-        answer = await_cluster(session, answer["cluster"])
+        answer = await_change(session, answer["cluster"])
     session.show(answer, CLUSTERS)
     if not wait:
         session.note(f"follow it: svcd cluster events {name} -f")

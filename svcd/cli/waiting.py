@@ -66,6 +66,19 @@ def await_cluster(session: Session, cluster: Json, gone: bool = False) -> Any:
     return body
 
 
+def await_change(session: Session, cluster: Json) -> Any:
+    """As `await_cluster`, after a request. Raises CommandError when it failed and was undone."""
+    body = await_cluster(session, cluster)
+    name = get(cluster, "name")
+    answer = session.api.get(f"/clusters/{safe(get(cluster, 'id'))}/story")
+    changes = answer["story"]["changes"] if answer is not None else ()
+    if changes and changes[-1]["outcome"] == "failed":
+        _note_failure(session, answer)
+        text = f"the change of cluster {name} failed and was undone: {changes[-1]['code']}"
+        raise CommandError(f"{text}; svcd why {name} shows its history", FAILED)
+    return body
+
+
 def _goes_on(name: str, gone: bool) -> str:
     if gone:
         return f"the deletion of {name} goes on; follow it: svcd cluster events {name} -f"
@@ -222,14 +235,18 @@ def newer(api: Api, path: str, last: Json | None, wait_s: int = 0) -> list[Json]
     return None if body is None else list(body["events"])
 
 
-def _explain(session: Session, cluster: Json) -> None:
-    """End with the reason and the advice of `svcd why`. Raises CommandError."""
+def _note_failure(session: Session, answer: Any) -> None:
+    """Note the reason and the advice of `svcd why`. answer: the story, or None."""
     from svcd.cli.cluster_story import failure
 
-    answer = session.api.get(f"/clusters/{safe(get(cluster, 'id'))}/story")
     for text in failure(answer["story"]) if answer is not None else ():
         if text:
             session.note(text)
+
+
+def _explain(session: Session, cluster: Json) -> None:
+    """End with the reason and the advice. Raises CommandError."""
+    _note_failure(session, session.api.get(f"/clusters/{safe(get(cluster, 'id'))}/story"))
     name = get(cluster, "name")
     text = f"cluster {name} is in Error; svcd why {name} shows its history; "
     raise CommandError(

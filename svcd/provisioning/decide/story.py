@@ -11,7 +11,7 @@ from typing import Final
 
 from svcd.model.cluster import RESTING, Cluster, ClusterEvent, ClusterStatus
 from svcd.model.failures import explained
-from svcd.model.step_kind import HEALTH, REQUEST
+from svcd.model.step_kind import HEALTH, REQUEST, StepKind, kind_of
 from svcd.model.wire import Event
 from svcd.model.wire_story import (
     ChangeOutcome,
@@ -178,12 +178,15 @@ def _change(events: Sequence[ClusterEvent], is_newest: bool) -> ClusterChange:
 
 
 def _outcome(events: Sequence[ClusterEvent]) -> tuple[ChangeOutcome | None, str]:
-    """How a change ended, and the code of a failure. What health checks find later is no end."""
+    """How a change ended, and the code of a failure. What health checks find later is no end.
+
+    A scaling that failed and was undone ends in Active, after a status that failed.
+    """
+    is_active = False
     for event in reversed(events):
         if event.step == HEALTH:
             continue
-        if event.outcome == "failed":
+        if event.outcome == "failed" and (not is_active or kind_of(event.step) is StepKind.STATUS):
             return ChangeOutcome.FAILED, event.code
-        if event.step == ClusterStatus.ACTIVE:
-            return ChangeOutcome.DONE, ""
-    return None, ""
+        is_active = is_active or event.step == ClusterStatus.ACTIVE
+    return (ChangeOutcome.DONE if is_active else None), ""

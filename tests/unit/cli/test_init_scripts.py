@@ -8,6 +8,7 @@ import yaml
 
 from svcd.cli.job_files import with_digest
 from svcd.cli.uploads import sum_of
+from svcd.embedded.faults import FaultRule
 from tests.support.commands import RunCase
 
 SETUP, LATE = b"#!/bin/sh\necho setup\n", b"#!/bin/sh\necho late\n"
@@ -95,3 +96,16 @@ class InitTests(RunCase):
             words = ("--plugin", "fake", "--init", self.setup_file, "--init", given)
             self.assertIn(expected, self.created("a", *words, code=2))
         self.assertEqual(self.uploaded(), [])
+
+    def test_a_scaling_that_is_undone_ends_the_waiting_with_its_reason(self) -> None:
+        """Also in the history, after the next request."""
+        self.created("a", "--plugin", "fake", "--flavor", "3", "--init", self.setup_file, "--wait")
+        self.fake.faults.add(FaultRule(where="ssh", path="svcd-script", status=1))
+        said = self.shown.run("cluster", "scale", "a", "worker=3", "--wait")
+        self.assertEqual((said.code, said.out), (1, ""), said)
+        self.assertIn("SCRIPT_FAILED means: ", said.err)
+        last = "the change of cluster a failed and was undone: SCRIPT_FAILED; svcd why a shows its"
+        self.assertIn(last, said.err.splitlines()[-1])
+        self.fake.faults.clear()
+        self.done("cluster", "retry", "a", "--wait")
+        self.assertRegex(self.done("why", "a").out, r"worker \S+ -> 3.*: failed with SCRIPT_FAILED")

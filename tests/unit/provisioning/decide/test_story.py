@@ -150,7 +150,11 @@ class ChangeTests(SynchronousTestCase):
             event(21, "create server", machine=ONE, generation=2),
             event(30, "request", "accepted", text="retry", generation=3),
             event(31, "create server", "failed", ONE, code="QUOTA", generation=3),
-            event(40, "request", "accepted", text="delete", generation=4),
+            event(40, "request", "accepted", text="resize: worker 2 -> 4", generation=4),
+            event(41, "Starting", "failed", ONE, code="SCRIPT_FAILED", generation=4),
+            event(42, "Active", generation=4),
+            event(43, "health", "failed", ONE, code="SERVER_DOWN", generation=4),
+            event(50, "request", "accepted", text="delete", generation=5),
         )
         told = story(*events, status=ClusterStatus.DELETING)
         self.assertEqual(
@@ -159,7 +163,8 @@ class ChangeTests(SynchronousTestCase):
                 (1, at(0), "create", "done", ""),
                 (2, at(20), "resize: worker 2 -> 3", "replaced", ""),
                 (3, at(30), "retry", "failed", "QUOTA"),
-                (4, at(40), "delete", "going on", ""),
+                (4, at(40), "resize: worker 2 -> 4", "failed", "SCRIPT_FAILED"),
+                (5, at(50), "delete", "going on", ""),
             ],
         )
 
