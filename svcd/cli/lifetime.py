@@ -14,6 +14,7 @@ from svcd.cli.names import CLUSTER, find
 from svcd.cli.session import Session
 from svcd.cli.show import Column, Row, get
 from svcd.cli.times import duration, moment, seconds
+from svcd.model.lifetime import NOTICE_S
 
 _UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _KEEP_S: Final = 2 * 3600
@@ -99,8 +100,7 @@ def lines(row: Row, now: float) -> Iterator[str]:
     """When svcd deletes a cluster, or one of the request `row`; none without such a time."""
     status, since = get(row, "status"), seconds(get(row, "idle_since"))
     if row.get("idle_delete_s") and status != "Deleting":
-        state = "in use, or svcd does not know" if since is None else f"idle since {moment(since)}"
-        state = f"; {state}" if status else ""
+        state = f"; {_use(status, since)}" if status else ""
         yield f"deleted after {duration(row['idle_delete_s'])} without use{state}"
     if row.get("max_age_s") and status != "Deleting":
         yield f"deleted at the age of {duration(row['max_age_s'])}"
@@ -108,6 +108,27 @@ def lines(row: Row, now: float) -> Iterator[str]:
         yield f"not deleted before {moment(seconds(get(row, 'keep_until')))}"
     if at := seconds(get(row, "delete_at")):
         yield f"svcd deletes it at {moment(at)}, in {duration(at - now)}"
+
+
+def _use(status: str, since: float | None) -> str:
+    if since is not None:
+        return f"idle since {moment(since)}"
+    if status != "Active":
+        return f"svcd does not ask for its use while it is {status}"
+    return "in use, or svcd has not asked yet or had no answer"
+
+
+def warning(row: Row, now: float) -> str:
+    """The time left of a cluster that svcd warns of; "" for another one. Pure."""
+    at = seconds(get(row, "delete_at"))
+    ends = [
+        (since + row[limit], row[limit])
+        for limit, begin in (("max_age_s", "created_at"), ("idle_delete_s", "idle_since"))
+        if row.get(limit) and (since := seconds(get(row, begin)))
+    ]
+    if at is None or not ends or now < at - max(min(ends)[1] / 10, NOTICE_S):
+        return ""
+    return duration(at - now)
 
 
 def _left(row: Row, now: float) -> str:

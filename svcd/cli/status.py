@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import click
 
+from svcd.cli import lifetime
 from svcd.cli.client import Api, safe
 from svcd.cli.command import Command
 from svcd.cli.output import write
@@ -86,6 +87,9 @@ def attention(clusters: Sequence[Json], failed: Sequence[Json], now: float) -> I
                 "name": get(row, "name"),
                 "reason": f"{get(row, 'status')}: {reason}" if reason else get(row, "status"),
             }
+        if left := lifetime.warning(row, now):
+            text = f"ends in {left}; to keep it: svcd cluster keep {get(row, 'name')}"
+            yield {"kind": "cluster", "name": get(row, "name"), "reason": text}
     for row in failed:
         code, text = get(row, "info.failure.code"), get(row, "info.failure.text")
         reason = f"FAILED {since(get(row, 'end_time'), now)}: {code} {text}"

@@ -47,9 +47,11 @@ class LinesTests(SynchronousTestCase):
         for row, expected in (
             (IDLE, [f"{idle}idle since 2026-01-01 11:00:00 UTC", age,
                     "svcd deletes it at 2026-01-01 13:00:00 UTC, in 1 h 00 min"]),
-            (used, [f"{idle}in use, or svcd does not know", age]),
-            (kept, [f"{idle}in use, or svcd does not know", age,
+            (used, [f"{idle}in use, or svcd has not asked yet or had no answer", age]),
+            (kept, [f"{idle}in use, or svcd has not asked yet or had no answer", age,
                     "not deleted before 2026-01-01 12:30:00 UTC"]),
+            ({**used, "status": "Error"},
+             [f"{idle}svcd does not ask for its use while it is Error", age]),
             ({**used, "keep_until": "2026-01-01 11:00:00"}, list(lines(used, NOW))),
             ({"idle_delete_s": 7200, "max_age_s": 0}, [idle.rstrip("; ")]),
             ({**used, "status": "Deleting"}, []),

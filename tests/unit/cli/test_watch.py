@@ -16,6 +16,7 @@ from svcd.cli.door import Door
 from svcd.cli.exits import UNREACHABLE, CommandError
 from svcd.cli.http import Answer
 from svcd.cli.status import attention, lines, recent
+from svcd.cli.times import moment
 from svcd.cli.watch import States, kind_of
 from tests.support.commands import RunCase
 from tests.support.http import AnsweredBy
@@ -90,6 +91,17 @@ class StatusTests(SynchronousTestCase):
             {"name": "good", "status": "Active", "status_description": ""},
             {"name": "bad", "status": "Error", "status_description": "QUOTA: no cores"},
         ]
+        ending = {
+            "name": "c", "status": "Active", "max_age_s": 86_400, "idle_delete_s": 600,
+            "created_at": "2026-01-01 00:00:00",
+            "idle_since": moment(NOW - 560).replace(" UTC", ""),
+            "delete_at": moment(NOW + 40).replace(" UTC", ""),
+        }  # fmt: skip
+        self.assertEqual(
+            [row["reason"] for row in attention([ending], [], NOW)],
+            ["ends in 40 s; to keep it: svcd cluster keep c"],
+        )
+        self.assertEqual(list(attention([ending], [], NOW - 30)), [])
         failure = {"code": "OOM", "text": "killed"}
         failed = [
             {"id": "old", "end_time": "2025-12-30T00:00:00", "info": {"failure": failure}},
