@@ -8,7 +8,7 @@ import { Question } from "./question.js";
 import { hasEnded, machines } from "./records.js";
 import { keep, store, useStore } from "./store.js";
 import { count, plain } from "./text.js";
-import { full, now } from "./time.js";
+import { full, moment, now } from "./time.js";
 
 const isNumber = (text) => /^\d+$/.test(text);
 
@@ -71,11 +71,12 @@ const Retry = ({ cluster, close }) => html`
 const KEPT_MS = 2 * 3600_000;
 
 function Keep({ cluster, close }) {
-  const [until] = useState(() => new Date(now() + KEPT_MS)); // the same for each press
+  const before = moment(cluster.keep_until);
+  const [until] = useState(() => new Date(Math.max(now() + KEPT_MS, before))); // the same for each press
   return html`
     <${Question} title="Keep this cluster for 2 hours?" verb="Keep 2 hours" command=${keepCluster(cluster)}
         act=${(key) => put(cluster, { keep_until: until.toISOString() }, key)} close=${close}>
-      <p>svcd does not delete it before ${full(until)}.</p>
+      <p>svcd does not delete it before ${full(until)}${+until === before && ", as before"}.</p>
     <//>`;
 }
 
