@@ -14,7 +14,6 @@ from svcd.cli.names import CLUSTER, find
 from svcd.cli.session import Session
 from svcd.cli.show import Column, Row, get
 from svcd.cli.times import duration, moment, seconds
-from svcd.model.lifetime import NOTICE_S
 
 _UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _KEEP_S: Final = 2 * 3600
@@ -121,12 +120,16 @@ def _use(status: str, since: float | None) -> str:
 def warning(row: Row, now: float) -> str:
     """The time left of a cluster that svcd warns of; "" for another one. Pure."""
     at = seconds(get(row, "delete_at"))
+    if at is None:
+        return ""
+    from svcd.model.lifetime import NOTICE_S  # here: lists without such a cluster need no attrs
+
     ends = [
         (since + row[limit], row[limit])
         for limit, begin in (("max_age_s", "created_at"), ("idle_delete_s", "idle_since"))
         if row.get(limit) and (since := seconds(get(row, begin)))
     ]
-    if at is None or not ends or now < at - max(min(ends)[1] / 10, NOTICE_S):
+    if not ends or now < at - max(min(ends)[1] / 10, NOTICE_S):
         return ""
     return duration(at - now)
 

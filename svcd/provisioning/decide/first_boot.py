@@ -89,6 +89,7 @@ case $code in
 137 | 143) note="a signal ended the script" ;;
 esac
 if read -r ended <"$run/ended"; then code=$ended note=; fi
+[ "$code" = 124 ] || sleep 1
 stop "$run/group" || note="${note:+$note, but }programs of it still run (process group $group)"
 if [ "$code" = 143 ]; then sleep 2; fi
 tries=0
@@ -102,8 +103,8 @@ mv "$run/code.new" "$run/code"
 )
 """Words: the folder of the run, seconds, umask.
 
-A machine that halts sends SIGTERM (143) to all processes: in the pause it ends this one too, which
-then leaves no code.
+A program that the last line starts by setsid needs a moment to leave the group. A machine that
+halts sends SIGTERM (143) to all processes: in the pause it ends this one too, which leaves no code.
 """
 
 _COMMAND: Final = """\
