@@ -187,7 +187,7 @@ class Cluster:
     accepted_at: when the newest request was accepted; None: the request of `created_at`.
     idle_delete_s, max_age_s: seconds without use, and of age, until svcd deletes it; 0: never.
     most_idle_s, most_age_s: the operator's largest values at its creation; 0: none.
-    keep_until: svcd does not delete it before. idle_since: since when nobody uses it, as far as
+    keep_until: svcd does not delete it before. idle_since: since when it is not in use, as far as
     svcd knows; None: it is in use, or its use is not known. idle_mark: what the looks at its use
     count; another mark shows use between two looks. warned_at: when an event warned of the coming
     deletion; None: not yet.

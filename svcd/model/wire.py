@@ -289,7 +289,8 @@ class Cluster(View, frozen=True, kw_only=True):
     max_age_s: fields.MaxAgeS | Absent = UNSET
     keep_until: fields.KeepUntil | Absent = UNSET
     idle_since: Annotated[
-        str | Absent, means("since when nobody uses the cluster, while svcd watches its use (v1.1)")
+        str | Absent,
+        means("since when the cluster is not in use, while svcd watches its use (v1.1)"),
     ] = UNSET
     delete_at: Annotated[
         str | Absent, means("when svcd deletes the cluster, if nothing changes (v1.1)")

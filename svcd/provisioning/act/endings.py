@@ -187,7 +187,7 @@ class Endings:
         return found.wait_s
 
     async def _use(self, row: Cluster, began: float, newest: Timestamp | None) -> Look:
-        """Ask the cluster whether somebody uses it. Its use is not known when that fails."""
+        """Ask the cluster whether it is in use. Its use is not known when that fails."""
         known = endings.unasked(row, began)
         if known is not None:
             return evolve(known, newest=newest)

@@ -43,7 +43,7 @@ class Look:
     """The findings of a look at the use of a cluster, which began at `at` (epoch seconds).
 
     busy: the use of it, or why its use is not known; "": it is not used. mark: of the probes.
-    newest: when its newest job execution was created. asked: whether the look tells of the use.
+    newest: when its newest job execution was created. asked: whether svcd looked at the use.
     """
 
     at: float
@@ -71,7 +71,7 @@ class Decided:
 def unasked(cluster: Cluster, now: float) -> Look | None:
     """The look at a cluster without questions to it; None: svcd must ask for its use.
 
-    Nobody asks when the cluster has no idle time, and when its age alone decides now.
+    svcd need not ask when the cluster has no idle time, or when its age alone decides now.
     """
     end = end_of(cluster)
     by_age = False
@@ -126,11 +126,13 @@ def decided(cluster: Cluster, look: Look, now: float) -> Decided:
     after, warnings = warned(after, now)
     end = end_of(after)
     events += warnings
-    due = end is not None and after.warned_at is not None and look.at >= end.at
+    ends_by = ""
+    if end is not None and after.warned_at is not None and look.at >= end.at:
+        ends_by = end.field
     return Decided(
         cluster=after,
         events=tuple(events),
-        ends_by=end.field if end is not None and due else "",
+        ends_by=ends_by,
         wait_s=_wait_s(after, end, now),
     )
 

@@ -173,7 +173,7 @@ def _no_mark(body: bytes) -> str:
 
 @frozen(kw_only=True)
 class IdleProbe(HttpProbe):
-    """A probe that shows whether somebody uses the cluster.
+    """A probe that shows whether the cluster is in use.
 
     missing: what is in use ("2 applications run in YARN"), "" when nothing is. mark: a text of the
     body that changes with each use that has begun, so that svcd also sees one that has ended
@@ -238,7 +238,7 @@ class IIdleProbes(Interface):
     def idle_probes(
         cluster: Cluster, machines: Sequence[Machine]
     ) -> Sequence[HttpProbe | IdleProbe | Command]:
-        """Ask whether somebody uses the Active cluster, beside svcd's own job executions.
+        """Ask whether the Active cluster is in use, beside svcd's own job executions.
 
         The cluster is idle when each probe is satisfied and each command exits with 0: what cannot
         be asked is not idle. Like `check`, it writes nothing, and every host and port that is
